@@ -10,8 +10,8 @@ short_description: The network of the pods, from the variables of role C(cni)
 version_added: 0.1.0
 description:
   - Returns what tasks need to know of the network. The content is built from C(cni_plugin), C(cni_run_as), the variable
-    with the network's mode such as C(cni_flannel_backend), C(cni_pods_subnet), C(cni_services_subnet) and
-    C(container_runtime).
+    with the network's mode such as C(cni_flannel_backend), C(cni_pods_subnet), C(cni_services_subnet),
+    C(cni_block_wireserver), C(cni_block_imds), C(cni_azure_vnet_subnets) and C(container_runtime).
 options:
   _terms:
     description: The lookup takes no terms.
@@ -33,6 +33,10 @@ EXAMPLES = """
     cni_calico_mode: vxlan
     cni_pods_subnet: 10.244.0.0/16
     cni_services_subnet: 10.96.0.0/12
+    cni_network_policy: ""
+    cni_block_wireserver: auto
+    cni_block_imds: false
+    cni_azure_vnet_subnets: []
 """
 
 RETURN = """

@@ -17,7 +17,7 @@ from ..downloads import curl
 from ..specification.convert import convert
 from ..values.errors import ResourceError
 from ..values.shown import AsItIs
-from ..values.versions import DATA
+from ..values.versions import DATA, Version
 from ..windows import signatures
 from ..windows.windows_versions import SUPPORTED_NAMES
 
@@ -54,6 +54,8 @@ class Kind:
     checksum_url: str = ""
     """URL of one file with the checksums of a whole release (`SHA256SUMS`), with the placeholders of `url`. It is used
     instead of `checksum_suffix`."""
+    checksum_from: str = ""
+    """The first version with a checksum file; empty: all versions have one."""
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Pinned SHA-256 by version, for publishers without checksum files."""
     members: tuple[str, ...] = ()
@@ -83,6 +85,19 @@ class Kind:
     def algorithm(self) -> t.Literal["SHA256", "SHA512"]:
         """The hash algorithm of the checksum file."""
         return "SHA512" if "512" in (self.checksum_suffix or self.checksum_url.rpartition("/")[2]) else "SHA256"
+
+    def has_checksum(self, version: str) -> bool:
+        """Return whether the publisher provides a checksum file for a version.
+
+        Args:
+            version: the version, without a leading `v`.
+        """
+        if not (self.checksum_suffix or self.checksum_url):
+            return False
+        try:
+            return not self.checksum_from or Version.parse(version) >= Version.parse(self.checksum_from)
+        except ValueError:
+            return True
 
     def filled(self, pattern: str, version: str) -> str:
         """Return a URL or member with the version in place of the placeholders."""

@@ -174,6 +174,8 @@ def locate(
 def _published(kind: Kind, version: str) -> tuple[str, str]:
     """Return the publisher's URLs of a version and of its checksum file (empty if there is none)."""
     url = kind.filled(kind.url, version)
+    if not kind.has_checksum(version):
+        return url, ""
     return url, url + kind.checksum_suffix if kind.checksum_suffix else kind.filled(kind.checksum_url, version)
 
 

@@ -80,7 +80,7 @@ def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Un
         # Messages name the variable instead of its URL, which may contain a signature.
         if values.get(f"{kind.variables}_url"):
             why = f"{kind.variables}_url has no checksum"
-        elif not (kind.checksum_suffix or kind.checksum_url):
+        elif not kind.has_checksum(str(values.get(f"{kind.variables}_version", "")).removeprefix("v")):
             why = f"the publisher provides no checksum of {kind.name}"
         else:
             for site in _clear_sites(kind, values):

@@ -196,11 +196,9 @@ def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[
     ):
         return
     version = state.windows.version or ""
-    runtime = known.supported.runtimes[0]
-    unsupported = known.support_problem(kubernetes="", windows=version, runtime=runtime) if known.is_managed else None
+    unsupported = known.support_problem(kubernetes="", windows=version, runtime=known.supported.runtimes[0])
     if unsupported is not None:
-        yield f"it has Windows Server {version}, {unsupported}. {known.supported.reason}"
-        return
+        yield f"it runs Windows Server {version}, {unsupported}. {known.supported.reason}"
     unpatched = known.patch_problem(expected.mode, windows=version, ubr=state.windows.ubr) if known.is_managed else None
     if unpatched is not None:
         yield unpatched

@@ -8,7 +8,7 @@ import dataclasses
 import typing as t
 
 from ..pod_networks.calico import mode_of
-from ..pod_networks.catalogue import Program, network
+from ..pod_networks.catalogue import Network, Program, network
 from ..pod_networks.network import PodNetwork
 from ..pod_networks.settings import ClusterSettings, NetworkSettings
 from ..resources.directory import closed
@@ -172,6 +172,34 @@ def noted(network: PodNetwork) -> ResourceMapping:
         A resource of type File.
     """
     return {"type": "File", "name": node_paths.NETWORK_RECORD, "content": network.record_text()}
+
+
+def former_remains(former: Network, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
+    """Return the resources that remove a former network's CNI plugins and registry values from a node.
+
+    Programs of pods stay, because Windows cannot remove a program that runs, and a pod may take long to end.
+
+    Args:
+        former: the former network.
+        network: the pod network.
+        variables: the host's variables.
+    """
+    kept = {name for one in network.known.programs.values() for name in one.check}
+    plugins = [name for one in former.programs.values() if one.destination == "bin_dir" for name in one.check]
+    values = {(one.key, one.value_name) for one in network.known.registry}
+    return [
+        *(
+            {"type": "Registry", "key": one.key, "value_name": one.value_name, "state": "absent"}
+            | {"restarts": list(one.restarts)}
+            for one in former.registry
+            if (one.key, one.value_name) not in values
+        ),
+        *(
+            {"type": "File", "name": f"{variables.value(f'{ROLE}_bin_dir')}\\{name}", "state": "absent"}
+            for name in plugins
+            if name not in kept
+        ),
+    ]
 
 
 def described(network: PodNetwork) -> dict[str, t.Any]:

@@ -11,7 +11,7 @@ from .policies import EndpointPolicy, access_list, broadest, flat
 from .rules import NetworkRules
 
 _TIMEOUT = 120
-"""Seconds until azure-vnet gives up a call of HNS (Azure/azure-container-networking cni/azure-windows-swift.conflist)."""
+"""Seconds that azure-vnet waits for HNS (Azure/azure-container-networking cni/azure-windows-swift.conflist)."""
 _SEARCH = "svc.cluster.local"
 
 
@@ -32,15 +32,17 @@ class AzureCni(NetworkRules):
             internal_ip: not needed.
         """
         dsr = self.settings.known_mode.kube_proxy is not None and self.settings.known_mode.kube_proxy.dsr
-        windows = {"enableLoopbackDSR": True} if dsr else {}
-        plugin = {
+        plugin: dict[str, t.Any] = {
             "type": "azure-vnet",
             "mode": "bridge",
             "capabilities": {"portMappings": True, "dns": True},
             "ipam": {"type": "azure-vnet-ipam"},
             **({"dns": self._dns()} if self.settings.cluster_dns else {}),
             "AdditionalArgs": self._policies(dsr=dsr),
-            "windowsSettings": {**windows, "hnsTimeoutDurationInSeconds": _TIMEOUT},
+            "windowsSettings": {
+                **({"enableLoopbackDSR": True} if dsr else {}),
+                "hnsTimeoutDurationInSeconds": _TIMEOUT,
+            },
         }
         return {"cniVersion": "0.3.0", "name": self.settings.known_mode.hns_network, "plugins": [plugin]}
 

@@ -238,7 +238,7 @@ class Network:
 
     @property
     def purpose(self) -> str:
-        """Purpose in module_utils/cluster_access.py of applying the network's and kube-proxy's DaemonSets."""
+        """The purpose in module_utils/cluster_access.py for applying the network's and kube-proxy's DaemonSets."""
         if self.oldest_version:
             return self.name
         return "flannel" if any(mode.flannel_backend for mode in self.modes.values()) else "kube_proxy"

@@ -10,8 +10,8 @@ from .flannel import Flannel
 from .policies import EndpointPolicy, access_list, nested
 
 _CNI_VERSION = "0.3.0"
-"""All versions of the plugins accept it, but neither 0.3.1 nor 1.1.0 (microsoft/windows-container-networking cni/cni.go,
-VersionsSupported)."""
+"""All versions of the plugins accept it, but neither 0.3.1 nor 1.1.0 (microsoft/windows-container-networking
+cni/cni.go, VersionsSupported)."""
 
 
 class SdnBridge(Flannel):
@@ -22,8 +22,8 @@ class SdnBridge(Flannel):
     def cni_configuration(self, internal_ip: str = "") -> dict[str, t.Any]:
         """Return the configuration of flannel's CNI plugin, with Microsoft's plugin as its delegate.
 
-        flannel's plugin adds the name, and the type and subnet of host-local, which are the only fields that Microsoft's
-        plugins pass on to host-local (microsoft/windows-container-networking#64).
+        flannel's plugin adds the name, and the type and subnet of host-local. Microsoft's plugins pass no other fields
+        on to host-local (microsoft/windows-container-networking#64).
 
         Args:
             internal_ip: address of the node in the cluster; empty if unknown.

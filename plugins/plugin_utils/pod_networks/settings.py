@@ -37,7 +37,7 @@ class NetworkSettings:
     block_imds: bool = False
     """Whether containers cannot reach Azure's Instance Metadata Service."""
     vnet_subnets: tuple[str, ...] = ()
-    """Networks that pods of Azure CNI reach with their own addresses, besides the pods' network."""
+    """Networks that pods of Azure CNI reach with their own addresses, in addition to the pods' network."""
 
     @property
     def known(self) -> Network:

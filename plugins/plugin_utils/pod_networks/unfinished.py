@@ -4,4 +4,4 @@
 
 from __future__ import annotations
 
-NOT_SUPPORTED = "expected flannel or none, because this network is not supported yet"
+NOT_SUPPORTED = "expected another network or none, because this network is not supported yet"

@@ -10,6 +10,7 @@ from ..node_resources.services import DOCKER_RUNTIMES
 from ..pod_networks.catalogue import Network, catalogue
 from ..pod_networks.network import unusable
 from ..values.versions import Version
+from .networks import parsed_networks
 from .variables import Problem
 
 _PLUGIN = "cni_plugin (from kube_network_plugin)"
@@ -35,6 +36,7 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
         *_unsupported(known, values, docker=docker),
         *_run_as(known, values, docker=docker),
         *_policy(known, values),
+        *_subnets(values),
     ]
 
 
@@ -62,6 +64,18 @@ def _run_as(known: Network, values: t.Mapping[str, t.Any], *, docker: bool) -> l
             Problem(_RUN_AS, run_as, f"expected service with container_runtime: {values['container_runtime']}", hint)
         ]
     return []
+
+
+def _subnets(values: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Return the networks of the virtual network that are malformed."""
+    given = values.get("cni_azure_vnet_subnets")
+    networks = given if isinstance(given, list) else []  # any other value is refused as such
+    expected = "expected a network in CIDR notation such as 10.240.0.0/12"
+    return [
+        Problem(f"cni_azure_vnet_subnets[{number}]", one, expected)
+        for number, one in enumerate(networks)
+        if "/" not in str(one) or not parsed_networks(str(one))
+    ]
 
 
 def _policy(known: Network, values: t.Mapping[str, t.Any]) -> list[Problem]:

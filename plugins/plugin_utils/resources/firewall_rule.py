@@ -72,7 +72,7 @@ class FirewallRule(Resource):
     except_users: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Users whose programs the rule ignores: SIDs, or names of local users. Windows applies the rule to the"
+            "help": "Users whose programs the rule ignores: SIDs, or names of local users. The rule applies to the"
             " programs of all other users. A local user that does not exist is left out."
         },
     )
@@ -169,8 +169,8 @@ class FirewallRule(Resource):
         sids = []
         for name in self.except_users:
             result = None if name.startswith(_SID) else seen.get(f"user.{name}")
-            found = result.first if result is not None and result.ok else None
-            sids += [name] if name.startswith(_SID) else [str(found["SID"])] if found else []
+            user = result.first if result is not None and result.ok else None
+            sids += [name] if name.startswith(_SID) else [str(user["SID"])] if user else []
         return "O:LSD:" + "".join(f"(D;;CC;;;{sid})" for sid in sids) + f"(A;;CC;;;{_EVERYONE})"
 
     def _desired(self, seen: Results) -> dict[str, t.Any]:

@@ -13,6 +13,7 @@ from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
 from ..pod_networks.manifests import NETWORK_LABEL, REVISION_LABEL, RUN_AS_LABEL
 from ..pod_networks.network import daemon_sets, images
+from ..windows.node_paths import HOST_LOCAL_ADDRESSES
 
 Pod: t.TypeAlias = t.Mapping[str, str]
 """A pod of the network or of kube-proxy: `namespace`, `name` and `revision`."""
@@ -209,16 +210,30 @@ def _node_labels(host: Variables) -> dict[str, str | None]:
 
 
 def _former_files(host: Variables) -> list[str]:
-    """Return the CNI configuration and the state of the node's former network that the new network does not have."""
+    """Return the CNI configuration and the state of the node's former network that the new network does not have.
+
+    The cleanup itself removes the addresses that host-local recorded for the removed networks.
+    """
     former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
     own = catalogue()[str(host.value("cni_plugin"))].files
     if former is None or not former.is_managed:
         return []
-    name = former.files.configuration
+    name, kept = former.files.configuration, {*own.state, HOST_LOCAL_ADDRESSES}
     names = [] if name in ("", own.configuration) else [name]
     names += [one for one in former.files.beside if one not in own.beside]
     configuration = [f"{host.value('cni_conf_dir')}\\{one}" for one in names]
-    return [*configuration, *(path for path in former.files.state if path not in own.state)]
+    return [*configuration, *(path for path in former.files.state if path not in kept)]
+
+
+def _recorded_resources(host: Variables) -> list[t.Any]:
+    """Return the resources that end a change of the node's network.
+
+    The record comes last. If a run ends before it is written, the next run applies these resources again.
+    """
+    network = cni.pod_network(host)
+    former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
+    remains = [] if former is None else cni.former_remains(former, network, host)
+    return [*remains, *_former_resources(host), cni.noted(network)]
 
 
 def _tokens(host: Variables) -> dict[str, str]:
@@ -254,9 +269,8 @@ def _applied_revisions(host: Variables) -> list[str]:
 
 def _cluster_objects(host: Variables) -> list[t.Any]:
     """Return the objects of the network. All nodes share them, so one host in Azure is enough for its access lists."""
-    hosts = host.value("ansible_play_hosts_all")
-    shared = host.value("cni_block_wireserver") == "auto"
-    in_azure = shared and any(host.of_host(name, "node_join_info", "azure", default=False) for name in hosts)
+    automatic = host.value("cni_block_wireserver") == "auto"
+    in_azure = automatic and bool(host.optional("winkube_play_in_azure", False))
     return cni.pod_network(host, in_azure=in_azure).cluster_objects(cni.cluster_settings(host))
 
 
@@ -308,9 +322,9 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_former_files": _former_files,
         "cni_former_config_maps": _former_config_maps,
         "cni_former_hns_networks": _former_hns_networks,
-        "cni_former_resources": _former_resources,
         "cni_former_metadata": _former_metadata,
         "cni_network_images": lambda host: images(cni.pod_network(host).settings, cni.cluster_settings(host)),
+        "cni_recorded_resources": _recorded_resources,
         "cni_applied_revisions": _applied_revisions,
         "cni_outdated_pods": lambda host: outdated(
             host.value("cni_network_pods"), host.value("cni_expected_revisions")

@@ -157,6 +157,12 @@ def all_stay_ready(
     return all(hosts_untouched) and all(nodes.get(name, {}).get("ready") for name in awaited)
 
 
+def _in_azure(host: Variables) -> bool:
+    """Return whether any host of the play is a virtual machine of Azure."""
+    hosts = host.value("ansible_play_hosts_all")
+    return any(host.of_host(name, "node_join_info", "azure", default=False) for name in hosts)
+
+
 def _purposes(host: Variables) -> list[str]:
     """Return the purposes of the run for all hosts of the play, because one host queries the cluster for all."""
     networks = {runs_of(host, name) for name in host.value("ansible_play_hosts")}
@@ -323,6 +329,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "node_join_is_tagged": lambda host: node_prepare.runs_tagged(
             host.value("node_join_tags"), host.value("ansible_run_tags"), host.value("ansible_skip_tags")
         ),
+        "winkube_play_in_azure": _in_azure,
         "node_join_purposes": _purposes,
         "node_join_networks": _networks,
         "node_join_overlay_address": _overlay_address,

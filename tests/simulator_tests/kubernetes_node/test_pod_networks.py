@@ -58,6 +58,22 @@ def applied(node: Node, backend: Backend, *nodes: dict[str, Any]) -> Log:
 # -- flanneld
 
 
+@pytest.mark.parametrize(
+    ("backend", "message"),
+    [
+        ({"DirectRouting": True}, "config. DirectRouting is not supported on Windows"),
+        ({"GBP": True}, "config. GBP is not supported on Windows"),
+        ({"MacPrefix": "0E2A"}, "config.MacPrefix [0E2A] is invalid, prefix must be of the format xx-xx e.g. 0E-2A"),
+        ({"VNI": "4096"}, "error decoding VXLAN backend config: json: cannot unmarshal string"),
+        ({"Type": "ipip"}, "Error fetching backend: unknown backend type: ipip"),
+    ],
+)
+def test_flanneld_refuses_backends(backend: dict[str, object], message: str) -> None:
+    with pytest.raises(FlannelError) as raised:
+        flannel_network.backend_of({"Backend": {"Type": "vxlan", **backend}})
+    assert message in str(raised.value)
+
+
 def test_flanneld_replaces_the_network_of_another_owner(make_node: Callable[..., Node]) -> None:
     node, log = make_node(), Log()
     store = hns.store(node.machine)

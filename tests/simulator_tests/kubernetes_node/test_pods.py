@@ -162,9 +162,6 @@ def test_vxlan_makes_an_overlay(node: Node, cluster: Admin) -> None:
     [
         ({"Type": "vxlan", "VNI": 1}, "config. VNI [1] must be greater than or equal to 4096 on Windows"),
         ({"Type": "vxlan", "VNI": 4096, "Port": 8472}, "config. Port [8472] is not supported on Windows. Omit the"),
-        ({"Type": "vxlan", "DirectRouting": True}, "config. DirectRouting is not supported on Windows"),
-        ({"Type": "vxlan", "GBP": True}, "config. GBP is not supported on Windows"),
-        ({"Type": "vxlan", "MacPrefix": "0E2A"}, "config.MacPrefix [0E2A] is invalid, prefix must be of the format"),
         ({"Type": "wireguard"}, "unknown backend type: wireguard"),
     ],
 )

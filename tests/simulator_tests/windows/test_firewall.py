@@ -91,3 +91,13 @@ def test_profiles(shell: Any) -> None:
     shell.all("Set-NetFirewallProfile", Name=["Domain", "Public"], Enabled="False")
     states = {item["Name"]: str(item["Enabled"]) for item in shell.all("Get-NetFirewallProfile")}
     assert states == {"Domain": "False", "Private": "True", "Public": "False"}
+
+
+def test_a_rule_for_accounts(shell: Any) -> None:
+    everyone = "O:LSD:(D;;CC;;;S-1-5-18)(A;;CC;;;S-1-1-0)"
+    shell.one("New-NetFirewallRule", **RULE, LocalUser=everyone)
+    rule = shell.one("Get-NetFirewallRule", Name="kubelet")
+    assert shell.one("Get-NetFirewallSecurityFilter", AssociatedNetFirewallRule=rule)["LocalUser"] == everyone
+    shell.all("Set-NetFirewallRule", Name="kubelet", LocalUser="O:LSD:(A;;CC;;;S-1-1-0)")
+    assert shell.one("Get-NetFirewallSecurityFilter", AssociatedNetFirewallRule=rule)["LocalUser"] != everyone
+    assert shell.error("Set-NetFirewallRule", Name="kubelet", LocalUser="me").category == "InvalidArgument"

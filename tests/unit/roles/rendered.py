@@ -148,11 +148,41 @@ def network() -> dict[str, str]:
         objects = resources(node(cni_flannel_backend=backend), "cni_cluster_objects")
         (text,) = [one["data"]["net-conf.json"] for one in objects if "net-conf.json" in one.get("data", {})]
         found[f"network/{backend}/net-conf.json"] = json.dumps(json.loads(text), indent=2, sort_keys=True) + "\n"
+    found |= _networks_of_one_mode()
     known = node(cni_flannel_backend="vxlan")
     (reserved,) = [one for one in resources(known, "node_join_resources") if "\\networks\\" in str(one.get("name"))]
     # As JSON, which shows the file's line endings.
     found["network/vxlan/reserved-address.json"] = json.dumps(reserved, indent=2) + "\n"
     return found
+
+
+def _networks_of_one_mode() -> dict[str, str]:
+    """Return the files of the networks that have one mode and need containerd, and all access lists for Azure.
+
+    The CNI configuration is the same on all builds of Windows.
+    """
+    found = {}
+    more: dict[str, t.Any] = {
+        "cni_azure_vnet_subnets": ["10.0.0.0/8", "10.0.0.0/16"],
+        "cni_block_imds": True,
+        "node_join_info": {"computer_name": "WIN1", "joined": False, "cni": {}, "azure": True},
+    }
+    for plugin in ("azure", "sdnbridge", "sdnoverlay"):
+        for folder, given in ((f"network/{plugin}", {}), (f"network/{plugin}/in-azure", more)):
+            known = node(cni_plugin=plugin, **given)
+            path = value(known, "cni_pod_network.conf_file")
+            found[f"{folder}/{path}"] = _pretty(content(known, "node_join_resources", path))
+        found[f"network/{plugin}/kube-proxy.yaml"] = content(known, "node_join_resources", "config.yaml")
+    for backend in BACKENDS:
+        for runtime in RUNTIMES:
+            known = node(runtime, cni_flannel_backend=backend, **more)
+            rendered = json.dumps(value(known, "cni_pod_network.cni_conf"))
+            found[f"network/{backend}/{runtime}/in-azure/10-flannel.conf"] = _pretty(rendered)
+    return found
+
+
+def _pretty(text: str) -> str:
+    return json.dumps(json.loads(text), indent=2) + "\n"
 
 
 def manifests() -> dict[str, str]:
@@ -166,6 +196,8 @@ def manifests() -> dict[str, str]:
         ("host-gw", {"cni_flannel_backend": "host-gw"}),
         ("vxlan", {"cni_flannel_backend": "vxlan"}),
         ("own-images", images),
+        ("azure", {"cni_plugin": "azure"}),
+        ("sdnbridge", {"cni_plugin": "sdnbridge"}),
     ):
         applied = task("cni", "cluster.yml")["kubernetes.core.k8s"]["definition"]
         found[f"manifests/{name}.yaml.txt"] = _manifests(node(**more), applied)

@@ -37,8 +37,11 @@ KUBERNETES = tuple(contracts.load("kubernetes")["versions"])
 OLD = tuple(version for version in KUBERNETES if not contracts.at_least(f"{version}.0", "1.34"))
 KUBEADM = ("kubeadm-1.30.4", "kubeadm-1.34.4", "kubeadm-1.35.4", "kubeadm-1.36.3", "kubeadm")
 DOCKERD = ("23.0.0", "25.0.14", "29.2.1")
-COMPONENTS = [f"kubelet/{runtime}/50-windows.conf" for runtime in RUNTIMES] + [
-    f"network/{backend}/{runtime}/kube-proxy.yaml" for backend in BACKENDS for runtime in RUNTIMES
+OF_ONE_MODE = {"azure": "10-azure.conflist", "sdnbridge": "10-sdnbridge.conf", "sdnoverlay": "10-sdnoverlay.conf"}
+COMPONENTS = [
+    *(f"kubelet/{runtime}/50-windows.conf" for runtime in RUNTIMES),
+    *(f"network/{backend}/{runtime}/kube-proxy.yaml" for backend in BACKENDS for runtime in RUNTIMES),
+    *(f"network/{plugin}/kube-proxy.yaml" for plugin in OF_ONE_MODE),
 ]
 JOINS = ("containerd", "docker", "full", "own-endpoint")
 
@@ -222,6 +225,7 @@ def test_containerd_pulls_from_where_hosts_toml_says(
         assert found[0].ca == (rf"{place}\ca-8d92501b8557.pem",)
 
 
+_ACL = {"Protocols", "Action", "Direction", "RemoteAddresses", "RemotePorts", "Priority", "RuleType"}
 # The arguments that the plugins pass to HNS. API version 2: microsoft/hcsshim hcn/hcnpolicy.go
 # (OutboundNatPolicySetting,
 # SDNRoutePolicySetting); version 1: internal/hns/hnspolicy.go (OutboundNatPolicy, OutboundEncap: ROUTE).
@@ -258,6 +262,27 @@ def test_containerd_and_cri_dockerd_load_the_network(
     machine.files.write_bytes(r"C:\etc\cni\net.d\10-flannel.conf", text.encode())
     read = cni.load(machine, r"C:\etc\cni\net.d", [r"C:\opt\cni\bin"])
     assert (read.name, [plugin["type"] for plugin in read.plugins]) == (json.loads(text)["name"], ["flannel"])
+
+
+@pytest.mark.parametrize("place", ["", "in-azure/"])
+@pytest.mark.parametrize("name", [*BACKENDS, *OF_ONE_MODE])
+def test_hns_knows_every_setting_of_every_policy(name: str, place: str, golden: Golden, machine: Machine) -> None:
+    """microsoft/hcsshim hcn/hcnpolicy.go (AclPolicySetting) and internal/hns/hnspolicy.go (ACLPolicy)."""
+    nested = {**POLICIES[2], "SDNRoute": POLICIES[2]["SDNROUTE"], "ProviderAddress": {"ProviderAddress"}}
+    files = [f"network/{name}/{place}{OF_ONE_MODE[name]}"] if name in OF_ONE_MODE else []
+    files += [f"network/{name}/{runtime}/{place}10-flannel.conf" for runtime in RUNTIMES if name in BACKENDS]
+    for file in files:
+        folder = rf"C:\{file.replace('/', '.')}"
+        machine.files.make_directory(folder)
+        machine.files.write_bytes(rf"{folder}\{file.rpartition('/')[2]}", golden(file).encode())
+        (plugin,) = cni.load(machine, folder, [r"C:\opt\cni\bin"]).plugins
+        called = plugin.get("delegate", plugin)
+        values = [one["Value"] for one in called.get("policies", called.get("AdditionalArgs"))]
+        assert [one["Type"] for one in values].count("ACL") == (5 if place else 0)
+        for one in values:
+            settings = set(one.get("Settings", one)) - {"Type"}
+            known = {"ACL": _ACL, **(nested if "Settings" in one else POLICIES[1])}
+            assert settings <= known[one["Type"]], file
 
 
 @pytest.mark.parametrize(("backend", "kind"), [("host-gw", "L2Bridge"), ("vxlan", "Overlay")])

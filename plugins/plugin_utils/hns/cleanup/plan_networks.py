@@ -151,7 +151,9 @@ def _files(request: CleanupRequest, facts: HnsFacts, aim: _TargetNetworks) -> tu
     kept = {item.name.lower() for item in aim.targets if item.id in aim.busy_networks}
     names = {name.lower() for name in (*(item.name for item in aim.networks), *request.networks)} - kept
     everything = request.scope == "all" and not aim.busy
-    return (*cni.state_of(facts.cni, names, everything), *(() if aim.busy_networks else facts.extra_files))
+    paths = (*cni.state_of(facts.cni, names, everything), *(() if aim.busy_networks else facts.extra_files))
+    # The caller may name a file that belongs to the networks anyway.
+    return tuple({path.lower(): path for path in paths}.values())
 
 
 def _unasked(request: CleanupRequest, facts: HnsFacts, items: t.Sequence[Removal]) -> tuple[KeptObject, ...]:

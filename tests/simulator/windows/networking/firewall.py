@@ -83,6 +83,21 @@ def _changes(bound: Bound, *, display: str) -> dict[str, object]:
     if "Protocol" in bound:
         text = bound.text("Protocol")
         changes["protocol"] = _PROTOCOLS.get(text, _canonical(text, (*_PROTOCOLS.values(), "Any")))
+    return {**changes, **_security(bound)}
+
+
+def _security(bound: Bound) -> dict[str, object]:
+    """Return the attributes that the parameters of a security filter set: accounts are in SDDL.
+
+    New-NetFirewallRule and Set-NetFirewallRule have the same parameters as Set-NetFirewallSecurityFilter.
+    """
+    changes: dict[str, object] = {}
+    for parameter, attribute in _SECURITY:
+        if parameter in bound:
+            text = bound.text(parameter)
+            if attribute.endswith(("user", "machine")) and text != "Any" and not _SDDL.fullmatch(text):
+                raise _invalid("The parameter is incorrect.")
+            changes[attribute] = text
     return changes
 
 
@@ -205,13 +220,7 @@ def _get_filter(kind: str) -> Cmdlet:
 
 def set_security_filter(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Set-NetFirewallSecurityFilter: the accounts that a rule applies to, in SDDL."""
-    changes: dict[str, object] = {}
-    for parameter, attribute in _SECURITY:
-        if parameter in bound:
-            text = bound.text(parameter)
-            if attribute.endswith(("user", "machine")) and text != "Any" and not _SDDL.fullmatch(text):
-                raise _invalid("The parameter is incorrect.")
-            changes[attribute] = text
+    changes = _security(bound)
     if "OverrideBlockRules" in bound:
         changes["override_block"] = bound.flag("OverrideBlockRules")
     for rule in _select(machine, bound, "Set-NetFirewallSecurityFilter"):

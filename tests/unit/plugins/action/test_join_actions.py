@@ -50,6 +50,7 @@ PLAIN = {
     "node_name": "win1",
     "self_named": True,
     "cni": {},
+    "azure": False,
     "uplink_at_risk": False,
     "unsupported_windows": "",
 }

@@ -61,7 +61,7 @@ def test_every_kind_names_what_upstream_serves(kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("version", "kind", "sha256"),
-    [("2.24", "nssm", True), ("2.23", "nssm", False), ("26.1.0", "moby", True), ("0.3.1", "sdn-plugins", True)],
+    [("2.24", "nssm", True), ("2.23", "nssm", False), ("0.3.0", "sdn-plugins", False), ("0.3.1", "sdn-plugins", True)],
 )
 def test_versions_without_a_published_checksum_are_pinned_where_their_digest_is_known(
     version: str, kind: str, sha256: bool
@@ -118,7 +118,7 @@ def test_a_site_vouches_for_a_file_however_its_url_is_quoted(url: str) -> None:
     assert site.digest("https://files.example/other.zip") == ""
 
 
-# Kinds that no role installs, with the variables that replace their publishers' URLs.
+# The role image_cache has variables with URLs for these kinds.
 CACHED_ONLY = ("nerdctl", "sdn-plugins", "azure-vnet", "calico", "csi-proxy", "cloudbase-init")
 
 
@@ -136,9 +136,9 @@ def test_a_url_replaces_the_publishers_for_all_listed_versions_of_a_kind(kind: s
 
 
 def test_a_url_for_every_kind_that_no_role_installs() -> None:
-    installed = {name for name, kind in catalogue.catalogue().items() if kind.variables}
-    # Its commit and its URL are variables of the playbook collect_logs.yml.
-    assert set(catalogue.catalogue()) - installed - {"hns-debug-scripts"} == set(CACHED_ONLY)
+    without = {name for name, kind in catalogue.catalogue().items() if not kind.variables}
+    # collect_logs.yml has variables for the scripts.
+    assert without - {"hns-debug-scripts"} == set(CACHED_ONLY) - {"sdn-plugins", "azure-vnet"}
 
 
 def test_every_kind_says_which_windows_it_fits() -> None:
@@ -373,7 +373,7 @@ def test_lists_of_versions_are_warned_of_by_site() -> None:
 
 
 # Publishers without a digest for the Windows archive. A run warns about it, and `strict` rejects it.
-WITHOUT_DIGEST = {"cri-dockerd"}
+WITHOUT_DIGEST = {"cri-dockerd", "azure-vnet"}
 
 
 def test_the_default_version_of_whatever_a_role_installs_is_verified(repository: Path) -> None:

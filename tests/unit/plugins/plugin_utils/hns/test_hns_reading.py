@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 from unit import outcomes
-from unit.hns_models import result
+from unit.hns_models import Model, result
 from unit.hns_nodes import SECOND, failed
 
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.plan import CleanupRequest
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.planning import make_plan
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import cni, objects, uplink
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import read_facts
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallResult
 
 ADAPTERS = [
@@ -189,13 +192,31 @@ def test_networks_of_cnis_are_known_by_name(name: str, made: bool) -> None:
 
 def test_state_files_go_with_their_network() -> None:
     host_local, env = f"{cni.HOST_LOCAL}\\cbr0", cni.SUBNET_ENV
-    files = cni.Cni(state_files=(host_local, f"{cni.HOST_LOCAL}\\azure", env, "C:\\k\\azure-vnet.json"))
+    calico = "C:\\var\\run\\calico\\nodename"
+    azure = (f"{cni.HOST_LOCAL}\\azure", "C:\\k\\azure-vnet.json")
+    files = cni.Cni(state_files=(host_local, azure[0], env, azure[1], calico))
     wanted = {
-        "cbr0": files.state_files[::2],
-        "azure": files.state_files[1::2],
+        "cbr0": (host_local, env),
+        "azure": azure,
+        "calico": (calico,),
         "vxlan0": (env,),
         "flannel.1": (env,),
         "x": (),
     }
     assert {name: cni.state_of(files, [name], False) for name in wanted} == wanted
     assert cni.state_of(files, [], True) == files.state_files
+
+
+def test_a_state_file_that_the_caller_names_as_well_is_removed_once() -> None:
+    facts = read_facts(Model(pods=[], policies=[]).observation())
+    state = ("C:\\Windows\\System32\\azure-vnet.json",)
+    facts = dataclasses.replace(
+        facts,
+        cni=dataclasses.replace(facts.cni, state_files=state),
+        extra_files=("C:\\WINDOWS\\system32\\azure-vnet.json", "C:\\Windows\\System32\\azure-vnet.log"),
+    )
+    plan = make_plan(CleanupRequest(scope="networks", networks=("azure",)), facts)
+    assert [path.lower() for path in plan.files] == [
+        "c:\\windows\\system32\\azure-vnet.json",
+        "c:\\windows\\system32\\azure-vnet.log",
+    ]

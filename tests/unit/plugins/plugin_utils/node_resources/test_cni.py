@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import typing as t
 
+import pytest
 from unit.plugins.plugin_utils.node_resources import samples
 from unit.plugins.plugin_utils.node_resources.samples import named
 
@@ -15,14 +16,22 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.cni im
 
 
 def settings(**network: t.Any) -> CniSettings:
-    versions = {"plugins_version": "1.9.0", "flannel_version": "0.28.9", "flannel_plugin_version": "1.9.1-flannel1"}
-    empty = [f"{name}_{what}" for name in ("plugins", "flannel", "flannel_plugin") for what in ("url", "sha256")]
+    versions = {
+        "plugins_version": "1.9.0",
+        "flannel_version": "0.28.9",
+        "flannel_plugin_version": "1.9.1-flannel1",
+        "azure_vnet_version": "1.6.21",
+        "sdn_plugin_version": "0.3.3",
+    }
+    empty = [version.replace("_version", what) for version in versions for what in ("_url", "_sha256")]
+    blocks = network.pop("block_wireserver_of_host", "auto")
     return CniSettings(
         **versions,
         **dict.fromkeys(empty, ""),
         bin_dir="C:\\cni",
         conf_dir="C:\\conf",
         flannel_dir="C:\\flannel",
+        block_wireserver=blocks,
         network=samples.network(**network),
         downloads=samples.downloads(),
     )
@@ -73,3 +82,39 @@ def test_the_note_tells_networks_apart() -> None:
     ]
     # The network is the same, however it runs.
     assert notes[0].identity() == notes[2].identity()
+
+
+def test_azure_cnis_programs_and_registry_value() -> None:
+    found = cni.resources(settings(plugin="azure", mode="bridge"))
+    archives = [one for one in found if one["type"] == "Archive"]
+    assert [(one["members"], one["disturbs"]) for one in archives] == [
+        (["azure-vnet.exe", "azure-vnet-ipam.exe"], True)
+    ]
+    (value,) = [one for one in found if one["type"] == "Registry"]
+    assert (value["value_name"], value["value"]) == ("SDNRemoteArpMacAddress", "12-34-56-78-9a-bc")
+    # A restart of hns disturbs pods, so the value changes only on a drained node.
+    assert value["restarts"] == ["hns"]
+    assert {one["name"] for one in found if one["type"] == "Directory"} == {"C:\\cni", "C:\\conf"}
+
+
+@pytest.mark.parametrize(
+    ("plugin", "mode", "program"),
+    [("sdnbridge", "bridge", "sdnbridge.exe"), ("sdnoverlay", "overlay", "sdnoverlay.exe")],
+)
+def test_microsofts_plugins_come_with_flannels_programs(plugin: str, mode: str, program: str) -> None:
+    found = [one for one in cni.resources(settings(plugin=plugin, mode=mode)) if one["type"] == "Archive"]
+    assert [one["check"] for one in found] == [["host-local.exe"], ["flanneld.exe"], ["flannel.exe"], [program]]
+
+
+def test_the_hosts_firewall_closes_wire_server() -> None:
+    def rules(blocks: str, **network: t.Any) -> list[dict[str, t.Any]]:
+        found = cni.resources(settings(block_wireserver_of_host=blocks, **network))
+        return [one for one in found if one["type"] == "FirewallRule"]
+
+    (automatic,), (always,), (never,) = rules("auto"), rules("always"), rules("never")
+    assert automatic["platform"] == "azure"
+    assert (automatic["remote_addresses"], automatic["remote_ports"]) == (["168.63.129.16"], ["80"])
+    assert automatic["except_users"] == ["S-1-5-18", "cloudbase-init"]
+    assert always == {key: value for key, value in automatic.items() if key != "platform"}
+    assert never == {"type": "FirewallRule", "name": automatic["name"], "state": "absent"}
+    assert rules("auto", plugin="none") == []

@@ -141,3 +141,22 @@ def test_mappings_and_other_values_of_kube_proxy_replace_each_other() -> None:
     network = {"networkName": "flannel.4096", "enableDSR": True, "sourceVip": "10.244.3.254"}
     assert (found["winkernel"], found["clientConnection"]) == (network, None)
     assert (found["mode"], found["iptables"]) == ({"a": 1}, {"b": 2})
+
+
+@pytest.mark.parametrize(
+    ("plugin", "mode", "services"),
+    [("azure", "bridge", ["kube-proxy"]), ("sdnbridge", "bridge", ["kube-proxy", "flanneld"])],
+)
+def test_the_collection_writes_the_configuration_of_networks_without_a_pod_for_it(
+    plugin: str, mode: str, services: list[str]
+) -> None:
+    file = rf"C:\conf\{samples.network(plugin=plugin, mode=mode).files.configuration}"
+    for run_as, expected in (("daemonset", []), ("service", services)):
+        network = samples.network(plugin=plugin, mode=mode, run_as=run_as)
+        found = node_join.resources(samples.joined(network=network))
+        started = [one["name"] for one in found if one["type"] == "Service" and one["name"] != "kubelet"]
+        assert started == expected
+        assert named(found, file)["disturbs"]
+    # flannel's plugin needs the pod CIDR, azure-vnet does not.
+    waiting = node_join.resources(samples.joined(network=samples.network(plugin=plugin, mode=mode), pod_cidr=""))
+    assert (file in {one.get("name") for one in waiting}) is (plugin == "azure")

@@ -231,3 +231,23 @@ def test_a_node_inside_the_clusters_networks_is_refused(node: dict[str, t.Any], 
     for text in named:
         assert text in problem
     assert found(**node, cni_plugin="none") == []
+
+
+@pytest.mark.parametrize(
+    ("plugin", "backend", "said"),
+    [
+        ("sdnbridge", "host-gw", None),
+        (
+            "sdnbridge",
+            "vxlan",
+            "cni_plugin (from kube_network_plugin): expected flannel's backend host-gw on Linux nodes",
+        ),
+        ("sdnoverlay", "host-gw", "expected flannel's backend vxlan on Linux nodes, got 'sdnoverlay'"),
+    ],
+)
+def test_microsofts_plugins_need_flannel_on_linux_nodes(plugin: str, backend: str, said: str | None) -> None:
+    conf = {"Network": "10.233.64.0/18", "Backend": {"Type": backend}}
+    flannel = {"config_map": "kube-flannel/kube-flannel-cfg", "net_conf": conf}
+    problems = found({"flannel": flannel}, cni_plugin=plugin)
+    assert len(problems) == (0 if said is None else 1)
+    assert (said or "") in "".join(problems)

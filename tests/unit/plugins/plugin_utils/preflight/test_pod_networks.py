@@ -70,3 +70,39 @@ def test_networks_of_pods_and_services_must_not_overlap() -> None:
     (problem,) = networks.overlaps("flannel", *both, "")
     assert "10.244.0.0/16,fd00::/56 and 10.244.128.0/17,fd01::/112" in str(problem)
     assert networks.overlaps("none", *both, "") == []
+
+
+@pytest.mark.parametrize(
+    ("plugin", "engine", "said"),
+    [
+        ("azure", "", ""),
+        ("calico", "calico", ""),
+        ("azure", "azure", "30 September 2026"),
+        ("azure", "calico", "Outside AKS"),
+        ("flannel", "azure", "works with Azure CNI only"),
+        ("flannel", "calico", "on its own network only"),
+        ("sdnbridge", "calico", "expected an empty value with sdnbridge"),
+        ("none", "calico", "does not know the other tool's network"),
+        ("flannel", "cilium", ""),  # mistyped, which another check reports
+    ],
+)
+def test_engines_of_network_policies(plugin: str, engine: str, said: str) -> None:
+    found = pod_networks.problems({**GOOD, "cni_plugin": plugin, "cni_network_policy": engine})
+    problems = [str(one) for one in found if str(one).startswith("cni_network_policy")]
+    assert len(problems) == (1 if said else 0)
+    assert all(said in one for one in problems)
+
+
+@pytest.mark.parametrize("plugin", ["azure", "sdnbridge", "sdnoverlay"])
+def test_networks_for_containerd_only(plugin: str) -> None:
+    given = {**GOOD, "cni_plugin": plugin, "container_runtime": "moby", "cni_run_as": "service"}
+    (problem,) = pod_networks.problems(given)
+    assert "expected the container runtime containerd" in str(problem)
+    assert pod_networks.problems({**GOOD, "cni_plugin": plugin}) == []
+
+
+def test_networks_of_a_virtual_network() -> None:
+    given = {**GOOD, "cni_plugin": "azure", "cni_azure_vnet_subnets": ["10.240.0.0/12", "10.0.0.1", "10.0.0.1/8"]}
+    names = [str(one).partition(":")[0] for one in pod_networks.problems(given)]
+    assert names == ["cni_azure_vnet_subnets[1]", "cni_azure_vnet_subnets[2]"]
+    assert pod_networks.problems({**given, "cni_azure_vnet_subnets": "10.0.0.0/8"}) == []

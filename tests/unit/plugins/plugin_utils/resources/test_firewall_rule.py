@@ -120,3 +120,31 @@ def test_absence() -> None:
 def test_what_cannot_be_is_refused(properties: dict[str, t.Any]) -> None:
     with pytest.raises(ResourceError):
         rule(**properties)
+
+
+def exempting(**more: t.Any) -> t.Any:
+    return rule(except_users=["S-1-5-18", "cloudbase-init"], **more)
+
+
+NO_USER = failure("ObjectNotFound", "UserNotFound,Microsoft.PowerShell.Commands.GetLocalUserCommand")
+ASKED = {"user.cloudbase-init": answer({"SID": "S-1-5-21-1-2-3-1001"})}
+SYSTEM_ONLY = "O:LSD:(D;;CC;;;S-1-5-18)(A;;CC;;;S-1-1-0)"
+BOTH = "O:LSD:(D;;CC;;;S-1-5-18)(D;;CC;;;S-1-5-21-1-2-3-1001)(A;;CC;;;S-1-1-0)"
+
+
+def test_users_that_a_rule_ignores() -> None:
+    change = must(exempting(), **ASKED, rule=NO_RULE, ports=SKIPPED, addresses=SKIPPED, security=SKIPPED)
+    assert call(change, "rule").parameters["LocalUser"] == BOTH
+    assert planned(exempting(), **ASKED, **seen(), security=answer({"LocalUser": BOTH})) is None
+    change = must(exempting(), **ASKED, **seen(), security=answer({"LocalUser": SYSTEM_ONLY}))
+    assert call(change, "rule").parameters == {"Name": ["kubelet"], "LocalUser": BOTH}
+    # A user that does not exist has no programs.
+    missing = {"user.cloudbase-init": NO_USER}
+    assert planned(exempting(), **missing, **seen(), security=answer({"LocalUser": SYSTEM_ONLY})) is None
+
+
+def test_a_rule_for_virtual_machines_of_azure() -> None:
+    azure = answer({"SMBIOSAssetTag": "7783-7084-3265-9085-8269-3286-77"})
+    missing = {"rule": NO_RULE, "ports": SKIPPED, "addresses": SKIPPED}
+    assert planned(rule(platform="azure"), **missing, **{"azure.chassis": answer({"SMBIOSAssetTag": "1"})}) is None
+    assert commands(must(rule(platform="azure"), **missing, **{"azure.chassis": azure})) == ["New-NetFirewallRule"]

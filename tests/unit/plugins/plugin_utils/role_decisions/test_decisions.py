@@ -183,7 +183,13 @@ def test_services_that_depend_on_the_kubelet(
             {"plugin": "flannel", "mode": "host-gw", "network": "cbr0"},
             {"cni_plugin": "none"},
             ["kube-flannel/kube-flannel-windows"],
-            ["C:\\etc\\cni\\net.d\\10-flannel.conf"],
+            ["C:\\etc\\cni\\net.d\\10-flannel.conf", "C:\\run\\flannel\\subnet.env"],
+        ),
+        (
+            {"plugin": "sdnbridge", "mode": "bridge", "network": "l2bridge"},
+            {},
+            [],
+            ["C:\\etc\\cni\\net.d\\10-sdnbridge.conf"],
         ),
         ({"plugin": "other", "mode": "x", "network": "y"}, {}, [], []),
     ],
@@ -204,3 +210,20 @@ def test_what_a_former_network_leaves(
 def test_the_network_of_kubespray(kubespray: str, expected: str) -> None:
     given = {"kube_network_plugin": kubespray} if kubespray else {}
     assert value(templar(["cni"], {"groups": {}, "hostvars": {}, **given}), "cni_plugin") == expected
+
+
+def test_a_former_networks_plugins_and_registry_values_go_before_the_record() -> None:
+    recorded = {"plugin": "azure", "mode": "bridge", "network": "azure"}
+    known = {"inventory_hostname": "win1", "groups": {}, "hostvars": {}, "winkube_node_information": {"cni": recorded}}
+    resources = value(templar(["container_runtime", "cni"], known), "cni_recorded_resources")
+    assert [(one["type"], one.get("value_name") or one["name"].rpartition("\\")[2]) for one in resources] == [
+        ("Registry", "SDNRemoteArpMacAddress"),
+        ("File", "azure-vnet.exe"),
+        ("File", "azure-vnet-ipam.exe"),
+        ("File", "cni.json"),
+    ]
+    assert [one.get("state", "present") for one in resources] == ["absent", "absent", "absent", "present"]
+    # host-local.exe and flannel.exe are plugins of flannel, too.
+    known["winkube_node_information"] = {"cni": {"plugin": "sdnbridge", "mode": "bridge", "network": "l2bridge"}}
+    resources = value(templar(["container_runtime", "cni"], known), "cni_recorded_resources")
+    assert [one["name"].rpartition("\\")[2] for one in resources] == ["sdnbridge.exe", "cni.json"]
