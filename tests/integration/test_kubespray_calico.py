@@ -113,7 +113,7 @@ def test_the_windows_group_is_all_that_a_node_needs(site: Site, first: PlayRun) 
 
 def test_calico_makes_the_network_and_kube_proxy_gets_its_address(site: Site, first: PlayRun) -> None:
     machine = site.machine(HOST)
-    networks = {network.name: network.type for network in hns.store(machine).networks()}
+    networks = {network.name: network.kind for network in hns.store(machine).networks()}
     assert {networks["Calico"], networks["External"]} == {"Overlay"}
     endpoint = next(one for one in hns.store(machine).endpoints() if one.name == "Calico_ep")
     node = client.CoreV1Api(cluster_api(site)).read_node(HOST)
