@@ -5,7 +5,8 @@
 nodes: […]                                          # see fleet.py
 artifacts: {address: 127.50.0.1, port: 8081}        # optional; port 0 picks a free port; also user, query, rate
 registry: {address: 127.50.0.1, port: 5000}         # optional; also user, auth, rate
-cluster: {address: 127.50.0.1, kind: auto, …}       # optional; further keys are arguments of start_cluster
+cluster: {address: 127.50.0.1, kind: auto, …}       # optional; further keys are arguments of start_cluster,
+                                                    # such as calico: {install: kubespray, strict_affinity: true}
 """
 
 from __future__ import annotations

@@ -34,9 +34,10 @@ class Calico:
         self.client, self.options, self._loop = client, options, loop
 
     def stop(self) -> None:
-        """Stop the operator."""
+        """Stop the operator, and close the connection."""
         if self._loop:
             self._loop.stop()
+        self.client.close()
 
     def set_strict_affinity(self, value: bool) -> None:
         """Set strictAffinity, like `calicoctl ipam configure` or a run of kubespray."""

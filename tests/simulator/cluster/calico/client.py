@@ -51,7 +51,7 @@ def path_of(document: Mapping[str, Any]) -> str:
 
 
 class AdminClient:
-    """The connection. It can be used by several threads; each request has a connection of its own.
+    """The connection. It can be used by several threads, and sends one request at a time.
 
     Args:
         kubeconfig: a kubeconfig with a client certificate, such as `Cluster.kubeconfig`.
@@ -70,6 +70,8 @@ class AdminClient:
             names = ("client-certificate-data", "client-key-data")
             pair.write_bytes(b"\n".join(base64.b64decode(user[name]) for name in names))
             self._context.load_cert_chain(pair)
+        self._lock = threading.Lock()
+        self._connection: http.client.HTTPSConnection | None = None
 
     def call(self, method: str, path: str, body: object = None, media: str = "application/json") -> Object:
         """Send a request.
@@ -78,18 +80,37 @@ class AdminClient:
             RefusedError: the API server refuses it.
             OSError: the server is not reachable.
         """
-        connection = http.client.HTTPSConnection(self._host, self._port, timeout=10, context=self._context)
-        try:
-            data = None if body is None else json.dumps(body)
-            connection.request(method, path, data, {"Content-Type": media, "Accept": "application/json"})
-            answer = connection.getresponse()
-            text = answer.read()
-        finally:
-            connection.close()
+        data = None if body is None else json.dumps(body)
+        with self._lock:
+            status, text = self._send(method, path, data, {"Content-Type": media, "Accept": "application/json"})
         found = json.loads(text) if text[:1] == b"{" else {}
-        if answer.status >= 400:
-            raise RefusedError(answer.status, str(found.get("message") or text.decode(errors="replace")))
+        if status >= 400:
+            raise RefusedError(status, str(found.get("message") or text.decode(errors="replace")))
         return dict(found)
+
+    def _send(self, method: str, path: str, data: str | None, headers: dict[str, str]) -> tuple[int, bytes]:
+        """Send a request over the connection, and once more if the server has closed it in the meantime."""
+        while True:
+            used, self._connection = self._connection, None
+            connection = used or http.client.HTTPSConnection(self._host, self._port, timeout=10, context=self._context)
+            try:
+                connection.request(method, path, data, headers)
+                answer = connection.getresponse()
+                found = answer.status, answer.read()
+            except (http.client.HTTPException, OSError):
+                connection.close()
+                if used is None:
+                    raise
+                continue
+            self._connection = connection
+            return found
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            if self._connection:
+                self._connection.close()
+                self._connection = None
 
     def find(self, path: str) -> Object | None:
         """Return an object or list; None if it does not exist."""
@@ -114,10 +135,13 @@ class AdminClient:
         one = f"{collection}/{document['metadata']['name']}"
         for attempt in range(_ATTEMPTS):
             try:
-                known = self.find(one)
-                if known is None:
+                try:
                     self.call("POST", collection, document)
                     return
+                except RefusedError as error:
+                    if error.status != 409:
+                        raise
+                known = self.call("GET", one)
                 version = {"resourceVersion": known["metadata"]["resourceVersion"]}
                 self.call("PUT", one, {**document, "metadata": {**document["metadata"], **version}})
                 return
