@@ -23,7 +23,7 @@ ENABLED = {**AFFINITY, "cni_calico_enable_windows": True}
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory, cluster_kind: str) -> Site:
-    calico = {"install": "operator", "windows": False, "service_cidrs": False}
+    calico = {"install": "operator", "windows": False, "service_cidrs": False, "services_endpoint": False}
     site = start_site(
         {"name": HOST, "windows": "2022"},
         cluster={"kind": cluster_kind, "calico": calico, **kubespray_sample.NETWORKS},
