@@ -117,6 +117,7 @@ def test_nodes_are_waited_for(cluster: FakeCluster, monkeypatch: pytest.MonkeyPa
         "pod_cidr": "10.0.1.0/24",
         "internal_ip": "192.0.2.5",
         "overlay_address": "",
+        "overlay_address": "",
         "reason": "",
     }
     assert run_module(nodes_ready, cluster, nodes=["a"], pod_cidr=True) == {
@@ -127,7 +128,7 @@ def test_nodes_are_waited_for(cluster: FakeCluster, monkeypatch: pytest.MonkeyPa
     cluster.fail("GET", "api/v1/nodes", 503)
     assert run_module(nodes_ready, cluster, nodes=["a"])["waiting"] == []
     add_node(cluster, "b", spec={})
-    missing = {"registered": False, "ready": False, "pod_cidr": "", "internal_ip": ""}
+    missing = {"registered": False, "ready": False, "pod_cidr": "", "internal_ip": "", "overlay_address": ""}
     expected = {
         "changed": False,
         "nodes": {
