@@ -117,7 +117,6 @@ def test_nodes_are_waited_for(cluster: FakeCluster, monkeypatch: pytest.MonkeyPa
         "pod_cidr": "10.0.1.0/24",
         "internal_ip": "192.0.2.5",
         "overlay_address": "",
-        "overlay_address": "",
         "reason": "",
     }
     assert run_module(nodes_ready, cluster, nodes=["a"], pod_cidr=True) == {
