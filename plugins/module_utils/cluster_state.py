@@ -24,10 +24,7 @@ OVERLAY_ADDRESS = "projectcalico.org/IPv4VXLANTunnelAddr"
 """The annotation with the address of a node in Calico's overlay (projectcalico/calico v3.31.5,
 libcalico-go/lib/backend/k8s/resources/node.go)."""
 REVISION_LABEL = "winkube.node/revision"
-NETWORK_PODS = (
-    ("kube-flannel", "app=flannel-windows"),
-    ("kube-system", "k8s-app in (calico-node-windows,kube-proxy-windows)"),
-)
+NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))
 """Namespaces and labels of the pods that belong to the DaemonSets of the role cni."""
 
 
@@ -57,13 +54,14 @@ def overlay_address(node: t.Mapping[str, t.Any]) -> str:
     return str((node["metadata"].get("annotations") or {}).get(OVERLAY_ADDRESS) or "")
 
 
-def network_pods(cluster: Cluster) -> dict[str, list[dict[str, str]]]:
+def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str, list[dict[str, str]]]:
     """Return the pods that run the network of Windows nodes, by node.
 
     Calico's pods without a revision belong to another DaemonSet, which this collection does not change.
     """
     pods_by_node: dict[str, list[dict[str, str]]] = {}
-    for namespace, labels in NETWORK_PODS:
+    own_pods = (("kube-system", "k8s-app=calico-node-windows"),) if "calico" in networks else ()
+    for namespace, labels in (*NETWORK_PODS, *own_pods):
         path = ("api/v1/namespaces", namespace, "pods")
         for pod in cluster.items(*path, form=POD, query={"labelSelector": labels}):
             own = pod["metadata"].get("labels") or {}
