@@ -138,6 +138,7 @@ class Site:
         self.variables: dict[str, Any] = dict(variables or {})
         self.host_variables: dict[str, dict[str, Any]] = {}
         self.counted: dict[str, dict[str, dict[str, int]]] = {}
+        self._api: client.ApiClient | None = None
         folder.mkdir(parents=True, exist_ok=True)
 
     def node(self, host: str) -> FleetNode:
@@ -155,6 +156,14 @@ class Site:
     def hosts(self) -> list[str]:
         """Return all hosts of the inventory."""
         return list(self.world.fleet.nodes)
+
+    def api(self) -> client.ApiClient:
+        """Return an administrator's connection to the site's cluster."""
+        assert self.world.cluster is not None
+        # Tests ask several times per second, and a new connection reads the kubeconfig and its certificates again.
+        if self._api is None:
+            self._api = config.new_client_from_config(str(self.world.cluster.kubeconfig))
+        return self._api
 
     def inventory(self) -> dict[str, Any]:
         """Return the inventory: all servers of the world in `node_windows`, with node names from `node_name`."""
@@ -330,8 +339,7 @@ def token_expirations(site: Site) -> dict[str, datetime.datetime]:
 
 def cluster_api(site: Site) -> client.ApiClient:
     """Return an administrator's connection to the site's cluster."""
-    assert site.world.cluster is not None
-    return config.new_client_from_config(str(site.world.cluster.kubeconfig))
+    return site.api()
 
 
 def _core(site: Site) -> client.CoreV1Api:
