@@ -21,7 +21,7 @@ from ansible.template import Templar
 from integration.networks import free_network
 
 from ansible_collections.winkube.node.plugins.plugin_utils.patches import update as patches_update
-from ansible_collections.winkube.node.plugins.plugin_utils.remote import reboot
+from ansible_collections.winkube.node.plugins.plugin_utils.remote import outage, reboot
 from simulator.fleet import Fleet
 from simulator.machine.machine import Machine
 from simulator.machine.settings import MachineSettings
@@ -193,10 +193,12 @@ def find(kb: str) -> Update:
 
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorten the delays for reboots and updates, which are much faster on simulated machines than on real ones."""
+    """Shorten the delays for reboots, updates and outages, which are much faster on simulated machines than on real ones."""
     monkeypatch.setattr(reboot, "_GOING_DOWN", 0.4)
     monkeypatch.setattr(reboot, "_PAUSE", 0.5)
     monkeypatch.setattr(patches_update, "_DELAY", 0.2)
+    monkeypatch.setattr(outage, "_FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(outage, "_LONGEST_PAUSE", 1.0)
 
 
 def fleet_of(*entries: MachineSettings) -> Fleet:

@@ -27,6 +27,8 @@ from simulator.world import World
 
 ROOT = Path(__file__).resolve().parents[2]
 PASSWORD = "Integration-Passw0rd"
+QUICK = {"node_maintenance_hns_grace": 0.5, "hns_cleanup_grace": 0.5}
+"""Variables of all hosts: simulated containers start in less than a second, so their endpoints are in use by then."""
 _RECAP = re.compile(r"^(\S+)\s+: (ok=\d+.*)$", re.MULTILINE)
 
 
@@ -176,7 +178,7 @@ class Site:
 
     def _cluster_variables(self) -> dict[str, Any]:
         # Without a cluster, the inventory must contain it.
-        variables: dict[str, Any] = link_variables() | {"kube_version": "1.37.1"}
+        variables: dict[str, Any] = link_variables() | {"kube_version": "1.37.1"} | QUICK
         if self.world.cluster is not None:
             variables |= {"kubeconfig": str(self.world.cluster.kubeconfig), "kube_version": self.world.cluster.version}
         if self.world.artifacts is not None:

@@ -36,7 +36,7 @@ KUBEADMS = ("real", "simulated")
 def cases() -> Iterator[Any]:
     """Yield each version with one kubeadm, of alternating kinds. Repetitions of a version are variants."""
     for number, pair in enumerate(PAIRS):
-        # In test_site, too, a node of this version joins a newer cluster, with the same kubeadm's API and configuration.
+        # In test_site, too, a node of this version joins a newer cluster, with the same API and configuration.
         repeated = pair[0] == "1.36.3"
         has_real = kubeadm_real.find(pair[0]) is not None
         first = "real" if number % 2 and has_real else "simulated"

@@ -140,7 +140,6 @@ def site(start_site: SiteFactory) -> Site:
         windows_patches_contact_timeout=1,
         node_maintenance_serial=10,
         node_maintenance_max_failed=1,
-        node_maintenance_hns_grace=0.5,
     )
     joined_nodes.join(found, list(lacking))
     joined_nodes.register(found, PATCHED)

@@ -72,7 +72,7 @@ class TestWindowsUpdate:
         # observation.
         assert patches_run.FIRST_POLL + patches_run.POLL >= 20 * 60
         # Polls are as fast as Windows' own time: three patches of 400 s each.
-        scale = 1 / 100
+        scale = 1 / 200
         monkeypatch.setattr(patches_run, "FIRST_POLL", patches_run.FIRST_POLL * scale)
         monkeypatch.setattr(patches_run, "POLL", patches_run.POLL * scale)
         messages: list[str] = []

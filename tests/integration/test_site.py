@@ -16,6 +16,7 @@ import pytest
 from integration.conftest import SiteFactory
 from integration.joined_nodes import wait_for
 from integration.limited_account import limited_kubeconfig
+from integration.memory import AVAILABLE, measure
 from integration.playbooks import (
     ROOT,
     PlayRun,
@@ -56,6 +57,7 @@ CONTAINERD = r"C:\Program Files\containerd"
 LEFTOVERS = (r"C:\ProgramData\winkube\join.yaml", r"C:\etc\kubernetes\bootstrap-kubelet.conf")
 STATE_KEY = r"HKLM:\SYSTEM\CurrentControlSet\Services\hns\State"
 UPDATES = r"HKLM:\SOFTWARE\Policies\Microsoft\Windows\WindowsUpdate\AU"
+MEMORY_MB = 250
 _OF_NODES = ("/api/v1/nodes", "/api/v1/pods", "/apis/certificates.k8s.io/v1/")
 
 
@@ -102,11 +104,17 @@ def own_tokens(site: Site) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def first(site: Site, own_tokens: dict[str, str], checked: PlayRun) -> PlayRun:
+def measured(site: Site, own_tokens: dict[str, str], checked: PlayRun) -> tuple[PlayRun, list[tuple[float, int]]]:
+    """Return the first run, and the samples of its memory."""
+    run, samples = measure(site, site.command("site.yml"))
+    return run.expect(), samples
+
+
+@pytest.fixture(scope="module")
+def first(site: Site, measured: tuple[PlayRun, list[tuple[float, int]]]) -> PlayRun:
     """Return the first run, with the counters of the nodes' networks in `Site.counted`."""
-    run = site.run("site.yml").expect()
     site.counted["first"] = {host: site.counters(host) for host in HOSTS}
-    return run
+    return measured[0]
 
 
 @pytest.fixture(scope="module")
@@ -244,6 +252,13 @@ def test_the_first_run_is_small(site: Site, first: PlayRun) -> None:
         assert counters["bytes_in"] <= 4_000_000, host
         # A query that is sent while the node goes down may not arrive. It was sent, but did not run.
         assert first.commands(host) <= counters["remote_commands"] + 1, host
+
+
+@pytest.mark.skipif(not AVAILABLE, reason="needs Linux' /proc/PID/smaps_rollup")
+def test_the_controller_needs_little_memory(measured: tuple[PlayRun, list[tuple[float, int]]]) -> None:
+    peak, processes = max(measured[1])
+    assert max(count for _, count in measured[1]) > len(HOSTS), "measured too rarely"
+    assert peak < MEMORY_MB, f"peak {peak:.0f} MB in {processes} processes"
 
 
 def test_the_second_run_changes_nothing(site: Site, second: PlayRun) -> None:
