@@ -193,7 +193,7 @@ def find(kb: str) -> Update:
 
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorten the delays for reboots, updates and outages, which are much faster on simulated machines than on real ones."""
+    """Shorten the delays for reboots, updates and outages, which take much less time on simulated machines."""
     monkeypatch.setattr(reboot, "_GOING_DOWN", 0.4)
     monkeypatch.setattr(reboot, "_PAUSE", 0.5)
     monkeypatch.setattr(patches_update, "_DELAY", 0.2)

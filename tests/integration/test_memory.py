@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The controller's memory for ten nodes at once.
 
-This is a variant of test_site.py, which measures `site.yml` with three nodes, and of test_patch_nodes.py, which measures
-ten nodes at once with another playbook.
+This is a variant of test_site.py, which measures `site.yml` with three nodes, and of test_patch_nodes.py, which
+measures ten nodes at once with another playbook.
 """
 
 from __future__ import annotations
