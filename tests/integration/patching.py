@@ -169,7 +169,7 @@ class Files:
 
         self._server = http.server.ThreadingHTTPServer((address, 0), Handler)
         self.url = f"http://{address}:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def stop(self) -> None:
         self._server.shutdown()

@@ -57,7 +57,7 @@ class TestWindowsUpdate:
 
     @pytest.mark.parametrize("connection", ["psrp", "winrm"])
     def test_three_patches_and_one_reboot(self, server: Serve, files: Files, connection: str) -> None:
-        machine = server(windows_update=self.OFFERS, update_seconds=200)
+        machine = server(windows_update=self.OFFERS, update_seconds=60)
         requested = [NEXT, self.TOOL, files.add(STAGED)]
         result = install(machine, requested, connection=connection)
         assert set(statuses(result).values()) == {"installed"}, result["patches"]
