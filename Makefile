@@ -91,6 +91,8 @@ soak: $(READY) ## Repeat the tests that wait, on a busy machine; SOAK="--repetit
 molecule: $(READY) ## All molecule scenarios on simulated servers, with molecule's own command line
 	$(BIN)/molecule test --all
 
+# Python recognizes a changed file by its size and time. Two mutants may have the same, so nothing is kept of them.
+mutants: export PYTHONDONTWRITEBYTECODE := 1
 mutants: $(READY) ## Change the code in small ways, and list the changes that no test notices; MUTANTS="--since main"
 	cd tests && $(BIN)/python -m mutation $(MUTANTS)
 
