@@ -69,7 +69,7 @@ def cordon_patch(node: t.Mapping[str, t.Any], mark: CordonMark) -> dict[str, t.A
 
 
 def uncordon_patch(node: t.Mapping[str, t.Any], owner: str) -> dict[str, t.Any] | None:
-    """Return the patch that removes an owner's annotation and cordon, or None if there is no such annotation."""
+    """Return the patch that removes an owner's annotation and cordon, or None if the node has no such annotation."""
     mark = read_cordon(node).mark
     if mark is None or mark.by != owner:
         return None

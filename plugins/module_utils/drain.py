@@ -16,14 +16,14 @@ from .cordon import Cordon, CordonMark, cordon_patch, read_cordon
 from .pods import Pod, SortedPods, container_ids, covering, host_process_sets, is_being_deleted, pod_name, sort_pods
 
 CONFLICTS = 5
-"""How many times a node is read again because it changed in the meantime."""
+"""How many times to read a node again if it has changed between reading and patching it."""
 
 
 class Api(t.Protocol):
     """The API requests that draining needs; every method raises ApiError."""
 
     def node(self, name: str) -> t.Mapping[str, t.Any] | None:
-        """Return a node as the API has it, or None if it does not exist."""
+        """Return a node as the API returns it, or None if it does not exist."""
 
     def patch_node(self, name: str, body: t.Mapping[str, t.Any]) -> None:
         """Patch a node (strategic merge patch)."""
@@ -216,7 +216,7 @@ class NodeDrain:
             self.result["evicted"].append(name)
 
     def _budgets(self, pod: Pod) -> list[str]:
-        """Return the names of a pod's budgets. Without permission to read them, return none: the server names one."""
+        """Return the names of a pod's budgets; none without permission to read them (the server's error names one)."""
         try:
             return covering(self._api.budgets(pod["metadata"]["namespace"]), pod)
         except ApiError:

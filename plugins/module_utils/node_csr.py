@@ -85,7 +85,7 @@ def decide(
 def read(request: Request, node: str) -> Subject:
     """Read a request, and compare it with the request that the kubelet of a node makes.
 
-    kube-controller-manager's approver checks the same except for the name (kubernetes/kubernetes,
+    kube-controller-manager's approver checks the same, except for the name (kubernetes/kubernetes,
     pkg/apis/certificates/helpers.go: ValidateKubeletClientCSR). A kubelet's request has no extensions, so a request
     with any extension, such as subject alternative names, is not approved.
 
@@ -174,5 +174,5 @@ def _conditions(request: Request) -> set[str]:
 
 
 def _shown(values: t.Sequence[t.Any]) -> str:
-    """Return names that a node chose as text for a message: shortened, without control characters."""
+    """Return names that a node chose in a form that is safe in a message: shortened, without control characters."""
     return ", ".join(ascii(value)[:80] for value in values[:3]) or "missing"

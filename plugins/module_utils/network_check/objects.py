@@ -27,7 +27,7 @@ Object = dict[str, t.Any]
 
 
 class Images(t.NamedTuple):
-    """How the pods run."""
+    """The images and tolerations of the pods."""
 
     windows: str
     linux: str

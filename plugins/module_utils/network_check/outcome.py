@@ -39,7 +39,7 @@ def server_address(pod: Pod) -> str:
 
 
 def answers(pod: Pod, seconds: int) -> dict[str, Answer]:
-    """Return what the probes of a pod observed, by the name of the container. Probes that have not ended are missing.
+    """Return what the probes of a pod observed, by the name of the container. Probes that have not ended are left out.
 
     Args:
         pod: the pod.

@@ -44,13 +44,13 @@ class RunApi(PodApi, t.Protocol):
 
 
 class Tools(t.NamedTuple):
-    """What connects a run with the outside."""
+    """The clock and the network connections that a run uses."""
 
     clock: t.Callable[[], float]
     """Returns the time of a monotonic clock, in seconds."""
     sleep: t.Callable[[float], None]
     connect: t.Callable[[str, int, float], str]
-    """Opens a TCP connection from this machine, and returns why that failed."""
+    """Opens a TCP connection from this machine, and returns why that failed; empty if it succeeded."""
 
 
 class RunResult(t.NamedTuple):
@@ -145,7 +145,7 @@ def remove_namespaces(api: RunApi, names: t.Sequence[str], seconds: float, tools
 
 
 def interrupted(api: RunApi, machine: str, now: float, runs: t.Callable[[int], bool]) -> tuple[list[str], list[str]]:
-    """Return the namespaces of runs that ended without deleting them, and those of other runs.
+    """Return the namespaces of runs that ended without deleting them, and those of all other runs.
 
     Args:
         api: the requests.

@@ -57,7 +57,7 @@ class ArtifactSource:
 
     @property
     def checksum_url(self) -> str:
-        """URL of the first source's checksum file, or an empty string."""
+        """URL of the first source's checksum file; empty if there is none."""
         return self.sources[0].checksum_url
 
     @property

@@ -82,7 +82,7 @@ class IndexStamp:
 
 
 def path_problem(path: str) -> str:
-    """Return why a bundle cannot contain a file with this path, or an empty string."""
+    """Return why a bundle cannot contain a file with this path; empty if it can."""
     if not path or len(path) > _LONGEST:
         return "it is empty or too long"
     if not path.isprintable() or any(letter in path for letter in '\\"<>|?*'):

@@ -54,7 +54,7 @@ class Download:
     verified: bool
     """Whether the file is verified by more than its first bytes."""
     manifest: t.Mapping[str, Json] | None = None
-    """Record to write next to the file; the URL is added to it as `source`."""
+    """The manifest to write next to the file. The URL is added to the manifest as `source`."""
     timeout: float = 3600.0
     parallel: int | None = None
     secret: bool = False
@@ -73,7 +73,7 @@ class Download:
 
 
 def calls(download: Download, *, broken: bool) -> t.Iterator[Call]:
-    """Return the attempts in order: each source until one delivers, then the last source again if it was interrupted.
+    """Return the attempts: each source in order until one delivers, then the last one again if it was interrupted.
 
     Args:
         download: the requested download.
@@ -235,7 +235,7 @@ def _commit(call_id: str, parameters: dict[str, Json], needs: tuple[str, ...], d
 
 
 def explain(download: Download, results: t.Mapping[str, CallResult]) -> str:
-    """Return why each source failed, without signatures.
+    """Return why each source failed. Signatures in URLs are redacted.
 
     Args:
         download: the requested download.

@@ -140,7 +140,7 @@ def _uncounted(parts: t.Mapping[str, int], counted: set[str]) -> int:
 def _size(
     planned: Planned, required: SpaceRequirement, brought: t.Mapping[str, int], calls: t.Mapping[str, CallResult]
 ) -> int | t.Mapping[str, int] | None:
-    """Return the bytes of one requirement: those that it states, or that follow from an earlier change or an answer."""
+    """Return the bytes of one requirement: as it states, or as an earlier change or the answer to its probe implies."""
     if required.size is not None:
         return required.size
     if required.unpacks is not None and required.unpacks.casefold() in brought:

@@ -37,7 +37,7 @@ def plan(
     *,
     undo: Call,
 ) -> Change | None:
-    """Return the change that a managed resource needs, or None.
+    """Return the change that a managed resource needs, or None if it needs none.
 
     Args:
         resource: the resource.

@@ -61,8 +61,8 @@ class SpaceRequirement:
     (as the `path` of its own requirement), the size of this one is UNPACKED times the size of the archive."""
 
     UNPACKED: t.ClassVar[int] = 4
-    """How many times larger unpacked programs may be: Go programs such as Kubernetes' and containerd's have 3.2
-    to 3.8 times the size of their gzip archive (measured on kubeadm 1.30 to 1.36)."""
+    """How many times larger than their archive unpacked programs may be: Go programs such as Kubernetes' and
+    containerd's have 3.2 to 3.8 times the size of their gzip archive (measured on kubeadm 1.30 to 1.36)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

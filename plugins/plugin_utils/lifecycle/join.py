@@ -167,7 +167,7 @@ def had_joined(seen: Observation) -> bool:
 
 
 def problem(seen: Observation) -> str | None:
-    """Return why the join failed, in kubeadm's words, or None if it did not fail."""
+    """Return why the join failed, in kubeadm's words, or None if the join did not fail."""
     if had_joined(seen) or seen.stopped is None:
         return None
     result = seen.calls.get(seen.stopped.id)

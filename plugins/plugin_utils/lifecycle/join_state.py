@@ -46,12 +46,12 @@ class JoinState:
     azure: bool = False
     """Whether the machine is a virtual machine of Azure."""
     secondary_addresses: int | None = None
-    """Number of addresses that Azure CNI can give to pods; None: unknown, or not asked for."""
+    """Number of addresses that Azure CNI can give to pods; None: unknown, or not requested."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExpectedNetwork:
-    """The pod network that the machine gets, as far as the machine can be unfit for it."""
+    """Those settings of the machine's future pod network that the machine may not meet."""
 
     plugin: str = ""
     """Value of `cni_plugin`; empty to skip the checks."""
@@ -122,7 +122,7 @@ def _unresolved(seen: Observation) -> str:
 
 
 def _note(files: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
-    """Return the record of the role cni; empty if it is malformed."""
+    """Return the content of NETWORK_RECORD, which the role cni writes; empty if the content is malformed."""
     text = (files[0].get("content") or "") if files else ""
     try:
         document = json.loads(text)
@@ -147,8 +147,8 @@ def problems(
         state: the reported state.
         cluster_servers: addresses (`host:port`) of the cluster to join; empty to accept any cluster.
         skew_limit: maximum clock difference in seconds; 0 to skip this check.
-        refuse_joined: whether a node of any cluster is a problem.
-        require_prepared: whether a machine without a kubelet is a problem.
+        refuse_joined: whether it is a problem if the machine is a node of any cluster.
+        require_prepared: whether it is a problem if the machine has no kubelet.
         node_name: the machine's future node name; empty if it is the current computer name.
         next_name: the machine's computer name at the join, if this run renames it first; otherwise empty.
     """

@@ -62,7 +62,7 @@ class PreparedMachine:
     cloudbase_init: bool = False
     """Whether cloudbase-init is installed."""
     cloudbase_unattend: str = ""
-    """Path of cloudbase-init's answer file, or an empty string."""
+    """Path of cloudbase-init's answer file; empty if there is none."""
     cloudbase_start_mode: str = ""
     """Start mode of cloudbase-init's service before the build; empty if the build did not change it."""
 

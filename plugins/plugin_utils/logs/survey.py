@@ -82,7 +82,7 @@ class Survey:
     """What could not be observed, and why."""
 
     def service(self, name: str) -> ServiceState | None:
-        """Return the service with this name (case is ignored), or None."""
+        """Return the service with this name (case is ignored); None if the node has no such service."""
         return next((service for service in self.services if service.name.casefold() == name.casefold()), None)
 
 

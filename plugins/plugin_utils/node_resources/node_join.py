@@ -58,7 +58,7 @@ class JoinedNode:
     network_changes: bool
     """Whether the node still has its previous network, which must be removed first."""
     former_services: str
-    """The network (a value of `cni_plugin`) whose programs were services at the last run; empty if they were not."""
+    """The network (a value of `cni_plugin`) whose programs were services at the last run; empty if there was none."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> JoinedNode:

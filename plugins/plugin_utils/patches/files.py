@@ -46,7 +46,7 @@ class FileRules:
 
 
 def refusal(patch: Patch, node: NodePatches, rules: FileRules) -> str:
-    """Return why a patch is rejected before any download, or an empty string."""
+    """Return why a patch is rejected before any download; empty if it is not rejected."""
     if not patch.test_signed:
         return ""
     if not rules.test_signing:
