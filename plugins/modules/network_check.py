@@ -72,8 +72,8 @@ options:
     default: false
   dns_domain:
     description: >-
-      The cluster's DNS domain. The default is the one in kubeadm's configuration, or C(cluster.local) if that sets
-      none.
+      The cluster's DNS domain. The default is the one in kubeadm's configuration, or C(cluster.local) if that
+      configuration sets none.
     type: str
   parallel:
     description: How many pods may be starting or connecting at the same time.
@@ -159,7 +159,7 @@ results:
       description: For a NodePort, the node whose pod accepts the connection. Otherwise empty.
       type: str
     address:
-      description: What the pod connected to.
+      description: Host and port that the pod connected to.
       type: str
     status:
       description:

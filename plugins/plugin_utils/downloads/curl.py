@@ -170,7 +170,7 @@ def _fetching(
 
 
 def _redirects_to(url: str) -> str:
-    """Return the protocols to which a redirect may lead; from HTTPS, only HTTPS."""
+    """Return the protocols to which a redirect may lead; a redirect from HTTPS may only lead to HTTPS."""
     return "https" if is_encrypted(url) else "http,https"
 
 

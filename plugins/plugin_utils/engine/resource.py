@@ -128,22 +128,25 @@ class Resource(abc.ABC):
     name: str = dataclasses.field(metadata={"help": "Identifies the resource among those of its type."})
     windows: tuple[str, ...] = dataclasses.field(
         default=(),
-        metadata={**_COMMON, "help": "Only for these versions of Windows Server (2019, 2022, 2025); empty: all."},
+        metadata={
+            **_COMMON,
+            "help": "Versions of Windows Server that the resource is for (2019, 2022, 2025); empty: all.",
+        },
     )
     restarts: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
             **_COMMON,
-            "help": "Services to restart if this resource changed. Each restarts once, at the end, only if it runs.",
+            "help": "Services to restart if this resource changed. Each restarts once, at the end, if it is running.",
         },
     )
     disturbs: bool | None = dataclasses.field(
         default=None,
         metadata={
             **_COMMON,
-            "help": "Whether a change of this resource disturbs the pods of a live node. By default it does if it stops"
-            " or restarts a service that pods need (containerd, docker, cri-dockerd, kubelet, kube-proxy, flanneld,"
-            " hns, vmcompute). true: always, for example because the network changes; false: never. A change that"
+            "help": "Whether a change of this resource disturbs the pods of a live node. By default, it does if it"
+            " stops or restarts a service that pods need (containerd, docker, cri-dockerd, kubelet, kube-proxy,"
+            " flanneld, hns, vmcompute). true: always, for example because the network changes; false: never. A change that"
             " may reboot the node always disturbs pods.",
         },
     )
@@ -151,7 +154,7 @@ class Resource(abc.ABC):
         default=False,
         metadata={
             **_COMMON,
-            "help": "Whether to hide the resource's values in all output, also in its calls and in before and after.",
+            "help": "Whether to hide the resource's values in all output, including its calls, `before` and `after`.",
         },
     )
 

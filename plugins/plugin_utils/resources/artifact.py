@@ -94,7 +94,7 @@ class Artifact(Resource):
     )
     ignore_revocation: bool = dataclasses.field(
         default=False,
-        metadata={"help": "Whether to continue if it cannot be checked whether the server's certificate was revoked."},
+        metadata={"help": "Whether to continue if the node cannot check the server's certificate for revocation."},
     )
     limit_rate: str | None = dataclasses.field(
         default=None, metadata={"help": "Maximum bytes per second, such as `500K` or `2M`."}

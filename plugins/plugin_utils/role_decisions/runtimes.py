@@ -45,7 +45,7 @@ def base_images(store: str, pause: str, host_process: str) -> list[str]:
 
 
 def needs_buildkit(store: str, builds: bool) -> bool:
-    """Return whether to install BuildKit, which is needed because containerd cannot build images.
+    """Return whether to install BuildKit, which builds images for containerd, because containerd cannot do so.
 
     Args:
         store: as in `base_images`.

@@ -41,7 +41,7 @@ def list_calls(targets: t.Sequence[str]) -> tuple[Call, ...]:
 
 
 def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
-    """Return the replaced files that no process can be running any more.
+    """Return the replaced files that no process can still be running.
 
     Args:
         targets: as in `list_calls`.
