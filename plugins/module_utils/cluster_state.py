@@ -60,7 +60,7 @@ def overlay_address(node: t.Mapping[str, t.Any]) -> str:
 def network_pods(cluster: Cluster) -> dict[str, list[dict[str, str]]]:
     """Return the pods that run the network of Windows nodes, by node.
 
-    Calico's pods without a revision belong to another DaemonSet, which this collection does not change.
+    Calico's pods without a revision belong to a DaemonSet that this collection does not manage.
     """
     pods_by_node: dict[str, list[dict[str, str]]] = {}
     for namespace, labels in NETWORK_PODS:

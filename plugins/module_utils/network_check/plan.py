@@ -88,7 +88,7 @@ def plan(nodes: Participants, url: str, *, from_controller: bool = False) -> Pla
     Args:
         nodes: the nodes that take part.
         url: where outbound connections go; empty for no such checks.
-        from_controller: whether the controller itself connects to NodePorts, too.
+        from_controller: whether the controller also connects to NodePorts.
     """
     windows, linux = nodes.windows, nodes.linux
     backends = [*windows[:BACKENDS], *linux[:BACKENDS]]

@@ -43,7 +43,7 @@ def check(
         now: the time.
 
     Returns:
-        Why the bundle could not be recorded, or an empty string.
+        Why the bundle could not be recorded; empty if it was.
 
     Raises:
         BundleError: the bundle is too old.

@@ -146,8 +146,8 @@ class Resource(abc.ABC):
             **_COMMON,
             "help": "Whether a change of this resource disturbs the pods of a live node. By default, it does if it"
             " stops or restarts a service that pods need (containerd, docker, cri-dockerd, kubelet, kube-proxy,"
-            " flanneld, hns, vmcompute). true: always, for example because the network changes; false: never. A change that"
-            " may reboot the node always disturbs pods.",
+            " flanneld, hns, vmcompute). true: always, for example because the network changes; false: never. A change"
+            " that may reboot the node always disturbs pods.",
         },
     )
     no_log: bool = dataclasses.field(

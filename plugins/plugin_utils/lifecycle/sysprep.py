@@ -186,7 +186,7 @@ def sysprep_calls(
 
     Args:
         clean_paths: Windows paths to remove, wildcards allowed.
-        unattend: Windows path of the answer file for the first boot, or None.
+        unattend: Windows path of the answer file for the first boot; None for an image without one.
         timeout: time limit of sysprep in seconds.
         cloudbase_start_mode: start mode of cloudbase-init's service in sc.exe's notation; empty for no change.
         secrets: files that no image may contain; if one cannot be removed, the machine is not generalized.

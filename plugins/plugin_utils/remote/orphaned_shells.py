@@ -44,7 +44,7 @@ class OrphanedShells:
                 protocol.close_shell(shell, close_session=False)  # type: ignore[union-attr]
         pool = getattr(connection, "runspace", None)
         for old in self._psrp.values():
-            # A shell that was closed has no id any more.
+            # A shell that was closed no longer has an id.
             if old is not pool and old.shell.id is not None:
                 with contextlib.suppress(Exception):
                     _delete(pool, old.id)

@@ -140,7 +140,8 @@ def cmdlet(call_id: str) -> str:
 
 
 def listing_calls(timeout: float) -> tuple[Call, ...]:
-    """Return one listing for each kind, with the kind as its id; if one exceeds its time limit, the rest are skipped.
+    """Return one listing for each kind, with the kind as its id; if one exceeds its time limit, the remaining ones are
+    skipped.
 
     Args:
         timeout: time limit of each listing in seconds.
