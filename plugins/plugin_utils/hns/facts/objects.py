@@ -140,8 +140,7 @@ def cmdlet(call_id: str) -> str:
 
 
 def listing_calls(timeout: float) -> tuple[Call, ...]:
-    """Return one listing for each kind, with the kind as its id; if one exceeds its time limit, the remaining ones are
-    skipped.
+    """Return a listing for each kind, with the kind as its id. After one that times out, the others are skipped.
 
     Args:
         timeout: time limit of each listing in seconds.
