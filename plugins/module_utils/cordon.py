@@ -59,7 +59,7 @@ def read_cordon(node: t.Mapping[str, t.Any]) -> Cordon:
 
 
 def cordon_patch(node: t.Mapping[str, t.Any], mark: CordonMark) -> dict[str, t.Any] | None:
-    """Return the strategic merge patch that cordons a node with our annotation, or None if it is cordoned already.
+    """Return the strategic merge patch that cordons a node with our annotation; None if the node is cordoned already.
 
     An annotation on a schedulable node is replaced: `kubectl uncordon` has removed that cordon.
     """

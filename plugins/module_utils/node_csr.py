@@ -43,7 +43,7 @@ class RequestDecision(t.NamedTuple):
     node: str
     """The node for which the token was made."""
     decision: t.Literal["approve", "approved", "refuse"]
-    """`approved`: it has been approved already."""
+    """`approved`: the request has been approved already."""
     reason: str = ""
     """The reason why the request is not approved."""
 

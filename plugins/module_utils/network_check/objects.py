@@ -49,7 +49,7 @@ class Probe(t.NamedTuple):
 
     @property
     def address(self) -> str:
-        """What it connects to, as HOST:PORT."""
+        """What the container connects to, as HOST:PORT."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
@@ -57,8 +57,8 @@ class Probe(t.NamedTuple):
 def namespace(name: str, mark: str) -> Object:
     """Return the namespace of a run.
 
-    Its pods satisfy the strictest of the Pod Security Standards, so they are admitted even if the cluster enforces it
-    everywhere.
+    Its pods satisfy the strictest of the Pod Security Standards, so they are admitted even if the cluster enforces this
+    standard everywhere.
 
     Args:
         name: its name.

@@ -32,7 +32,7 @@ class Answer(t.NamedTuple):
 
 
 def server_address(pod: Pod) -> str:
-    """Return the IP address of a server pod whose container runs; empty if it does not run yet."""
+    """Return the IP address of a server pod; empty if its container does not run yet."""
     status = pod.get("status") or {}
     running = any("running" in (one.get("state") or {}) for one in status.get("containerStatuses") or ())
     return str(status.get("podIP") or "") if running and status.get("phase") == "Running" else ""

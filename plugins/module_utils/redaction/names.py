@@ -87,7 +87,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def may_be_secret(name: str) -> bool:
-    """Return whether to hide the value of a misspelt or unknown name: a part of a secret name in it is enough."""
+    """Return whether to hide the value of a misspelt or unknown name: one that contains a part of a secret name."""
     return bool(_LIKE_SECRET_WORDS.search(name))
 
 

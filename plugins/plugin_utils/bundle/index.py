@@ -52,7 +52,7 @@ class IndexEntry:
     time: str
     """Time of the download (UTC, ISO 8601)."""
     windows: tuple[str, ...] = ()
-    """Versions of Windows Server that use it; empty: all."""
+    """Versions of Windows Server that use the file; empty: all."""
     digest: str = ""
     """For container images: the digest that the reference named."""
 

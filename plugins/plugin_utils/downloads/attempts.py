@@ -299,7 +299,7 @@ def _transfer(result: CallResult, route: curl.DownloadRoute) -> str:
     """Return curl's error message, with the HTTP status if there is one."""
     code = result.exit_code or 0
     if code == 47 and route.headers:
-        # The version of curl is unknown here; since 7.83 it does not forward such headers.
+        # The version of curl is unknown here; since version 7.83, curl does not forward such headers.
         maybe = f"{describe_curl_error(code)}, or " if route.only_credentials else ""
         return f"{maybe}the site redirects to another address, to which its headers are not sent (curl {code})"
     status = result.stdout.partition(" ")[0]

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The measure phase, between plan and apply: check that the planned changes fit on the node's volumes.
 
-One batch reads the free space of the volumes and the sizes that are not known yet. `measure_calls` builds it from the
-plan, and `measured` reads its results.
+One batch reads the free space of the volumes and the sizes that are not known yet. `measure_calls` builds this batch
+from the plan, and `measured` reads its results.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def measure_calls(changes: t.Sequence[Planned]) -> tuple[Call, ...]:
 
 
 def _side_question(call: Call, secret: bool) -> Call:
-    """Return a call that does not stop the batch if it fails; if it is a program, it runs in parallel with others."""
+    """Return the call so that its failure does not stop the batch, and so that programs run in parallel."""
     parallel = _PARALLEL if call.command.lower().endswith(".exe") and call.parallel is None else call.parallel
     return dataclasses.replace(call, on_error="continue", parallel=parallel, private=call.private or secret)
 

@@ -303,7 +303,7 @@ def ordered_reboot(work: PlannedBatch, calls: t.Mapping[str, CallResult]) -> boo
 
     Args:
         work: the batch.
-        calls: its results.
+        calls: the results of the batch.
     """
     scopes = (REBOOT_ORDER, *(REBOOT_ORDER.inner(BARRIER.own(barrier)) for barrier in work.barriers))
     return any(is_ordered(scope.results(calls)) for scope in scopes)

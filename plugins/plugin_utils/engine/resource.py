@@ -185,7 +185,7 @@ class Resource(abc.ABC):
         return self if self == other else None
 
     def builds_on(self, earlier: Resource) -> bool:  # noqa: ARG002  # for subclasses
-        """Return whether this change must wait for the change of an earlier resource; by default, it always does.
+        """Return whether this change must wait for the change of an earlier resource; by default, it always must.
 
         If an independent resource does not wait for all earlier ones, its change may run in parallel with earlier
         changes of its type, and need not wait for changes that disturb pods.
@@ -197,10 +197,10 @@ class Resource(abc.ABC):
 
         Args:
             call_id: the call of the change that failed.
-            result: its result.
+            result: the result of that call.
 
         Returns:
-            A sentence to append to the error's text, or None.
+            A sentence to append to the error's text; None if there is nothing to add.
         """
         return None
 
@@ -222,7 +222,7 @@ class Resource(abc.ABC):
 
         Args:
             call_id: the call of the change that failed.
-            result: its result.
+            result: the result of that call.
         """
         return None
 

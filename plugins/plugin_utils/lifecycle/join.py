@@ -30,7 +30,7 @@ def join_cluster(node: RemoteNode, configuration: str, kubeadm: str, timeout: fl
 
     Args:
         node: the machine.
-        configuration: as in `calls`, like the other arguments.
+        configuration: the JoinConfiguration as YAML, as in `calls`.
         kubeadm: Windows path of kubeadm.exe.
         timeout: time limit of kubeadm in seconds.
         discovery: content of the file `kubeadm.DISCOVERY`.

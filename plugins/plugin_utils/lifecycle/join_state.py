@@ -40,7 +40,7 @@ class JoinState:
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     """Content of NETWORK_RECORD: `plugin`, `mode`, `network`; empty if the file does not exist."""
     unresolved: str = ""
-    """Why the name of the control plane endpoint cannot be resolved; empty if it can be, or if this was not checked."""
+    """Why the name of the control plane endpoint cannot be resolved; empty if it can be resolved or was not checked."""
     uplink_at_risk: bool = False
     """Whether an adapter has a static address that may be lost when the first CNI network is created (hns/guard)."""
     azure: bool = False
@@ -91,7 +91,7 @@ def read(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> Joi
 
     Args:
         seen: the observation.
-        windows: the version of Windows that was read with it.
+        windows: the version of Windows that was read at the same time.
         now: time of the controller's clock (UTC) when the results arrived.
 
     Raises:

@@ -50,7 +50,7 @@ def begin(host: str, node: str, cluster_node: Record, owner: str) -> dict[str, t
 
     Args:
         host: name of the host in the inventory.
-        node: name of its node.
+        node: name of the host's node.
         cluster_node: the node as cluster_info returned it; empty if the cluster was not queried yet.
         owner: the owner that this role records when it cordons a node.
     """

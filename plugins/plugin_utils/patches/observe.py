@@ -202,7 +202,7 @@ def read(seen: Observation, windows: WindowsInfo) -> PatchObservation:
 
     Args:
         seen: the observation.
-        windows: the version of Windows that was read with it.
+        windows: the version of Windows that was read at the same time.
 
     Raises:
         PatchesUnreadable: the node did not report its packages.

@@ -178,8 +178,8 @@ class ModuleRunner:
 
         Args:
             name: the action, such as `ansible.windows.win_updates`; it must support async.
-            arguments: its options.
-            detach: its time limit in seconds, and the folder for its result (a file `jNUMBER.NUMBER`).
+            arguments: the options of the action.
+            detach: time limit of the action in seconds, and the folder for its result (a file `jNUMBER.NUMBER`).
 
         Returns:
             The result of Ansible's async wrapper.

@@ -67,7 +67,7 @@ def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str
 
 
 def is_unreachable(api_server: str) -> bool:
-    """Return whether Windows nodes cannot reach an API server: it is unknown, or a load balancer of Linux nodes.
+    """Return whether Windows nodes cannot reach an API server: its address is unknown, or a loopback address.
 
     Args:
         api_server: `host:port` from the ConfigMap kubernetes-services-endpoint.

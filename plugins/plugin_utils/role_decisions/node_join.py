@@ -51,8 +51,8 @@ def purposes(
         approves: whether the run approves certificates of nodes.
         rejoins: whether the run may delete nodes whose machines join again.
         services: whether the network of hosts runs as services.
-        pods: what runs as pods on hosts, by the names of purposes.
-        calico: what the run does with Calico on Linux nodes, by the names of purposes.
+        pods: the purposes that follow from what runs as pods on the hosts.
+        calico: the purposes that follow from what the run does with Calico on Linux nodes.
     """
     needed = {
         "read": True,

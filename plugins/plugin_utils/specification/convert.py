@@ -224,5 +224,5 @@ def short(value: t.Any) -> t.Any:
 
 
 def short_text(text: str) -> str:
-    """Return a key, short and on one line, for a message that names it as part of a value's place."""
+    """Return a key, short and on one line, for a message that names the key as part of a value's place."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:60])

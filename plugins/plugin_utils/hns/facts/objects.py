@@ -78,7 +78,7 @@ class HnsEndpoint:
     containers: tuple[str, ...] = ()
     """Ids of its containers in lower case; empty with Hyper-V isolation (projectcalico/calico#8913)."""
     shared: str = ""
-    """`SharedContainers` as PowerShell prints it, which a removal compares again on the node."""
+    """`SharedContainers` as PowerShell prints it. The node compares this text again before it removes the endpoint."""
     namespace: str = ""
     """Id of the network namespace."""
     state: int = 0

@@ -125,7 +125,7 @@ def read(answers: t.Mapping[str, CallResult], installed: t.Collection[str]) -> R
     """Read the results of `calls`.
 
     Args:
-        answers: these results, by call id.
+        answers: the results of `calls`, by call id.
         installed: the runtimes (containerd, docker) whose service runs or may start.
     """
     if not installed:
