@@ -18,7 +18,7 @@ from ..plugin_utils.remote.session import NodeSession
 
 
 class ActionModule(NodeAction):
-    """Removes unused objects, chosen networks, or everything that Kubernetes created from HNS."""
+    """Cleans up HNS: removes unused objects, chosen networks, or everything that Kubernetes created."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = hns_options.CLEANUP_OPTIONS
 

@@ -30,7 +30,7 @@ from .redaction.names import is_secret_name
 from .redaction.urls import redact_users
 
 AUTH_OPTIONS: t.Mapping[str, t.Any] = AUTH_ARG_SPEC
-"""The argument spec of the options."""
+"""The argument spec of the options for authentication."""
 _FILES = ("ca_cert", "client_cert", "client_key")
 _HOST_SUFFICES = (("username", "password"), ("api_key",), ("client_cert", "client_key"))
 """Options that authenticate without a kubeconfig if `host` is also set."""

@@ -77,7 +77,7 @@ def server_pod(name: str, node: CheckedNode, images: Images) -> Object:
 
 
 def probe_pod(name: str, node: CheckedNode, probes: t.Iterable[Probe], images: Images) -> Object:
-    """Return a pod that opens connections from a node, each in a container of its own, at the same time."""
+    """Return a pod that opens connections from a node at the same time, each in a container of its own."""
     containers = [
         {
             "name": probe.name,
@@ -92,7 +92,7 @@ def probe_pod(name: str, node: CheckedNode, probes: t.Iterable[Probe], images: I
 
 
 def service(name: str, pod: str) -> Object:
-    """Return the service of one server pod, which can also be reached through a port of every node."""
+    """Return the service of one server pod. A NodePort makes the service reachable through every node as well."""
     port = {"name": "http", "port": SERVER_PORT, "targetPort": SERVER_PORT, "protocol": "TCP"}
     return {
         "apiVersion": "v1",

@@ -22,8 +22,8 @@ STATUSES = (FAILED, NOT_RUN, PASSED, NOT_APPLICABLE)
 CONTROLLER = "controller"
 """The source of connections from the machine on which the module runs."""
 BACKENDS = 3
-"""How many services there are for each operating system. Each service is a rule on every node, so their number does
-not grow with the cluster."""
+"""How many services there are for each operating system. Each service adds rules to every node, so the number of
+services does not grow with the cluster."""
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -36,7 +36,7 @@ class Check(t.NamedTuple):
     target: str
     """The node that is tested, or the URL of an outbound connection."""
     backend: str = ""
-    """The node whose pod answers; the target itself if this is empty."""
+    """The node whose pod responds; empty if the target's own pod responds."""
     source_os: str = ""
     target_os: str = ""
 

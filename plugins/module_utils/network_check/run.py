@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A network check from the creation of its namespace to the removal. The caller does all I/O."""
+"""A network check from the creation of its namespace to the removal of the namespace. The caller does all I/O."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def run(
 def _outcomes(
     api: RunApi, nodes: Participants, planned: Plan, settings: Settings, tools: Tools, namespace: str
 ) -> list[Outcome]:
-    """Perform the checks. If a request fails permanently, all checks without an outcome did not run."""
+    """Perform the checks. If a request fails permanently, record all checks without an outcome as not run."""
     connections = Connections(api, namespace, nodes, settings, tools)
     policies = PolicyStage(connections, planned.checks, settings)
     failure = ""

@@ -148,7 +148,7 @@ class CacheEntry:
     size: int | None
     """Size in bytes."""
     source: str | None
-    """Source URL without signature."""
+    """Source URL without its signature."""
     status: Status
     custom: bool
     msg: str = ""

@@ -175,7 +175,7 @@ def _redirects_to(url: str) -> str:
 
 
 def is_encrypted(url: str) -> bool:
-    """Return whether a URL uses HTTPS, so that others on the network cannot change the content."""
+    """Return whether a URL uses HTTPS, so that third parties on the network cannot change the content."""
     return url.lower().startswith("https:")
 
 

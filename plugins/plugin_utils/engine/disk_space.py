@@ -61,7 +61,7 @@ class Measurement:
         return sorted({need.volume for need in self.needs} - self.free.keys())
 
     def first_later(self, changes: t.Sequence[Planned]) -> int:
-        """Return the index of the first change that is to be measured again, or the number of changes if none is."""
+        """Return the index of the first change that must be measured again; the number of changes if none must be."""
         later = {need.title for need in self.needs if need.later}
         return next((index for index, planned in enumerate(changes) if planned.resource.title in later), len(changes))
 

@@ -58,7 +58,7 @@ class SpaceRequirement:
     """Asks for the size if `size` is None."""
     unpacks: str | None = None
     """The Windows path of the archive that the change unpacks. If an earlier change of the plan brings the archive
-    (as the `path` of its own requirement), the size of this one is UNPACKED times the size of the archive."""
+    (as the `path` of its own requirement), the size of this requirement is UNPACKED times the size of the archive."""
 
     UNPACKED: t.ClassVar[int] = 4
     """How many times larger than their archive unpacked programs may be: Go programs such as Kubernetes' and
@@ -106,7 +106,7 @@ class Change:
     space: tuple[SpaceRequirement, ...] = ()
     """The disk space that the change needs; empty if it needs almost none."""
     harmless: bool = False
-    """Whether the change affects nothing that runs, because, for example, it only removes leftover files. If so, the
+    """Whether the change affects nothing that runs, for example because it only removes leftover files. If so, the
     resource's `disturbs` is ignored."""
     service: ServiceEffect | None = None
     """What the change does to a service. The engine then does not restart that service again for earlier changes."""

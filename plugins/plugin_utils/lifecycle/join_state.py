@@ -51,7 +51,7 @@ class JoinState:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExpectedNetwork:
-    """Those settings of the machine's future pod network that the machine may not meet."""
+    """What the machine's future pod network requires of the machine."""
 
     plugin: str = ""
     """Value of `cni_plugin`; empty to skip the checks."""
@@ -61,7 +61,7 @@ class ExpectedNetwork:
 
     @property
     def needs_azure(self) -> bool:
-        """Whether the network works on virtual machines of Azure only."""
+        """Whether the network works only on virtual machines of Azure."""
         return self.plugin in catalogue() and catalogue()[self.plugin].needs_azure
 
 
@@ -184,7 +184,7 @@ def problems(
 
 
 def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[str]:
-    """Return why the machine cannot have the expected network. A node that has this network already is not refused.
+    """Return why the machine cannot have the expected network. A node that already has this network is accepted.
 
     Args:
         state: the reported state.

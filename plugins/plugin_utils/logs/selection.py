@@ -160,7 +160,7 @@ def _newest(
 
 
 def _age(file: LogFile) -> float:
-    """Return the sort key that puts the newest first; a file that a service writes counts as the newest."""
+    """Return the sort key that puts the newest first; a file to which a service writes counts as the newest."""
     if file.size < 0:
         return float("-inf")
     return -file.modified.timestamp() if file.modified else 0.0
@@ -182,7 +182,7 @@ def _unused(name: str, names: set[str]) -> str:
 
 
 def _export(log: EventLog, requested: catalogue.RequestedLogs) -> Export:
-    """Return the export of a log's newest events, selected by age, and also by number if its file exceeds the limit.
+    """Return the export of a log's newest events, selected by age, and by number if the log exceeds the limit.
 
     Queries: learn.microsoft.com/windows/win32/wes/consuming-events (a subset of XPath 1.0).
     """

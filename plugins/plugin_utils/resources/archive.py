@@ -22,7 +22,7 @@ from ..wire.scopes import Scope
 from .service import running
 
 _SIGNED, _STARTS = Scope("signed-"), Scope("start-")
-"""Prefix of the ids of the calls that check signatures."""
+"""Scopes of the calls that check signatures, and of the calls that start services again."""
 _PROGRAM = ".exe"
 
 

@@ -15,7 +15,7 @@ from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
 
-# The name of each property in New-NetFirewallRule, and in the results of Get-NetFirewallRule and the filters.
+# The name of each property in New-NetFirewallRule, Get-NetFirewallRule and the Get-NetFirewall…Filter cmdlets.
 _PARAMETERS = {
     "display_name": "DisplayName",
     "description": "Description",

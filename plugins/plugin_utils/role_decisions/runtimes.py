@@ -45,7 +45,7 @@ def base_images(store: str, pause: str, host_process: str) -> list[str]:
 
 
 def needs_buildkit(store: str, builds: bool) -> bool:
-    """Return whether to install BuildKit, which builds images for containerd, because containerd cannot do so.
+    """Return whether to install BuildKit: it builds the images of nodes with containerd, which cannot build images.
 
     Args:
         store: as in `base_images`.

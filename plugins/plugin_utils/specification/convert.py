@@ -96,7 +96,7 @@ def to_dataclass(type_: type[t.Any], values: t.Mapping[t.Any, t.Any], where: str
 
 
 def hidden_error(problem: ResourceError) -> ResourceError:
-    """Return the error without the rejected value, which the original texts may quote."""
+    """Return the error without the rejected value, which the original message may quote."""
     if str(problem.value) in f"{problem.expected} {problem.hint}":
         return ResourceError(
             problem.where, AsItIs(HIDDEN), "expected a different value", "See the documentation of this property."

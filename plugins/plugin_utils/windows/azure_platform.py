@@ -38,7 +38,7 @@ class AzurePlatform:
     chassis_asset_tag: str
     wire_server: PlatformService
     host_ports: tuple[int, ...]
-    """TCP ports of WireServer that the machine's firewall blocks for the programs of all but certain users."""
+    """TCP ports of WireServer that a firewall rule on the machine blocks, except for the programs of exempt users."""
     metadata_service: PlatformService
     addresses_url: str
     block_priority: int

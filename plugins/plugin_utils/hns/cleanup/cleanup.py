@@ -26,7 +26,7 @@ from .plan import CleanupPlan, CleanupRequest, ScopeError, check_request
 from .planning import make_plan
 
 _ROUNDS = 6
-"""Maximum number of rounds. A lost batch, a restart of HNS and a reboot need another round; two of each may occur."""
+"""Maximum number of rounds. Each lost batch, restart of HNS and reboot needs another round; two of each may occur."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

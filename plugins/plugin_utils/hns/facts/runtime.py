@@ -35,7 +35,7 @@ _OUTPUT = 16_000_000
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Programs:
-    """The command-line clients on the node: names on the PATH, or paths."""
+    """The command-line clients on the node, each given as a name on the PATH or as a path."""
 
     crictl: str = "crictl.exe"
     ctr: str = "ctr.exe"

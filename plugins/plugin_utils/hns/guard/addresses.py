@@ -111,7 +111,7 @@ def noted(seen: t.Mapping[str, CallResult]) -> tuple[str, tuple[Uplink, ...]]:
 
 
 def _wait(uplinks: t.Sequence[Uplink], seconds: int) -> Call:
-    """Return the call that waits for a switch's virtual adapter, which has the MAC address of a physical one."""
+    """Return the call that waits for a switch's virtual adapter, which has the MAC address of a physical adapter."""
     return query(
         "switch",
         "Get-NetAdapter",
