@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Drain several nodes at once: cordon, evict, wait. The caller does all I/O.
 
-kubernetes.core.k8s_drain is not used because it gives up at the first eviction that a PodDisruptionBudget does not
-allow and does not name the budget (ansible-collections/kubernetes.core#797), evicts DaemonSets' pods that have an
-emptyDir volume (#622), only warns when pods are left after its timeout, and does not record who cordoned the node.
+kubernetes.core.k8s_drain is not used, for four reasons: it gives up at the first eviction that a PodDisruptionBudget
+does not allow, without naming the budget (ansible-collections/kubernetes.core#797); it evicts DaemonSets' pods that
+have an emptyDir volume (#622); it only warns if pods are left after its timeout; it does not record who cordoned the
+node.
 """
 
 from __future__ import annotations

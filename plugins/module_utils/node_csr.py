@@ -3,7 +3,7 @@
 """Decide which certificate signing requests of joining kubelets may be approved (no I/O).
 
 Requests are mappings as the API returns them. Each bootstrap token is made for one node and may be used only for that
-node's certificate, so its holder can become only that node.
+node's certificate, so the holder of the token can become only that node.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What the status of a pod means for the checks (no I/O).
 
-A container that could not run is no evidence about the network, so its check is `not_run`, neither passed nor failed.
+A container that could not run says nothing about the network, so its check is `not_run`, neither passed nor failed.
 """
 
 from __future__ import annotations

@@ -186,7 +186,7 @@ def _inside(label: str) -> Scope:
 def _archive_checks(download: Download, label: str) -> tuple[Call, ...]:
     """Return the calls that check that an archive is complete and unpacks only into the target folder.
 
-    Listing a zip is cheap; listing a tar.gz reads all of it.
+    Listing a zip archive is cheap; listing a tar.gz archive reads the whole file.
     """
     path = download.path.lower()
     if not path.endswith(archive_members.FORMATS) or (download.verified and not path.endswith(".zip")):

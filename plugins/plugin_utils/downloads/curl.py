@@ -53,7 +53,7 @@ class DownloadRoute:
     def follows(self, version: Version = ()) -> bool:
         """Return whether redirects are followed.
 
-        A site's headers are for that site only, but curl forwards most headers. Since 7.58, it does not send
+        A site's headers are for that site only, but curl forwards most headers. Since 7.58, curl does not send
         Authorization and Cookie to other hosts (CVE-2018-1000007), and since 7.83, not to another port or protocol of
         the same host (CVE-2022-27774, CVE-2022-27776): https://curl.se/docs/security.html
         """
@@ -182,7 +182,7 @@ def is_encrypted(url: str) -> bool:
 def ask(call_id: str, url: str, route: DownloadRoute, *, version: Version = ()) -> Call:
     """Return the call that reads a file's size and ETag without downloading it, with a request that all servers allow.
 
-    Its output contains headers, which may contain the signatures of redirects, so it belongs in a private batch.
+    Its output contains headers, which may contain the signatures of redirects, so the call belongs in a private batch.
     """
     options: list[tuple[str, str | None]] = [
         ("url", url),

@@ -162,7 +162,8 @@ def environment(programs: str, install_dir: str, pipe: str) -> list[ResourceMapp
 def exclusions(paths: t.Sequence[str], processes: t.Sequence[str], *, enabled: bool) -> list[ResourceMapping]:
     """Return the exclusions of Microsoft Defender.
 
-    They must come before any archive or image is unpacked, because scanning makes unpacking several times slower.
+    The exclusions must come before any archive or image is unpacked, because scanning makes unpacking several times
+    slower.
 
     Args:
         paths: folders.

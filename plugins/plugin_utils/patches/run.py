@@ -290,7 +290,7 @@ class PatchRun:
     def _tidy(self, seen: PatchObservation) -> None:
         """Clean up after earlier runs: restore services, and remove the files of installed patches.
 
-        Like the calls that prepare an installation, these may safely run twice, so they need no idempotency key.
+        Like the calls that prepare an installation, these calls may safely run twice, so they need no idempotency key.
         """
         calls = list(patches_observe.restore_calls(seen.node.to_restore))
         files = [record for record in self.records if not record.patch.public]

@@ -35,7 +35,7 @@ class OrphanedShells:
     def close(self, connection: t.Any) -> None:
         """Delete the recorded shells over the new connection.
 
-        Call this only when the results of their commands are known, because deleting a shell ends its commands.
+        Call this only when the results of the shells' commands are known, because deleting a shell ends its commands.
         """
         # `protocol` is pywinrm's client.
         protocol, current = getattr(connection, "protocol", None), getattr(connection, "shell_id", None)

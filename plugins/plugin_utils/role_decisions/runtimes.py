@@ -57,7 +57,8 @@ def needs_buildkit(store: str, builds: bool) -> bool:
 def _cluster_dns(host: Variables) -> list[str]:
     """Return the DNS addresses that replace those of kubeadm's configuration on this node; empty to keep those.
 
-    The cluster is the better source. Without a cluster, kubespray's variables show what its configuration will be.
+    The cluster is the more reliable source. Without a cluster, kubespray's variables show what its configuration will
+    be.
     """
     if host.has("winkube_cluster", "cluster_dns"):
         configured = host.part("winkube_cluster", "cluster_dns")
