@@ -63,5 +63,6 @@ def _missing(resources: t.Sequence[Resource], planned: t.Sequence[Planned]) -> l
 
 
 def _is_missing(planned: Planned) -> bool:
-    """Return whether a change needs a file of the bundle: not if it only writes a manifest or pins an image."""
+    """Return whether a change needs a file of the bundle: not if it only writes metadata, such as a manifest or a
+    pin."""
     return any(call.long for call in planned.change.calls)

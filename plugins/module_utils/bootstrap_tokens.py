@@ -13,7 +13,7 @@ import typing as t
 
 NAMESPACE = "kube-system"
 GROUP = "system:bootstrappers:winkube:node-token"
-"""The group of tokens whose certificate requests only the run approves, and nothing else in the cluster."""
+"""The group of the run's tokens. Only the run approves certificate requests that are made with these tokens."""
 AUTO_APPROVED_GROUP = "system:bootstrappers:kubeadm:default-node-token"
 """kubeadm's own group. It has all permissions for a join, and the cluster approves its requests for any node name."""
 _ALPHABET = string.ascii_lowercase + string.digits

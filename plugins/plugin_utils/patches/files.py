@@ -289,6 +289,6 @@ def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[s
 
 
 def _hint(signature: CallResult | None) -> str:
-    """Return the signature as a possible cause of a failed installation; empty if the signer is trusted."""
+    """Return the signature as a possible cause of a failed installation; empty unless its signer is not trusted."""
     status = (signature.first or {}).get("Status") if signature is not None else None
     return f"its signature is {signed_by(t.cast('CallResult', signature))}" if status in _NOT_TRUSTED else ""

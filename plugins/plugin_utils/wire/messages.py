@@ -261,7 +261,8 @@ class RunningCall:
 
     id: str
     size: int | None = None
-    """Size of the file that the call watches, in bytes; None: there is no such file, or it does not exist yet."""
+    """Size in bytes of the file that the call watches; None: the call watches no file, or the file does not exist
+    yet."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
