@@ -174,5 +174,5 @@ def _conditions(request: Request) -> set[str]:
 
 
 def _shown(values: t.Sequence[t.Any]) -> str:
-    """Return names that a node chose in a form that is safe in a message: shortened, without control characters."""
+    """Return names, which a node chose, in a form that is safe in a message: shortened, without control characters."""
     return ", ".join(ascii(value)[:80] for value in values[:3]) or "missing"

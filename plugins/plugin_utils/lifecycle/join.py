@@ -126,7 +126,7 @@ def _remove_configuration(paths: Json) -> Call:
 
 
 def _end_former() -> tuple[Call, ...]:
-    """Return the calls that end a running kubeadm, and the kubelet that it started if this has no certificate yet.
+    """Return the calls that end a running kubeadm, and its kubelet if that kubelet has no certificate yet.
 
     The kubelet must end because kubeadm refuses to start while a kubelet uses its port. The last call waits until the
     previous batch has removed its configuration file, because the new batch writes to the same path.
