@@ -30,7 +30,7 @@ options:
   networks:
     description:
       - Networks of the run's hosts (values of C(cni_plugin)). With V(calico), the module also reads how Calico is
-        installed. It always reads how flannel is configured.
+        installed. The module always reads how flannel is configured.
     type: list
     elements: str
     default: []
@@ -41,8 +41,9 @@ options:
       - V(read) is what this module reads. V(join) creates and deletes bootstrap tokens and labels nodes. V(approve)
         approves the certificates of the nodes that join. V(rejoin) deletes nodes whose machines join again. V(flannel)
         applies flannel's and kube-proxy's DaemonSets, and V(kube_proxy) applies kube-proxy's alone. V(services) creates
-        the service accounts for nodes on which these are services, and V(services_read) reads their tokens. V(drain)
-        cordons nodes and evicts pods. V(network_check) runs the pods of M(winkube.node.network_check).
+        the service accounts for nodes on which flannel and kube-proxy run as Windows services, and V(services_read)
+        reads the tokens of these accounts. V(drain) cordons nodes and evicts pods. V(network_check) runs the pods of
+        M(winkube.node.network_check).
       - V(calico_read) reads how Calico is installed. V(calico) applies Calico's and kube-proxy's DaemonSets.
         V(calico_affinity) changes Calico's C(IPAMConfig), and V(calico_windows) the Tigera operator's C(Installation).
     type: list
@@ -197,7 +198,7 @@ nodes:
       description: The node's label C(winkube.node/pod-network), without which Calico's DaemonSet excludes the node.
       type: str
     overlay_address:
-      description: The node's address in Calico's overlay. Empty if it has none.
+      description: The node's address in Calico's overlay. Empty if the node has none.
       type: str
     network_pods:
       description: The node's pods of the role cni's DaemonSets, if O(purposes) contains V(read).

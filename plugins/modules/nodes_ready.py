@@ -11,7 +11,7 @@ short_description: Wait until nodes of a cluster are Ready
 version_added: "0.1.0"
 description:
   - Waits until all of O(nodes) are registered with the cluster and, by default, Ready.
-  - One task waits for all nodes. It runs on the controller or a control plane host, never on a Windows node.
+  - One task waits for all nodes. The task runs on the controller or a control plane host, never on a Windows node.
   - The account needs permission to read nodes.
 options:
   condition:

@@ -66,7 +66,7 @@ class ServiceAddress(t.NamedTuple):
 
 
 class RunTools(t.Protocol):
-    """What connects a run with the outside; see run.Tools."""
+    """The clock and the network connections that a run uses; see run.Tools."""
 
     @property
     def clock(self) -> t.Callable[[], float]:
@@ -78,7 +78,7 @@ class RunTools(t.Protocol):
 
     @property
     def connect(self) -> t.Callable[[str, int, float], str]:
-        """Opens a TCP connection from this machine, and returns why that failed."""
+        """Opens a TCP connection from this machine, and returns why that failed; empty if it succeeded."""
 
 
 class ServiceApi(PodApi, t.Protocol):
@@ -166,7 +166,7 @@ class Connections:
         return Pool(self._api, self._namespace, role, limits, self._tools.clock, self._tools.sleep)
 
     def _round(self, checks: t.Iterable[Check]) -> dict[Check, tuple[str, Answer]]:
-        """Open the connection of each check once, and return what it connected to, with the result."""
+        """Open the connection of each check once, and return the address that it connected to and the result."""
         results: dict[Check, tuple[str, Answer]] = {}
         by_source: dict[str, list[tuple[Check, objects.Probe]]] = {}
         for check in checks:
@@ -216,7 +216,7 @@ class Connections:
         return {check: (probe.address, answer) for (check, probe), answer in zip(probes, connected)}  # noqa: B905
 
     def _destination(self, check: Check) -> tuple[str, int, str]:
-        """Return the host and port that a check connects to, and why it cannot connect."""
+        """Return the host and port that a check connects to, and why it cannot connect; empty if it can."""
         if check.kind == OUTBOUND:
             return (*host_and_port(check.target), "")
         server = self._servers[check.server]
@@ -253,12 +253,12 @@ class _ServerReader:
         return Server(address) if address else None
 
     def give_up(self, pod: Pod | None, why: str) -> Server:  # noqa: ARG002 - the protocol names it
-        """Return why there is no server."""
+        """Return a Server without an address, with the reason why the pod does not run."""
         return Server("", why)
 
 
 class _ProbeReader:
-    """Reads the results of probes, by the name of the container; the key "" is the result of all others."""
+    """Reads the results of probes by container name; the key "" stands for all probes without a key of their own."""
 
     def __init__(self, settings: Settings, clock: t.Callable[[], float]) -> None:
         self._settings, self._clock = settings, clock
@@ -278,6 +278,6 @@ class _ProbeReader:
         return self.give_up(pod, f"the probe started, but reported no result within {limit} seconds")
 
     def give_up(self, pod: Pod | None, why: str) -> dict[str, Answer]:
-        """Return the results so far, and the reason why there are no others."""
+        """Return the results so far, and the reason why the other probes have none."""
         answered = answers(pod, self._settings.connect_timeout) if pod is not None else {}
         return {**answered, "": Answer(None, why)}
