@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Control of a whole fleet over HTTP. A node that is off cannot respond, so its power button is here.
+"""Control of a whole fleet over HTTP. A node that is off cannot respond, so this server has the power buttons.
 
 GET  /simulator/status             the status of all nodes, by name
 POST /simulator/power   {"node": NAME, "action": "start" | "off" | "reset"}
@@ -77,7 +77,7 @@ class ControlServer:
         self.url = f"http://{address}:{self._server.port}"
 
     def start(self) -> None:
-        """Start to serve, in a thread."""
+        """Start serving in a thread."""
         threading.Thread(target=self._server.serve_forever, name="fleet-control", daemon=True).start()
 
     def stop(self) -> None:

@@ -45,7 +45,7 @@ STAMP = "%Y%m%d%H%M%S"
 
 
 class Warned(list[object]):
-    """The result of a verb, and its warning."""
+    """The result of a verb, with a warning."""
 
     def __init__(self, objects: list[object], *warnings: str) -> None:
         super().__init__(objects)
@@ -177,7 +177,7 @@ def commit_file(
 
 
 def _manifest(machine: Machine, requested: Mapping[str, Any], sha256: str, size: int) -> dict[str, Any]:
-    """Return the manifest with the results. Keys that differ only in case are separate."""
+    """Return the requested manifest, completed with the results. Keys that differ only in case are different keys."""
     found = {"sha256": sha256, "size": size, "time": machine.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")}
     return {**requested, **found}
 

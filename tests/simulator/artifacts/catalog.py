@@ -201,7 +201,7 @@ def checksum_file(content: bytes, name: str, suffix: str, form: str) -> bytes:
 
 @functools.lru_cache(maxsize=64)
 def content(url: str) -> bytes | None:
-    """Return the contents of `url` (host and path, without scheme), or None.
+    """Return the contents of `url` (host and path, without scheme), or None if no release has this URL.
 
     They are the same in every process, because the members of archives are sorted and have fixed dates.
     """

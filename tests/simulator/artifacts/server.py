@@ -90,7 +90,7 @@ class ArtifactServer:
         return f"{'https' if self.tls else 'http'}://{self.address}:{self.port}"
 
     def start(self) -> ArtifactServer:
-        """Start to serve, in a thread."""
+        """Start serving in a thread."""
         self._thread.start()
         return self
 

@@ -151,7 +151,7 @@ def groups_of(machine: Machine, sids: Collection[str]) -> set[str]:
 
 
 def resolve(machine: Machine, name: str) -> str | None:
-    r"""Return the SID for an account name (`NAME`, `COMPUTER\NAME`, `.\NAME`, a SID), or None."""
+    r"""Return the SID for an account name (`NAME`, `COMPUTER\NAME`, `.\NAME`, a SID); None if it does not exist."""
     if re.fullmatch(r"S-1(-\d+){2,16}", name, re.IGNORECASE):
         return name.upper()
     authority, separator, short = name.rpartition("\\")
@@ -170,7 +170,7 @@ def resolve(machine: Machine, name: str) -> str | None:
 
 
 def name_of(machine: Machine, requested: str) -> str | None:
-    """Return the name for a SID, with its authority, or None."""
+    """Return the name for a SID, with its authority; None if no account has this SID."""
     if requested in WELL_KNOWN:
         return WELL_KNOWN[requested]
     for account in accounts(machine).accounts.values():

@@ -46,7 +46,7 @@ def pipe_name(address: str) -> str:
 
 
 def open_pipe(machine: Machine, address: str, server: object) -> None:
-    """Start to listen on a pipe."""
+    """Start listening on a pipe."""
     machine.part(Listeners).pipes[pipe_name(address)] = server
 
 
@@ -58,5 +58,5 @@ def close_pipe(machine: Machine, address: str, server: object) -> None:
 
 
 def behind(machine: Machine, address: str) -> object | None:
-    """Return the object that serves a pipe."""
+    """Return the object that serves a pipe; None if no program listens on it."""
     return machine.part(Listeners).pipes.get(pipe_name(address))

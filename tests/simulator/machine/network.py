@@ -13,7 +13,7 @@ class Ports(Protocol):
     """The operations of a machine on its network in the transport (`simulator.transport.host.NodePorts`)."""
 
     def drop_link(self, seconds: float) -> None:
-        """Cut all connections and refuse new ones for a time. Shells and commands continue."""
+        """Cut all connections, and refuse new ones for a number of seconds. Shells and commands continue."""
 
     def close_ports(self, *, forget_shells: bool = True) -> None:
         """Close the ports, because the machine is shutting down."""

@@ -85,7 +85,7 @@ class Services:
         self.events: list[str] = []
 
     def names(self) -> list[str]:
-        """Return the names of all Win32 services, which excludes drivers."""
+        """Return the names of all Win32 services (drivers are not included)."""
         found = self._registry.subkeys(ROOT)
         return sorted((name for name in found if self._registry.get(f"{ROOT}\\{name}", "ImagePath")), key=str.casefold)
 
@@ -94,7 +94,7 @@ class Services:
         return self._registry.get(f"{ROOT}\\{name}", "ImagePath") is not None
 
     def get(self, name: str) -> Service | None:
-        """Return a service, or None."""
+        """Return a service; None if it does not exist."""
         key = f"{ROOT}\\{name}"
         image = self._registry.get(key, "ImagePath")
         if image is None:

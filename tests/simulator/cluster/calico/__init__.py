@@ -54,7 +54,7 @@ class Calico:
         self.client.merge("/apis/operator.tigera.io/v1/installations/default", {"spec": spec})
 
     def status(self, name: str = "calico-windows") -> tuple[str, str]:
-        """Return (type, message) of the condition that holds in a TigeraStatus; empty texts without one."""
+        """Return (type, message) of the true condition in a TigeraStatus; two empty texts if no condition is true."""
         found = self.client.find(f"/apis/operator.tigera.io/v1/tigerastatuses/{name}") or {}
         for one in (found.get("status") or {}).get("conditions") or []:
             if one["status"] == "True":

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A connection of an administrator to a cluster of either kind, for what installs Calico in it."""
+"""An administrator's connection to a cluster of either kind, for the code that installs Calico in the cluster."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class AdminClient:
 
 
 class Loop:
-    """A thread that runs a function again and again, until it is stopped or the API server is gone.
+    """A thread that runs a function repeatedly, until it is stopped or the API server is gone.
 
     Args:
         pause: seconds between two runs.

@@ -52,7 +52,7 @@ class Sandbox:
     attempt: int = 0
     netns: str = ""
     shim: Process | None = None
-    """The process that runs as long as the sandbox exists. Meanwhile, its executable cannot be replaced."""
+    """The process that runs as long as the sandbox exists. While it runs, its executable cannot be replaced."""
 
 
 @dataclass
@@ -146,7 +146,7 @@ def new_id() -> str:
 
 
 def settle(machine: Machine) -> Shims:
-    """Return the shims, after recording those that have ended (killed, or lost in a reboot)."""
+    """Return the sandboxes and containers, after recording which of them have ended (killed, or lost in a reboot)."""
     shims = machine.part(Shims)
     for container in list(shims.containers.values()):
         if container.state == "RUNNING" and not container.alive:

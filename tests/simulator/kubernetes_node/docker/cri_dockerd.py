@@ -72,7 +72,7 @@ class CriDockerd(CriRuntime):
         return self._settings
 
     def docker(self) -> Dockerd:
-        """Return the dockerd that it uses.
+        """Return the dockerd that cri-dockerd uses.
 
         Raises:
             RuntimeFailure: dockerd is not running.

@@ -85,7 +85,7 @@ class ImageStore:
 
     @contextlib.contextmanager
     def writing(self, what: str) -> Iterator[None]:
-        """Hold the exclusive right to write a digest or snapshot, after waiting for it."""
+        """Wait until no other thread writes a digest or snapshot, and reserve it within the `with` block."""
         with self._written:
             self._written.wait_for(lambda: not self._writing[what])
             self._writing[what] += 1

@@ -3,9 +3,9 @@
 r"""nssm.exe as a service program: it runs an application that does not support services, and restarts it.
 
 The application's settings are in the registry, `…\Services\NAME\Parameters`, no matter how they got there:
-https://nssm.cc/usage and its README. An application that ends within AppThrottle (1500 ms) is restarted after a delay,
-which doubles each time up to four minutes. `AppExit` (its default value, or one for an exit code) is Restart, Ignore or
-Exit. The command line is in `commands.py`.
+https://nssm.cc/usage and nssm's README. An application that ends within AppThrottle (1500 ms) is restarted after a
+delay, which doubles each time up to four minutes. `AppExit` (its default value, or one for an exit code) is Restart,
+Ignore or Exit. The command line is in `commands.py`.
 """
 
 from __future__ import annotations

@@ -81,12 +81,12 @@ class Rules:
 
     @property
     def aliases(self) -> dict[str, str]:
-        """The main names of options by their aliases."""
+        """The main name of each option, by its aliases."""
         return {alias: name for name, option in self.options.items() for alias in option.aliases}
 
 
 def read(text: str, utilities: Iterable[str] = ()) -> Rules | None:
-    """Return the specification of a module that uses Ansible.Basic, or None if the module does not use it.
+    """Return the specification of a module; None if the module does not use Ansible.Basic.
 
     Args:
         text: the module's script.

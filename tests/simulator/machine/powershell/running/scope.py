@@ -134,7 +134,7 @@ class VisibleVariables:
         return scopes
 
     def get(self, name: str) -> object:
-        """Return a variable, or None."""
+        """Return a variable; None if it is not set."""
         found = self.raw(name)
         return None if found is EMPTY else found
 

@@ -345,6 +345,6 @@ _STREAMING: dict[str, type[CmdletStage]] = {
 
 
 def streaming(run: Interpreter, name: str, step: PipelineStep, emit: Emit, *, piped: bool) -> CmdletStage | None:
-    """Return the stage of a cmdlet that processes its input object by object, or None for other cmdlets."""
+    """Return the stage for a cmdlet that processes its input object by object; None for other cmdlets."""
     kind = _STREAMING.get(name.casefold())
     return kind(run, name, step, emit, piped=piped) if kind else None
