@@ -329,14 +329,11 @@ class FileSystem:
         return None
 
     def who_may_read(self, path: str) -> set[str]:
-        """Return the accounts that may read a file or list a folder, apart from the trusted ones.
-
-        The trusted accounts are SYSTEM, Administrators and TrustedInstaller.
-        """
+        """Return the accounts that may read a file or list a folder, apart from those in `access_lists.TRUSTED`."""
         return access_lists.holders(self.descriptor(path), access_lists.READ)
 
     def who_may_write(self, path: str) -> set[str]:
-        """Return the accounts that may change the item at a path, apart from the trusted ones (see `who_may_read`).
+        """Return the accounts that may change the item at a path, apart from those in `access_lists.TRUSTED`.
 
         This includes those who may replace the item or a folder above it.
         """
