@@ -35,7 +35,7 @@ def power(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
 
 
 def deploy(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
-    """Start a new machine from the disk of another one."""
+    """Start a new machine from the disk of another machine."""
     others = {key: value for key, value in request.items() if key not in ("from", "name", "address")}
     node = fleet.deploy_image(str(request["from"]), str(request["name"]), str(request["address"]), **others)
     return {"node": request["name"], "computer_name": node.machine.name, "address": node.machine.address}

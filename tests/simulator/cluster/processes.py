@@ -86,7 +86,7 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], seconds: float
 
 
 class ProgramGroup:
-    """Programs that run together, with their logs in one folder. They end with this process, even if it is killed."""
+    """Programs that run together, with their logs in one folder. They end when this process ends or is killed."""
 
     def __init__(self, logs: Path, environment: Mapping[str, str]) -> None:
         """Create the object without starting a program.

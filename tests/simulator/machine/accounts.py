@@ -62,7 +62,7 @@ class Account:
 
 @dataclass
 class LocalAccounts:
-    """The local accounts by lower-case name. It is empty until `accounts` fills it."""
+    """The local accounts by lower-case name. There are none until `accounts` creates them."""
 
     accounts: dict[str, Account] = field(default_factory=dict)
     next_id: int = _FIRST

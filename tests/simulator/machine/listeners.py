@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The named pipes and local ports of one machine. They are open while the program that listens on them runs."""
+"""The named pipes and local ports of one machine. A pipe or port is open while the program that listens on it runs."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Checks of the service control manager for a service's configuration.
 
-https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew lists the errors. It also states that only
-drivers may use the start types boot and system.
+https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew lists the errors. The page also states
+that only drivers may use the start types boot and system.
 """
 
 from __future__ import annotations

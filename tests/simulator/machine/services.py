@@ -220,7 +220,7 @@ class Services:
             self._crashed(name, runtime)
 
     def boot(self) -> None:
-        """Start the automatic services, delayed ones last. A failure is logged, and the others still start."""
+        """Start the automatic services, delayed ones last. A failure of one is logged, and the others still start."""
         with self._lock:
             self._runtime = {name: _Runtime() for name in self._runtime}
             services = [service for name in self.names() if (service := self.get(name)) and service.start <= 2]

@@ -84,7 +84,7 @@ class FaultPlan:
         self.released = threading.Event()
 
     def add(self, fault: TransportFault) -> None:
-        """Add a fault. Its count of requests begins now."""
+        """Add a fault. It counts requests from now on."""
         with self._lock:
             self._faults.append(fault)
 

@@ -3,8 +3,8 @@
 """Calico in a cluster for tests: the objects that kubespray or the Tigera operator create, and the operator itself.
 
 `start_cluster(…, calico={"install": "kubespray", "strict_affinity": True})` works with both kinds of cluster. In a
-fleet file, this is `cluster: {…, calico: {install: kubespray, strict_affinity: true}}`. The programs of Linux nodes do
-not exist.
+fleet file, this is `cluster: {…, calico: {install: kubespray, strict_affinity: true}}`. Linux
+nodes are only objects: no programs run on them.
 """
 
 from __future__ import annotations

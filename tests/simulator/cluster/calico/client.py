@@ -51,7 +51,7 @@ def path_of(document: Mapping[str, Any]) -> str:
 
 
 class AdminClient:
-    """The connection. It can be used by several threads, and sends one request at a time.
+    """The connection. Several threads can use it, and it sends one request at a time.
 
     Args:
         kubeconfig: a kubeconfig with a client certificate, such as `Cluster.kubeconfig`.

@@ -287,7 +287,7 @@ class Operator:
 
 
 def _covers(known: Any, wanted: Any) -> bool:
-    """Return whether an object contains everything of another one."""
+    """Return whether `known` contains all fields and values of `wanted`."""
     if isinstance(wanted, dict) and isinstance(known, dict):
         return all(name in known and _covers(known[name], value) for name, value in wanted.items())
     if isinstance(wanted, list) and isinstance(known, list):

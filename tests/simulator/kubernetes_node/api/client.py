@@ -115,7 +115,7 @@ def _absolute(folder: str, path: str) -> str:
 
 
 class Client:
-    """A persistent connection to an API server. It can be used by several threads, and sends one request at a time.
+    """A persistent connection to an API server. Several threads can use it, and it sends one request at a time.
 
     Args:
         machine: the machine whose link, names and token file are used.

@@ -264,6 +264,6 @@ def _free_address(store: Store, network: Network) -> str:
 
 
 def connect(machine: Machine) -> Dockerd | None:
-    """Return the running dockerd, or None."""
+    """Return the running dockerd; None if it is not running."""
     found = listeners.behind(machine, PIPE)
     return found if isinstance(found, Dockerd) else None

@@ -221,7 +221,7 @@ class ImageStore:
             return True
 
     def manifest(self, image: StoredImage, build: int, exact: bool) -> tuple[str, dict[str, Any]] | None:
-        """Return (digest, manifest) of an image for a Windows build, or None if it is not in the store."""
+        """Return (digest, manifest) of an image for a Windows build; None if the manifest is not in the store."""
         digest = str(image.target["digest"])
         if not self.has(digest):
             return None

@@ -73,7 +73,7 @@ def full(place: ProviderItem) -> str:
 
 
 def session_of(bound: Bound) -> Session | None:
-    """Return the session of a call: that of a script, or None in a batch."""
+    """Return the session of the script that makes a call; None for a call in a batch."""
     for holder in (bound.session, getattr(bound.session, "session", None)):
         if isinstance(holder, Session):
             return holder

@@ -96,7 +96,7 @@ def _path(session: Session, arguments: ModuleArguments) -> str:
 
 
 def acl(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Add or remove one entry of an access list (win_acl). It has no check mode."""
+    """Add or remove one entry of an access list (win_acl). The module has no check mode."""
     path, files = _path(session, arguments), session.machine.files
     state = arguments.text("state", default="present").casefold()
     if state not in ("present", "absent"):

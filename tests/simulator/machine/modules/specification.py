@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The argument specification of a module, parsed from the module's script.
 
-Modules that use Ansible.Basic pass a hashtable to `[Ansible.Basic.AnsibleModule]::Create($args, $spec)`. It is a
-literal except for a few variables. Older modules read each option with `Get-AnsibleParam`, and ignore all others.
+Modules that use Ansible.Basic pass a hashtable to `[Ansible.Basic.AnsibleModule]::Create($args, $spec)`. The hashtable
+is a literal except for a few variables. Older modules read each option with `Get-AnsibleParam`, and ignore all others.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ def _set_up(machine: Machine, state: NetworkState) -> None:
 
 
 def lease(machine: Machine) -> Lease | None:
-    """Return what DHCP offers to the uplink: by default the node's address, or nothing if that is set manually."""
+    """Return what DHCP offers to the uplink: by default the node's address; nothing if the address is set manually."""
     settings = uplink_settings(machine)
     offered = settings.get("dhcp") if is_static(machine) else settings.get("dhcp", machine.address)
     if not offered:

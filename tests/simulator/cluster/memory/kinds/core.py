@@ -69,7 +69,7 @@ def create_service(context: Context, obj: Object) -> None:
 
 
 def _assign_node_ports(context: Context, ports: list[Object]) -> None:
-    """Assign a port of every node to each port of a service that requests none.
+    """Assign a node port to each port of a service that does not request a specific one.
 
     The default range is that of kube-apiserver's flag --service-node-port-range (kubernetes.io: kube-apiserver).
     """

@@ -87,7 +87,7 @@ class CmdletStage:
         check(self.description.command, self.values)
 
     def _arranged(self, named: dict[str, object], positional: list[object]) -> tuple[dict[str, object], list[object]]:
-        """Return the arguments, after assigning those that the contract does not describe."""
+        """Return the arguments, after assigning unnamed ones for which the contract describes no position."""
         command = self.description.command
         rest = _REMAINING.get(command)
         if rest is not None and positional:
