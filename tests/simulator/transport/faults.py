@@ -109,7 +109,7 @@ class FaultPlan:
             ]
 
     def next(self, verb: str) -> TransportFault | None:
-        """Count a request, and return the fault that affects it, or the first one if there are several."""
+        """Count a request, and return the first fault that affects it; None if no fault does."""
         hit: TransportFault | None = None
         left: list[TransportFault] = []
         with self._lock:

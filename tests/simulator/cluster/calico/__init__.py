@@ -26,7 +26,7 @@ class Calico:
     """Calico in a running cluster.
 
     Args:
-        client: a connection of an administrator.
+        client: an administrator's connection.
         loop: the running operator, if there is one.
     """
 

@@ -171,7 +171,10 @@ def same(left: object, right: object, *, sensitive: bool = False) -> bool:
 
 
 def find_key(table: dict[object, object], requested: object) -> object:
-    """Return the table's own key that equals the requested one, or None. Only a Dictionary is case-sensitive."""
+    """Return the table's own key that equals the requested one; None if there is none.
+
+    The comparison of text is case-sensitive only in a Dictionary.
+    """
     from simulator.machine.powershell.types.kinds import GenericDictionary
 
     if isinstance(table, GenericDictionary):
