@@ -253,7 +253,7 @@ class Runner:
     def _limited(
         self, run: Callable[[threading.Event], commands.CmdletOutput], limit: float, cost: float
     ) -> commands.CmdletOutput:
-        """Run a cmdlet with a time limit in seconds of Windows' time, which includes the import of its module."""
+        """Run a cmdlet with a time limit in seconds of Windows' time. The limit includes the import of the module."""
         scale = self.machine.settings.time_scale
         if cost < limit:
             return self.runspaces.run(self.machine.acting.carried(run), limit - cost + cost * scale)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Child processes with log files, which are stopped by their process ids."""
+"""Child processes with log files. The processes are stopped by their process ids."""
 
 from __future__ import annotations
 

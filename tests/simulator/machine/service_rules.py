@@ -79,7 +79,7 @@ def account_exists(machine: Machine, account: str, service: str) -> bool:
 
 
 def is_administrator(machine: Machine, account: str) -> bool:
-    """Return whether a service's account has administrator rights, which LocalSystem and administrators have.
+    """Return whether a service's account has administrator rights, as LocalSystem and administrators do.
 
     LocalService, NetworkService and the services' own accounts only have the rights of a user:
     https://learn.microsoft.com/windows/win32/services/localservice-account

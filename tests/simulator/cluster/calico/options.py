@@ -36,7 +36,7 @@ class CalicoOptions:
     wireguard: bool = False
     datastore: str = "kdd"
     linux_nodes: int = 0
-    """The number of Linux nodes: objects with Calico's annotations and blocks, whose kubelets do not exist."""
+    """The number of Linux nodes. They are only objects with Calico's annotations and blocks: no kubelet runs."""
     windows: bool = False
     """The operator only: whether the Installation has `windowsDataplane: HNS`."""
     service_cidrs: bool = True

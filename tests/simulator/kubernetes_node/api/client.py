@@ -66,7 +66,7 @@ class ServerAccess:
 
 
 def read_kubeconfig(machine: Machine, path: str) -> ServerAccess:
-    """Parse a kubeconfig of the node, whose paths are relative to its folder.
+    """Parse a kubeconfig on the node. Paths in the kubeconfig are relative to its folder.
 
     Raises:
         KubeconfigError: the file is missing or invalid.

@@ -98,7 +98,7 @@ class _RunningBuildkit:
 
 class _BuildkitService:
     def start(self, machine: Machine, service: Service) -> RunningService:
-        """Start buildkitd as a service, which it detects without a flag."""
+        """Start buildkitd as a service. buildkitd detects by itself that it runs as one."""
         environment = {**machine.environment(), **service.environment}
         return _RunningBuildkit(machine, _start(machine, list(service.argv[1:]), environment))
 

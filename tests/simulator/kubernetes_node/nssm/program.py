@@ -152,7 +152,7 @@ class _NssmService:
 
 
 def executable(machine: Machine, name: str) -> str:
-    """Return the Windows path of the program that a service finally runs, which for nssm is its application."""
+    """Return the Windows path of the program that a service finally runs: for nssm, the application."""
     service = machine.services.get(name)
     if service is None or not service.argv:
         return ""

@@ -37,7 +37,7 @@ def answers(machine: Machine) -> bool:
 
 
 def connect(machine: Machine) -> socket.socket:
-    """Return a connection to the Instance Metadata Service, which answers one request."""
+    """Return a connection to the Instance Metadata Service. Each connection serves one request."""
     client, server = socket.socketpair()
     threading.Thread(target=_serve, args=(machine, server), daemon=True).start()
     return client

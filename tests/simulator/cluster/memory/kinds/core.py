@@ -103,7 +103,7 @@ def validate_service(obj: Object, old: Object | None) -> list[Cause]:
 
 
 def create_signing_request(context: Context, obj: Object) -> None:
-    """Record the user of the request, which cannot be set by the client."""
+    """Record the user of the request in the object. Clients cannot set this field."""
     user, spec = context.user, obj.setdefault("spec", {})
     spec["username"], spec["groups"] = user.name, list(user.groups)
     if user.uid:

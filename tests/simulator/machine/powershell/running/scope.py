@@ -139,7 +139,7 @@ class VisibleVariables:
         return None if found is EMPTY else found
 
     def raw(self, name: str) -> object:
-        """Return a variable, which is EMPTY if it was assigned the output of a command that returned nothing."""
+        """Return a variable's value: EMPTY if it was assigned the output of a command that returned nothing."""
         space, lower = self._place(name)
         if space == "env":
             return self.session.variable(name.partition(":")[2]) or None
