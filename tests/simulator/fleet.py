@@ -10,7 +10,7 @@ The fleet file (YAML):
     registry: {…}
     cluster: {…}
 
-The keys of a node are the fields of `machine.settings.Settings`; all other keys are options of the families.
+The keys of a node are the fields of `machine.settings.MachineSettings`; other keys are options of the families.
 """
 
 from __future__ import annotations

@@ -310,7 +310,7 @@ class IdleServiceProgram:
 
 @dataclass(frozen=True)
 class ScriptBlock:
-    """A script block as a value: its syntax tree (a `powershell.syntax.Block`) and its text."""
+    """A script block as a value: its syntax tree (a `powershell.parsing.syntax.Block`) and its text."""
 
     block: object
     text: str

@@ -113,10 +113,10 @@ class Lease:
 
 @dataclass
 class NetworkState:
-    """All interfaces by alias, in display order, and all routes except those of addresses.
+    """All interfaces by alias, in display order, and all routes except those that follow from addresses.
 
-    `owner` is the address of the machine that the settings belong to. A machine deployed from its disk has a new
-    address.
+    `owner` is the address of the machine that the settings belong to. A machine that is deployed from its disk
+    has a new address.
     """
 
     owner: str = ""
