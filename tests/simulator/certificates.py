@@ -73,7 +73,7 @@ def key_usage(*usages: str) -> x509.KeyUsage:
 
 @dataclass(frozen=True)
 class Issuer:
-    """The signer of a certificate, with the name that becomes the issuer. A self-signed certificate is signed by its subject."""
+    """The signer of a certificate: its name and its key. A self-signed certificate is signed by its subject."""
 
     name: x509.Name
     key: ec.EllipticCurvePrivateKey

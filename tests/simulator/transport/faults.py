@@ -29,7 +29,7 @@ class TransportFault:
 
     Args:
         kind: one of KINDS.
-        request: the request that it affects, counted from 1 when the fault is set. With 0 (for `link_down` and
+        request: the request that the fault affects, counted from 1 after it is set. With 0 (for `link_down` and
             `shell_gone` only) it happens at once, without a request.
         action: count only requests with this WSMan verb (Create, Command, Send, Receive, Signal, Delete).
         count: the number of consecutive requests that it affects.

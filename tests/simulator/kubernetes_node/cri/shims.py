@@ -108,7 +108,8 @@ class ContainerCommand:
 
     Args:
         argv: the program and its arguments; empty for the image's own program, which only waits.
-        replaces_entry_point: whether argv begins with a program. Otherwise, it only has arguments for the image's own.
+        replaces_entry_point: whether argv begins with a program. Otherwise, argv contains only arguments
+            for the image's own program.
         environment: the container's own variables.
         mounts: folders of the host that are visible under other paths.
         host_process: whether it runs on the host itself. Other containers only wait to be stopped.
