@@ -103,7 +103,7 @@ def start_cluster(
     """Start a cluster without nodes.
 
     Args:
-        kind: "real" needs `KUBEBUILDER_ASSETS`. "auto" is "real" if its programs have the `version`, else "memory".
+        kind: "real" needs `KUBEBUILDER_ASSETS`. "auto" is "real" if programs of the `version` exist, else "memory".
         version: the Kubernetes version of the control plane.
         address: the IPv4 address of this machine that the API server listens on.
         extra_sans: further names and addresses for its certificate.

@@ -3,8 +3,8 @@
 """Calico in a cluster for tests: the objects that kubespray or the Tigera operator create, and the operator itself.
 
 `start_cluster(…, calico={"install": "kubespray", "strict_affinity": True})` works with both kinds of cluster. In a
-fleet file, this is `cluster: {…, calico: {install: kubespray, strict_affinity: true}}`. The programs of Linux nodes do
-not exist.
+fleet file, this is `cluster: {…, calico: {install: kubespray, strict_affinity: true}}`. Linux
+nodes are only objects: no programs run on them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Calico:
     """Calico in a running cluster.
 
     Args:
-        client: a connection of an administrator.
+        client: an administrator's connection.
         loop: the running operator, if there is one.
     """
 
@@ -54,7 +54,7 @@ class Calico:
         self.client.merge("/apis/operator.tigera.io/v1/installations/default", {"spec": spec})
 
     def status(self, name: str = "calico-windows") -> tuple[str, str]:
-        """Return (type, message) of the condition that holds in a TigeraStatus; empty texts without one."""
+        """Return (type, message) of the true condition in a TigeraStatus; two empty texts if no condition is true."""
         found = self.client.find(f"/apis/operator.tigera.io/v1/tigerastatuses/{name}") or {}
         for one in (found.get("status") or {}).get("conditions") or []:
             if one["status"] == "True":

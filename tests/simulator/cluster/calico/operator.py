@@ -90,7 +90,7 @@ def _objects(options: CalicoOptions) -> list[Object]:
 
 
 def _moved(one: Object) -> Object:
-    """Return an object of kube-system in the operator's namespace."""
+    """Return an object of the kubespray installation, moved from kube-system to the operator's namespace."""
     if "namespace" in one["metadata"]:
         one["metadata"]["namespace"] = NAMESPACE
     for subject in one.get("subjects") or []:
@@ -191,7 +191,7 @@ class Operator:
         self._report("calico-windows", None)
 
     def _first(self) -> str:
-        """Return the first word of messages, which starts with a small letter since operator 1.40.8."""
+        """Return the first word of messages, which begins with a lower-case letter since operator 1.40.8."""
         modern = tuple(int(part) for part in self._version.split(".")) >= (3, 31, 5)
         return "installation" if modern else "Installation"
 
@@ -287,7 +287,7 @@ class Operator:
 
 
 def _covers(known: Any, wanted: Any) -> bool:
-    """Return whether an object contains everything of another one."""
+    """Return whether `known` contains all fields and values of `wanted`."""
     if isinstance(wanted, dict) and isinstance(known, dict):
         return all(name in known and _covers(known[name], value) for name, value in wanted.items())
     if isinstance(wanted, list) and isinstance(known, list):

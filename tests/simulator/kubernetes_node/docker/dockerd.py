@@ -119,7 +119,7 @@ class Dockerd:
         store.create_network(NAT, "NAT", str(subnet), str(subnet[1]), type_text="nat")
 
     def transfer(self, credentials: str = "", stop: threading.Event | None = None) -> DockerTransfer:
-        """Return a pull or push. `credentials` are `user:password`, and `stop` is set when the waiting client ends."""
+        """Return a transfer (a pull or push). `credentials` are `user:password`; `stop` is set when the client ends."""
         return DockerTransfer(self.machine, self.version, self.config, self._environment, credentials, stop)
 
     def pull(self, reference: oci.ImageReference, credentials: str = "", stop: threading.Event | None = None) -> Pulled:
@@ -264,6 +264,6 @@ def _free_address(store: Store, network: Network) -> str:
 
 
 def connect(machine: Machine) -> Dockerd | None:
-    """Return the running dockerd, or None."""
+    """Return the running dockerd; None if it is not running."""
     found = listeners.behind(machine, PIPE)
     return found if isinstance(found, Dockerd) else None

@@ -3,9 +3,9 @@
 """dockerd.exe: its command line, and the service.
 
 moby/moby cmd/dockerd/service_windows.go: `--register-service` creates a service from its own command line. This service
-starts automatically, and again one minute after a failure. With invalid flags or an invalid daemon.json it ends before
-it reports to the service control manager, and writes to the event log. daemon_windows.go: it does not start without
-vmcompute.dll (the feature Containers).
+starts automatically, and again one minute after a failure. With invalid flags or an invalid daemon.json, dockerd ends
+before it reports to the service control manager, and writes to the event log. daemon_windows.go: it does not start
+without vmcompute.dll (the feature Containers).
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _FILES = (
 
 
 def reset(machine: Machine, flags: Flags, stdin: bytes) -> ProgramResult:
-    """Undo a join: stop the kubelet, remove its pods, their folder and Kubernetes' files. CNI and HNS stay."""
+    """Undo a join: stop the kubelet, remove its pods, their folder and Kubernetes' files. Keep CNI and HNS."""
     printed: list[str] = []
     if not flags.on("force"):
         printed.append(

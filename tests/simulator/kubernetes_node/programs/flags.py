@@ -30,7 +30,7 @@ class Flags(dict[str, list[str]]):
         return self[name][-1] in _TRUE if self.get(name) else default
 
     def items_of(self, name: str) -> list[str]:
-        """Return the elements of a list flag, which is repeated or contains commas."""
+        """Return the elements of a list flag, which may be repeated or contain commas."""
         return [item for value in self.get(name, []) for item in value.split(",") if item]
 
     def pairs(self, name: str) -> dict[str, str]:
