@@ -23,7 +23,7 @@ from kubernetes import client
 from simulator.kubernetes_node.cni import plugins as cni
 from simulator.kubernetes_node.cri import shims
 from simulator.kubernetes_node.hns.objects import DETACHED
-from simulator.kubernetes_node.hns.service import Store
+from simulator.kubernetes_node.hns.service import HnsStore
 from simulator.machine import faults
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("patch_nodes")]
@@ -115,7 +115,7 @@ def deploy(site: Site) -> None:
 
 def leave_stale_endpoint(site: Site, host: str) -> str:
     """Create an endpoint of a pod whose end was not noticed (microsoft/Windows-Containers#631), and return its id."""
-    store, container = Store(site.machine(host)), shims.new_id()
+    store, container = HnsStore(site.machine(host)), shims.new_id()
     network = next(item for item in store.networks() if item.name == "cbr0")
     address = f"{network.subnet.rpartition('.')[0]}.250"
     name = cni.endpoint_name("win-bridge", "cbr0", container)
@@ -213,7 +213,7 @@ def test_a_patched_node_takes_few_commands(rollout: Rollout) -> None:
 
 
 def test_stale_endpoints_are_gone(site: Site, stale: str, rollout: Rollout) -> None:
-    assert stale not in [item.id for item in Store(site.machine(STALE)).endpoints()]
+    assert stale not in [item.id for item in HnsStore(site.machine(STALE)).endpoints()]
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="needs Linux' /proc/PID/smaps_rollup")

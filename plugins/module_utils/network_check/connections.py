@@ -49,7 +49,7 @@ class Settings(t.NamedTuple):
     poll: float = 1.0
 
 
-class Server(t.NamedTuple):
+class ServerPod(t.NamedTuple):
     """The server pod of a node."""
 
     address: str
@@ -105,7 +105,7 @@ class Connections:
         self._api, self._namespace, self._settings, self._tools = api, namespace, settings, tools
         self._nodes = {node.name: node for node in (*nodes.windows, *nodes.linux)}
         self._end = tools.clock() + settings.timeout
-        self._servers: dict[str, Server] = {}
+        self._servers: dict[str, ServerPod] = {}
         self._services: dict[str, ServiceAddress] = {}
         self._pods = 0
         self.outcomes: dict[Check, Outcome] = {}
@@ -118,7 +118,7 @@ class Connections:
         """
         names = {f"server-{number}": node for number, node in enumerate(self._nodes.values())}
         pods = [objects.server_pod(name, node, self._settings.images) for name, node in names.items()]
-        servers: dict[str, Server] = self._pool("server").run(pods, _ServerReader(), keep=True)
+        servers: dict[str, ServerPod] = self._pool("server").run(pods, _ServerReader(), keep=True)
         self._servers = {node.name: servers[name] for name, node in names.items()}
         for name, node in names.items():
             if node in backends:
@@ -247,14 +247,14 @@ def _outcome(check: Check, address: str, answer: Answer, attempt: int, blocked: 
 class _ServerReader:
     """Reads the addresses of server pods."""
 
-    def read(self, pod: Pod) -> Server | None:
+    def read(self, pod: Pod) -> ServerPod | None:
         """Return the address, or None if the server does not run yet."""
         address = server_address(pod)
-        return Server(address) if address else None
+        return ServerPod(address) if address else None
 
-    def give_up(self, pod: Pod | None, why: str) -> Server:  # noqa: ARG002 - the protocol names it
+    def give_up(self, pod: Pod | None, why: str) -> ServerPod:  # noqa: ARG002 - the protocol names it
         """Return a Server without an address, with the reason why the pod does not run."""
-        return Server("", why)
+        return ServerPod("", why)
 
 
 class _ProbeReader:

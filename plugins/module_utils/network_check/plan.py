@@ -72,7 +72,7 @@ class Outcome(t.NamedTuple):
         }
 
 
-class Plan(t.NamedTuple):
+class CheckPlan(t.NamedTuple):
     """The checks of a run."""
 
     checks: list[Check]
@@ -82,7 +82,7 @@ class Plan(t.NamedTuple):
     """Outcomes that are known without opening a connection, such as those of nodes that cannot take part."""
 
 
-def plan(nodes: Participants, url: str, *, from_controller: bool = False) -> Plan:
+def plan(nodes: Participants, url: str, *, from_controller: bool = False) -> CheckPlan:
     """Return the checks of a run, except those of the network policy.
 
     Args:
@@ -102,7 +102,7 @@ def plan(nodes: Participants, url: str, *, from_controller: bool = False) -> Pla
     outcomes += _missing(windows, linux)
     if not url:
         outcomes.append(Outcome(Check(OUTBOUND, "", ""), NOT_APPLICABLE, "no URL for outbound connections is set"))
-    return Plan(checks, backends, outcomes)
+    return CheckPlan(checks, backends, outcomes)
 
 
 def policy_checks(checks: t.Iterable[Check]) -> list[Check]:

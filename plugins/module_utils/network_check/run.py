@@ -10,7 +10,7 @@ from ..api_error import ApiError
 from . import leftovers, objects
 from .connections import Connections, Settings
 from .nodes import Participants
-from .plan import NOT_RUN, Outcome, Plan, plan
+from .plan import NOT_RUN, CheckPlan, Outcome, plan
 from .policies import PolicyStage, policy_plan
 from .pool import PodApi
 
@@ -97,7 +97,7 @@ def run(
 
 
 def _outcomes(
-    api: RunApi, nodes: Participants, planned: Plan, settings: Settings, tools: Tools, namespace: str
+    api: RunApi, nodes: Participants, planned: CheckPlan, settings: Settings, tools: Tools, namespace: str
 ) -> list[Outcome]:
     """Perform the checks. If a request fails permanently, record all checks without an outcome as not run."""
     connections = Connections(api, namespace, nodes, settings, tools)

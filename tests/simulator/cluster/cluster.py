@@ -15,7 +15,7 @@ from typing import Any, Literal
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from .calico import Calico, CalicoOptions, install_calico
+from .calico import CalicoInstallation, CalicoOptions, install_calico
 from .control_plane import ControlPlane, assets_folder, assets_version
 from .memory_api import MemoryCluster
 from .options import ClusterOptions
@@ -48,7 +48,7 @@ class SimulatedCluster:
 
         It is None for a real API server, which uses this machine's clock.
         """
-        self.calico: Calico | None = None
+        self.calico: CalicoInstallation | None = None
         """Calico, if it was installed."""
         self._stop: Callable[[], None] | None = stop
         self._process = os.getpid()

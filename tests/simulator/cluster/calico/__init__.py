@@ -14,15 +14,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from . import kubespray, operator
-from .client import AdminClient, Loop
+from .client import AdminClient, RepeatingThread
 from .options import CalicoOptions
 
-__all__ = ["AdminClient", "Calico", "CalicoOptions", "install_calico"]
+__all__ = ["AdminClient", "CalicoInstallation", "CalicoOptions", "install_calico"]
 
 _CRD = "/apis/crd.projectcalico.org/v1"
 
 
-class Calico:
+class CalicoInstallation:
     """Calico in a running cluster.
 
     Args:
@@ -30,7 +30,7 @@ class Calico:
         loop: the running operator, if there is one.
     """
 
-    def __init__(self, client: AdminClient, options: CalicoOptions, loop: Loop | None) -> None:
+    def __init__(self, client: AdminClient, options: CalicoOptions, loop: RepeatingThread | None) -> None:
         self.client, self.options, self._loop = client, options, loop
 
     def stop(self) -> None:
@@ -62,7 +62,7 @@ class Calico:
         return "", ""
 
 
-def install_calico(kubeconfig: Path, server: str, options: CalicoOptions) -> Calico:
+def install_calico(kubeconfig: Path, server: str, options: CalicoOptions) -> CalicoInstallation:
     """Install Calico in a cluster.
 
     Args:
@@ -72,11 +72,11 @@ def install_calico(kubeconfig: Path, server: str, options: CalicoOptions) -> Cal
     client = AdminClient(kubeconfig)
     if options.install == "kubespray":
         kubespray.install(client, options)
-        return Calico(client, options, None)
+        return CalicoInstallation(client, options, None)
     loop = operator.install(client, options)
     if options.services_endpoint:
         parts = urlsplit(server)
         data = {"KUBERNETES_SERVICE_HOST": parts.hostname, "KUBERNETES_SERVICE_PORT": str(parts.port)}
         path = "/api/v1/namespaces/tigera-operator/configmaps/kubernetes-services-endpoint"
         client.merge(path, {"data": data})
-    return Calico(client, options, loop)
+    return CalicoInstallation(client, options, loop)

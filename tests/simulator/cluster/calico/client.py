@@ -164,7 +164,7 @@ class AdminClient:
                 raise
 
 
-class Loop:
+class RepeatingThread:
     """A thread that runs a function repeatedly, until it is stopped or the API server is gone.
 
     Args:

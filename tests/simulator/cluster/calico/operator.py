@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from . import rendering
-from .client import AdminClient, Loop, Object
+from .client import AdminClient, Object, RepeatingThread
 from .objects import calico, cluster_information, documents, linux_nodes, pool
 from .options import CalicoOptions
 from .rendering import NAMESPACE, Rendered
@@ -38,7 +38,7 @@ class _DegradedError(Exception):
         super().__init__(f"{message}: {cause}" if cause else message)
 
 
-def install(client: AdminClient, options: CalicoOptions) -> Loop:
+def install(client: AdminClient, options: CalicoOptions) -> RepeatingThread:
     """Install Calico as the operator does, and start the operator.
 
     Returns:
@@ -48,7 +48,7 @@ def install(client: AdminClient, options: CalicoOptions) -> Loop:
     client.apply_all(documents("operator-crds.yaml"))
     client.apply_all(_objects(options))
     client.apply_all(linux_nodes(options))
-    return Loop("tigera-operator", Operator(client, options.version).reconcile)
+    return RepeatingThread("tigera-operator", Operator(client, options.version).reconcile)
 
 
 def _named(kind: str, name: str, namespace: str = "", version: str = "v1", **more: Any) -> Object:

@@ -23,7 +23,7 @@ from simulator.kubernetes_node.images import oci
 from simulator.kubernetes_node.images.puller import PullError
 from simulator.kubernetes_node.images.store import ImageStore, StoredImage
 from simulator.kubernetes_node.kubelet.settings import drive
-from simulator.kubernetes_node.programs.flags import FlagError, Flags, parse
+from simulator.kubernetes_node.programs.flags import CommandFlags, FlagError, parse
 from simulator.machine import listeners
 from simulator.machine.objects import Invocation, Program, ProgramResult
 
@@ -52,7 +52,7 @@ class CriDockerd(CriRuntime):
 
     kind = "docker"
 
-    def __init__(self, machine: Machine, flags: Flags, own_version: str) -> None:
+    def __init__(self, machine: Machine, flags: CommandFlags, own_version: str) -> None:
         self._machine = machine
         self.endpoint = flags.text("docker-endpoint") or PIPE
         bin_dirs = [drive(item).rstrip("\\") for item in flags.text("cni-bin-dir", BIN_DIR).split(",") if item]

@@ -102,7 +102,7 @@ class Interface:
 
 
 @dataclass(frozen=True)
-class Lease:
+class DhcpLease:
     """The settings that DHCP offers."""
 
     address: str
@@ -174,7 +174,7 @@ def _set_up(machine: Machine, state: NetworkState) -> None:
         state.routes.append(Route(UPLINK, str(entry["destination"]), str(entry["next_hop"]), metric))
 
 
-def lease(machine: Machine) -> Lease | None:
+def lease(machine: Machine) -> DhcpLease | None:
     """Return what DHCP offers to the uplink: by default the node's address; nothing if the address is set manually."""
     settings = uplink_settings(machine)
     offered = settings.get("dhcp") if is_static(machine) else settings.get("dhcp", machine.address)
@@ -183,7 +183,7 @@ def lease(machine: Machine) -> Lease | None:
     address = ipaddress.ip_interface(str(offered) if "/" in str(offered) else f"{offered}/24")
     gateway = str(settings.get("gateway") or machine.settings.option("gateway") or _first(str(address.network)))
     dns = _texts(settings.get("dns")) or [gateway]
-    return Lease(str(address.ip), address.network.prefixlen, gateway, dns)
+    return DhcpLease(str(address.ip), address.network.prefixlen, gateway, dns)
 
 
 def renew(machine: Machine, interface: Interface, usable: float | None = None) -> None:
