@@ -205,7 +205,6 @@ import re
 import secrets
 import signal
 import socket
-import sys
 import time
 import typing as t
 from pathlib import Path
@@ -320,7 +319,7 @@ def end_orderly(*dummy: t.Any) -> t.NoReturn:
     """End the module with an exception, so that it deletes its namespace. Later signals do not stop the deletion."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    sys.exit(1)
+    raise SystemExit(1)
 
 
 def main() -> None:
