@@ -82,7 +82,7 @@ def cni_problems(containerd: Path, file: str, text: str, folder: Path) -> list[s
     (folder / "net.d" / file).write_text(text, encoding="utf-8")
     _stand_ins(folder / "bin", text)
     # The path of a socket has at most 107 characters.
-    socket = Path("/tmp") / f"winkube-containerd-{os.getpid()}-{time.monotonic_ns()}.sock"  # noqa: S108
+    socket = Path("/tmp") / f"winkube-containerd-{os.getpid()}-{time.monotonic_ns()}.sock"
     keys = _OLD if containerd.name.startswith("containerd-1.") else _NEW
     programs = str(keys["programs"]).format(folder=folder)
     config = folder / "config.toml"
@@ -94,8 +94,7 @@ def cni_problems(containerd: Path, file: str, text: str, folder: Path) -> list[s
             path.unlink(missing_ok=True)
     assert _SYNCER in log, f"containerd loaded no CRI plugin:\n{log}"
     assert "Ignoring unknown key" not in log, log
-    found = [line for line in log.splitlines() if "cni" in line.lower() and _is_a_problem(line)]
-    return found
+    return [line for line in log.splitlines() if "cni" in line.lower() and _is_a_problem(line)]
 
 
 def _is_a_problem(line: str) -> bool:

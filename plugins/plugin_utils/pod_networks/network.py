@@ -187,12 +187,6 @@ class PodNetwork:
             return []
         return [*self.rules.cluster_objects(cluster), *kube_proxy_pods.objects(cluster, self.name)]
 
-    def account_objects(self) -> list[KubernetesObject]:
-        """Return the objects in the cluster that give accounts to the network and kube-proxy as services."""
-        if not self.is_managed:
-            return []
-        return [*self.rules.account_objects(), *kube_proxy_pods.account_objects()]
-
     def service_files(self, node: NodeSettings) -> list[NetworkFile]:
         """Return the files that the network's services read.
 
@@ -227,6 +221,28 @@ def images(settings: NetworkSettings, cluster: ClusterSettings) -> list[str]:
         cluster: the cluster.
     """
     return _RULES[settings.plugin](settings).images(cluster)
+
+
+def accounts(plugins: t.Iterable[str]) -> list[str]:
+    """Return the accounts (`NAMESPACE/NAME`) of networks that run as services, and of kube-proxy.
+
+    Args:
+        plugins: values of `cni_plugin`.
+    """
+    found = [name for plugin in plugins for name in _RULES[plugin].accounts]
+    return [*dict.fromkeys(found), kube_proxy_pods.ACCOUNT]
+
+
+def account_objects(plugins: t.Iterable[str]) -> list[KubernetesObject]:
+    """Return the objects in the cluster that give accounts to networks that run as services, and to kube-proxy.
+
+    Args:
+        plugins: as for `accounts`.
+    """
+    found: list[KubernetesObject] = []
+    for plugin in plugins:
+        found += [one for one in _RULES[plugin].account_objects() if one not in found]
+    return [*found, *kube_proxy_pods.account_objects()]
 
 
 def daemon_sets(plugin: str) -> tuple[str, ...]:
