@@ -229,8 +229,8 @@ def accounts(plugins: t.Iterable[str]) -> list[str]:
     Args:
         plugins: values of `cni_plugin`.
     """
-    found = [name for plugin in plugins for name in _RULES[plugin].accounts]
-    return [*dict.fromkeys(found), kube_proxy_pods.ACCOUNT]
+    names = [name for plugin in plugins for name in (*_RULES[plugin].accounts, kube_proxy_pods.ACCOUNT)]
+    return [*dict.fromkeys(names)]
 
 
 def account_objects(plugins: t.Iterable[str]) -> list[KubernetesObject]:
@@ -239,10 +239,11 @@ def account_objects(plugins: t.Iterable[str]) -> list[KubernetesObject]:
     Args:
         plugins: as for `accounts`.
     """
-    found: list[KubernetesObject] = []
+    objects: list[KubernetesObject] = []
     for plugin in plugins:
-        found += [one for one in _RULES[plugin].account_objects() if one not in found]
-    return [*found, *kube_proxy_pods.account_objects()]
+        needed = [*_RULES[plugin].account_objects(), *kube_proxy_pods.account_objects()]
+        objects += [one for one in needed if one not in objects]
+    return objects
 
 
 def daemon_sets(plugin: str) -> tuple[str, ...]:

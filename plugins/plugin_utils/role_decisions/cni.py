@@ -141,21 +141,20 @@ def networks_of_pods(host: Variables) -> dict[str, str]:
     Args:
         host: the host that asks.
     """
-    backend, found = host.value("cni_flannel_backend"), {}
+    backend = host.value("cni_flannel_backend")
+    networks = {}
     for name in host.value("ansible_play_hosts_all"):
         plugin, how = runs_of(host, name)
         if how == "daemonset":
-            is_flannel = plugin == "flannel"
-            found[name] = (
-                f"{plugin} {host.of_host(name, 'cni_flannel_backend', default=backend)}" if is_flannel else plugin
-            )
-    return found
+            own = host.of_host(name, "cni_flannel_backend", default=backend)
+            networks[name] = f"{plugin} {own}" if plugin == "flannel" else plugin
+    return networks
 
 
 def _service_plugins(host: Variables) -> list[str]:
     """Return the networks of the play's hosts that run as services; one host creates the accounts of all of them."""
-    found = (runs_of(host, name) for name in host.value("ansible_play_hosts"))
-    return [*dict.fromkeys(plugin for plugin, how in found if how == "service")]
+    networks = (runs_of(host, name) for name in host.value("ansible_play_hosts"))
+    return [*dict.fromkeys(plugin for plugin, how in networks if how == "service")]
 
 
 def _network_services(host: Variables) -> list[str]:
@@ -252,13 +251,13 @@ def _tokens(host: Variables) -> dict[str, str]:
     found. Tokens that this run created come first, because tokens that were read earlier may be incomplete.
     """
     hosts, needed = host.part("groups", "all"), set(host.value("cni_account_secrets"))
-    found: dict[str, str] = {}
+    tokens: dict[str, str] = {}
     for result in ("cni_accounts_made", "cni_accounts"):
         for name in hosts:
-            found = {**host.of_host(name, result, "tokens", default={}), **found}
-            if found and needed <= found.keys():
-                return found
-    return found
+            tokens = {**host.of_host(name, result, "tokens", default={}), **tokens}
+            if tokens and needed <= tokens.keys():
+                return tokens
+    return tokens
 
 
 def _former_network_hosts(host: Variables) -> list[str]:
