@@ -96,7 +96,7 @@ def different_networks(hosts: t.Mapping[str, str]) -> list[Problem]:
     network runs as services.
 
     Args:
-        hosts: the network (`cni_plugin`, with flannel's backend) of each host whose network runs as pods.
+        hosts: the network (`cni_plugin`, with flannel's backend) of each host on whose node DaemonSets run.
     """
     first: dict[str, str] = {}
     for host, network in hosts.items():

@@ -136,16 +136,20 @@ def _applying_host(host: Variables, expected: str) -> str:
 
 
 def networks_of_pods(host: Variables) -> dict[str, str]:
-    """Return the network of each host of the play whose network runs as pods, with flannel's backend.
+    """Return the networks of the play's hosts on whose nodes the DaemonSets run, with flannel's backend.
+
+    They run on all nodes without the label that keeps them away (`PodNetwork.node_label`), even if another tool
+    provides the network.
 
     Args:
         host: the host that asks.
     """
-    backend = host.value("cni_flannel_backend")
+    backend, own_name = host.value("cni_flannel_backend"), str(host.value("inventory_hostname"))
     networks = {}
     for name in host.value("ansible_play_hosts_all"):
         plugin, how = runs_of(host, name)
-        if how == "daemonset":
+        runtime = host.runtime if name == own_name else str(host.of_host(name, "container_runtime"))
+        if how != "service" and runtime not in DOCKER_RUNTIMES:
             own = host.of_host(name, "cni_flannel_backend", default=backend)
             networks[name] = f"{plugin} {own}" if plugin == "flannel" else plugin
     return networks
