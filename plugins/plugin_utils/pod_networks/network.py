@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
 import typing as t
 
@@ -149,6 +150,20 @@ class PodNetwork:
         """
         configuration = self.rules.cni_configuration(internal_ip)
         return None if configuration is None else (self.files.configuration, configuration)
+
+    def cni_configuration_in_azure(self, internal_ip: str = "") -> dict[str, t.Any] | None:
+        """Return the content of the CNI configuration file on a machine in Azure.
+
+        Args:
+            internal_ip: as for `cni_configuration`.
+
+        Returns:
+            None if the content does not depend on this, or if it is known whether the machine is in Azure.
+        """
+        if not self.settings.blocks_in_azure:
+            return None
+        blocking = dataclasses.replace(self.settings, block_wireserver=True, blocks_in_azure=False)
+        return type(self.rules)(blocking).cni_configuration(internal_ip)
 
     def winkernel(self, pod_cidr: str, overlay_address: str = "") -> dict[str, t.Any]:
         """Return the section `winkernel` of kube-proxy's configuration.

@@ -139,3 +139,16 @@ def test_the_accounts_are_those_of_all_networks_that_run_as_services() -> None:
         assert sorted(tokens) == both
     assert networks.accounts(["azure"]) == both[1:]
     assert networks.accounts([]) == networks.account_objects([]) == []
+
+
+@pytest.mark.parametrize("plugin", ["flannel", "azure", "sdnbridge", "sdnoverlay"])
+def test_the_configuration_in_azure_blocks_wire_server(plugin: str) -> None:
+    mode = next(iter(catalogue()[plugin].modes))
+    unknown, known = (
+        samples.network(plugin=plugin, mode=mode, run_as="service", **{name: True})
+        for name in ("blocks_in_azure", "block_wireserver")
+    )
+    blocking = known.cni_configuration("10.0.0.11")
+    assert blocking is not None
+    assert unknown.cni_configuration_in_azure("10.0.0.11") == blocking[1] != unknown.cni_configuration("10.0.0.11")
+    assert known.cni_configuration_in_azure("10.0.0.11") is None
