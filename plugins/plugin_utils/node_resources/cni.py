@@ -40,6 +40,7 @@ def pod_network(variables: Variables, *, in_azure: bool | None = None) -> PodNet
     mode = str(getattr(values, known.mode_variable)) if known.mode_variable else next(iter(known.modes))
     if values.plugin == "calico":
         mode = mode or _calico_mode(variables)
+    known_azure = in_azure is not None or variables.has("winkube_node_information", "azure")
     if in_azure is None:
         in_azure = bool(variables.part("winkube_node_information", "azure", default=False))
     return PodNetwork(
@@ -53,6 +54,7 @@ def pod_network(variables: Variables, *, in_azure: bool | None = None) -> PodNet
             cluster_dns=_cluster_dns(variables),
             kubernetes=_kubernetes(variables),
             block_wireserver=values.block_wireserver == "always" or (in_azure and values.block_wireserver == "auto"),
+            blocks_in_azure=values.block_wireserver == "auto" and not known_azure,
             block_imds=values.block_imds,
             vnet_subnets=values.azure_vnet_subnets,
         )

@@ -262,7 +262,17 @@ def _cni_configuration(node: JoinedNode) -> list[ResourceMapping]:
     if configuration is None:
         return []
     name, content = configuration
-    return [{"type": "File", "name": f"{node.conf_dir}\\{name}", "content": as_line(content), "disturbs": True}]
+    in_azure = node.network.cni_configuration_in_azure(node.internal_ip)
+    return [
+        {
+            "type": "File",
+            "name": f"{node.conf_dir}\\{name}",
+            "content": as_line(content),
+            # The drift check asks the machine for its platform and its state with one command.
+            **({} if in_azure is None else {"azure_content": as_line(in_azure)}),
+            "disturbs": True,
+        }
+    ]
 
 
 def _service_files(node: JoinedNode) -> list[ResourceMapping]:

@@ -34,6 +34,8 @@ class NetworkSettings:
     """Version of Kubernetes on the node; empty if unknown."""
     block_wireserver: bool = False
     """Whether containers cannot reach Azure's WireServer."""
+    blocks_in_azure: bool = False
+    """Whether containers cannot reach WireServer if the machine is in Azure, which is not known."""
     block_imds: bool = False
     """Whether containers cannot reach Azure's Instance Metadata Service."""
     vnet_subnets: tuple[str, ...] = ()

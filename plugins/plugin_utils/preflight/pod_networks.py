@@ -32,9 +32,10 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
         hint = "For any other network, set cni_plugin: none on the Windows hosts, and use that network's own tool."
         return [Problem(_PLUGIN, plugin, reason, hint)]
     docker = str(values.get("container_runtime", "containerd")) in DOCKER_RUNTIMES
+    unsupported = _unsupported(known, values, docker=docker)
     return [
-        *_unsupported(known, values, docker=docker),
-        *_run_as(known, values, docker=docker),
+        # With a supported runtime, another value of cni_run_as is expected.
+        *(unsupported or _run_as(known, values, docker=docker)),
         *_policy(known, values),
         *_subnets(values),
     ]
@@ -86,3 +87,23 @@ def _policy(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]
         return []
     expected = f"expected {' or '.join([*known.policy, 'an empty value'])} with {known.title}"
     return [Problem("cni_network_policy", engine, expected, known.refused_policies[engine])]
+
+
+def different_networks(hosts: t.Mapping[str, str]) -> list[Problem]:
+    """Return the problem if the pods of several networks would run on the same nodes.
+
+    One host applies the DaemonSets for all hosts, flannel's has one configuration, and it runs on all nodes on which no
+    network runs as services.
+
+    Args:
+        hosts: the network (`cni_plugin`, with flannel's backend) of each host on whose node DaemonSets run.
+    """
+    first: dict[str, str] = {}
+    for host, network in hosts.items():
+        first.setdefault(network, host)
+    if len(first) < 2:
+        return []
+    shown = ", ".join(f"{network} ({host})" for network, host in first.items())
+    hint = "Set cni_run_as: service on the hosts with the other networks, or use the same network on all hosts."
+    expected = "expected one network for all hosts whose network runs as pods (cni_run_as: daemonset)"
+    return [Problem("cni_plugin", shown, expected, hint)]

@@ -12,7 +12,7 @@ from ..node_resources.services import DOCKER_RUNTIMES, KUBE_PROXY
 from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
 from ..pod_networks.manifests import NETWORK_LABEL, REVISION_LABEL, RUN_AS_LABEL
-from ..pod_networks.network import daemon_sets, images
+from ..pod_networks.network import account_objects, accounts, daemon_sets, images
 from ..windows.node_paths import HOST_LOCAL_ADDRESSES
 
 Pod: t.TypeAlias = t.Mapping[str, str]
@@ -135,6 +135,32 @@ def _applying_host(host: Variables, expected: str) -> str:
     return first_host(host.value("ansible_play_hosts"), lambda name: runs_of(host, name)[1], expected)
 
 
+def networks_of_pods(host: Variables) -> dict[str, str]:
+    """Return the networks of the play's hosts on whose nodes the DaemonSets run, with flannel's backend.
+
+    They run on all nodes without the label that keeps them away (`PodNetwork.node_label`), even if another tool
+    provides the network.
+
+    Args:
+        host: the host that asks.
+    """
+    backend, own_name = host.value("cni_flannel_backend"), str(host.value("inventory_hostname"))
+    networks = {}
+    for name in host.value("ansible_play_hosts_all"):
+        plugin, how = runs_of(host, name)
+        runtime = host.runtime if name == own_name else str(host.of_host(name, "container_runtime"))
+        if how != "service" and runtime not in DOCKER_RUNTIMES:
+            own = host.of_host(name, "cni_flannel_backend", default=backend)
+            networks[name] = f"{plugin} {own}" if plugin == "flannel" else plugin
+    return networks
+
+
+def _service_plugins(host: Variables) -> list[str]:
+    """Return the networks of the play's hosts that run as services; one host creates the accounts of all of them."""
+    networks = (runs_of(host, name) for name in host.value("ansible_play_hosts"))
+    return [*dict.fromkeys(plugin for plugin, how in networks if how == "service")]
+
+
 def _network_services(host: Variables) -> list[str]:
     """Return the services of the network that the node has or gets; those that depend on others come first."""
     network = cni.pod_network(host)
@@ -223,18 +249,19 @@ def _recorded_resources(host: Variables) -> list[t.Any]:
 
 
 def _tokens(host: Variables) -> dict[str, str]:
-    """Return the tokens of the service accounts, which one host read for all hosts.
+    """Return the tokens of the host's service accounts, which one host of each play read for all hosts of that play.
 
-    That host may have failed since, or may not be part of a later play, so all hosts are searched. Tokens that this run
-    created come first, because tokens that were read earlier may be incomplete.
+    That host may have failed since, or may not be part of a later play, so all hosts are searched until all tokens are
+    found. Tokens that this run created come first, because tokens that were read earlier may be incomplete.
     """
-    hosts = host.part("groups", "all")
+    hosts, needed = host.part("groups", "all"), set(host.value("cni_account_secrets"))
+    tokens: dict[str, str] = {}
     for result in ("cni_accounts_made", "cni_accounts"):
         for name in hosts:
-            tokens: dict[str, str] = host.of_host(name, result, "tokens", default={})
-            if tokens:
+            tokens = {**host.of_host(name, result, "tokens", default={}), **tokens}
+            if tokens and needed <= tokens.keys():
                 return tokens
-    return {}
+    return tokens
 
 
 def _former_network_hosts(host: Variables) -> list[str]:
@@ -293,7 +320,8 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_new_labels": _new_labels,
         "cni_label_differs": _label_differs,
         "cni_cluster_objects": _cluster_objects,
-        "cni_account_objects": lambda host: cni.pod_network(host).account_objects(),
+        "cni_account_objects": lambda host: account_objects(_service_plugins(host)),
+        "cni_all_account_secrets": lambda host: accounts(_service_plugins(host)),
         "winkube_network_services": _network_services,
         "cni_tokens": _tokens,
         "cni_missing_tokens": lambda host: [
