@@ -11,6 +11,7 @@ from ..node_resources import cni
 from ..node_resources.services import DOCKER_RUNTIMES, KUBE_PROXY
 from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
+from ..pod_networks.linux_daemon_sets import Restricted
 from ..pod_networks.manifests import NETWORK_LABEL, REVISION_LABEL, RUN_AS_LABEL
 from ..pod_networks.network import daemon_sets, images
 from ..windows.node_paths import HOST_LOCAL_ADDRESSES
@@ -260,6 +261,12 @@ def _cluster_objects(host: Variables) -> list[t.Any]:
     return cni.pod_network(host, in_azure=in_azure).cluster_objects(cni.cluster_settings(host))
 
 
+def _daemon_sets_to_restrict(host: Variables) -> list[dict[str, str]]:
+    """Return the DaemonSets of Linux nodes that the run restricts to them."""
+    restricted = Restricted(namespaces=host.value("cni_linux_namespaces"), patterns=host.value("cni_linux_daemon_sets"))
+    return restricted.of(host.value("cni_unbound_daemon_sets"))
+
+
 def _label_differs(host: Variables) -> bool:
     facts = {RUN_AS_LABEL: "network_runs_as", NETWORK_LABEL: "pod_network"}
     expected = {facts[label]: value or "" for label, value in host.value("cni_node_labels").items()}
@@ -286,6 +293,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_new_labels": _new_labels,
         "cni_label_differs": _label_differs,
         "cni_cluster_objects": _cluster_objects,
+        "cni_daemon_sets_to_restrict": _daemon_sets_to_restrict,
         "cni_account_objects": lambda host: cni.pod_network(host).account_objects(),
         "winkube_network_services": _network_services,
         "cni_tokens": _tokens,
