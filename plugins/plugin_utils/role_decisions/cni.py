@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
 import typing as t
 
@@ -13,6 +14,7 @@ from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
 from ..pod_networks.linux_daemon_sets import Restricted
 from ..pod_networks.manifests import NETWORK_LABEL, REVISION_LABEL, RUN_AS_LABEL
+from ..pod_networks.mtu import linux_mtu
 from ..pod_networks.network import daemon_sets, images
 from ..windows.node_paths import HOST_LOCAL_ADDRESSES
 
@@ -267,6 +269,22 @@ def _daemon_sets_to_restrict(host: Variables) -> list[dict[str, str]]:
     return restricted.of(host.value("cni_unbound_daemon_sets"))
 
 
+def _linux_mtu(host: Variables) -> dict[str, t.Any]:
+    """Return the MTU of the pods' packets on Linux nodes; empty if the cluster does not show it."""
+    own = cni.pod_network(host)
+    known = catalogue()[own.settings.plugin]
+    mtu = linux_mtu(known, own.settings.mode, host.optional("winkube_cluster", {}))
+    return {} if mtu is None else dataclasses.asdict(mtu)
+
+
+def _node_addresses(host: Variables) -> dict[str, str]:
+    """Return the internal IP addresses of the cluster's nodes, if the network needs all nodes in one subnet."""
+    if not cni.pod_network(host).mode.other_subnets:
+        return {}
+    nodes = host.part("winkube_cluster", "nodes", default={})
+    return {name: str(node["internal_ip"]) for name, node in nodes.items() if node.get("internal_ip")}
+
+
 def _label_differs(host: Variables) -> bool:
     facts = {RUN_AS_LABEL: "network_runs_as", NETWORK_LABEL: "pod_network"}
     expected = {facts[label]: value or "" for label, value in host.value("cni_node_labels").items()}
@@ -294,6 +312,8 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_label_differs": _label_differs,
         "cni_cluster_objects": _cluster_objects,
         "cni_daemon_sets_to_restrict": _daemon_sets_to_restrict,
+        "cni_linux_mtu": _linux_mtu,
+        "cni_node_addresses": _node_addresses,
         "cni_account_objects": lambda host: cni.pod_network(host).account_objects(),
         "winkube_network_services": _network_services,
         "cni_tokens": _tokens,
