@@ -69,6 +69,7 @@ def test_the_drift_of_all_hosts_is_shown_and_written(shown: list[str], tmp_path:
         "away": {"status": "error", "message": "no cluster"},
     }
     expected = {"changed": False, "nodes": nodes, "path": str(path), "in_sync": 1, "drift": 1, "error": 1}
+    expected["cluster_findings"] = []
     assert run(drift_report, options, variables_of(steps)) == expected
     assert shown == [
         "NODE   STATUS   RESOURCE   WHAT DIFFERS",
@@ -78,7 +79,13 @@ def test_the_drift_of_all_hosts_is_shown_and_written(shown: list[str], tmp_path:
         "",
         "Differences are normal before site.yml has run. Exit status 2: something differs or could not be compared.",
     ]
-    document = {"schema_version": 1, "time": "2026-11-22T12:05:59Z", "join_compared": True, "nodes": nodes}
+    document = {
+        "schema_version": 1,
+        "time": "2026-11-22T12:05:59Z",
+        "join_compared": True,
+        "cluster_findings": [],
+        "nodes": nodes,
+    }
     assert json.loads(path.read_text(encoding="utf-8")) == document
     assert path.read_text(encoding="utf-8").startswith('{\n  "schema_version": 1,\n')
     assert [one.name for one in path.parent.iterdir()] == ["plan.json"]
@@ -94,6 +101,39 @@ def test_a_drift_check_without_a_cluster_reports_it(shown: list[str], tmp_path: 
         "Settings from the cluster were not compared: set kubeconfig, or KUBECONFIG in the environment.",
     ]
     assert json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))["join_compared"] is False
+
+
+FINDING = {
+    "outcome": "changed",
+    "finding": "no selector",
+    "object": "DaemonSet a/b",
+    "value": "none",
+    "expected": "linux",
+    "fix": "site.yml adds it.",
+}
+
+
+def test_findings_on_the_linux_side_are_shown_and_written(shown: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    steps = {host: {"plan": {"changed": False}, "checked": {"findings": [FINDING]}} for host in ("a", "b")}
+    options = {"path": str(path), "results_var": "plan", "findings_var": "checked"}
+    result = run(drift_report, options, variables_of(steps))
+    assert result["cluster_findings"] == [{**FINDING, "hosts": ["a", "b"]}]
+    assert shown[-3:] == [
+        "Findings on the Linux side of the cluster:",
+        "OUTCOME              FINDING      OBJECT         VALUE  EXPECTED  FIX",
+        "site.yml changes it  no selector  DaemonSet a/b  none   linux     site.yml adds it.",
+    ]
+    assert json.loads(path.read_text(encoding="utf-8"))["cluster_findings"] == result["cluster_findings"]
+
+
+def test_check_mode_shows_findings_without_problems(shown: list[str]) -> None:
+    results = hosts("checked", a={"findings": [FINDING], "problems": []})
+    assert run(preflight_report, {"results_var": "checked", "findings": True}, results) == {"changed": False}
+    assert shown[0] == "Findings on the Linux side of the cluster:"
+    shown.clear()
+    assert run(preflight_report, {"results_var": "checked"}, results) == {"changed": False}
+    assert shown == []
 
 
 HNS = {
