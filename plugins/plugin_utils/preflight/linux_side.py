@@ -72,7 +72,7 @@ def _refused(problem: Problem) -> Finding:
         outcome="refused",
         finding="Windows nodes cannot use this network",
         object=problem.variable,
-        value=shown(problem.value),
+        value=shown(problem.value).strip("'"),
         expected=problem.expected.removeprefix("expected "),
         fix=problem.hint,
     )
@@ -91,26 +91,26 @@ def calico_changes(node: HostVariables, facts: t.Mapping[str, t.Any]) -> list[Fi
             _requested(
                 "cni_calico_set_strict_affinity",
                 "strictAffinity of the IPAMConfig default",
-                "true",
+                ("false", "true"),
                 "kubespray's next run resets it, unless its inventory has calico_ipam_strictaffinity: true.",
             )
         )
     objects = windows_objects(facts, node.services, node.api_server) if node.enable_calico_windows else []
     for one in objects:
         where = "/".join(filter(None, (one["metadata"].get("namespace"), one["metadata"]["name"])))
-        expected = "settings with which the Tigera operator runs Calico on Windows nodes"
-        changes.append(_requested("cni_calico_enable_windows", f"{one['kind']} {where}", expected, ""))
+        values = ("no Calico on Windows nodes", "settings with which the Tigera operator runs Calico on Windows nodes")
+        changes.append(_requested("cni_calico_enable_windows", f"{one['kind']} {where}", values, ""))
     return changes
 
 
-def _requested(variable: str, where: str, expected: str, more: str) -> Finding:
-    """Return the finding for a change of the Linux side that a variable requests."""
+def _requested(variable: str, where: str, values: tuple[str, str], more: str) -> Finding:
+    """Return the finding for a change of the Linux side that a variable requests, from its old and its new value."""
     return Finding(
         outcome="changed",
         finding=f"{variable} requests a change",
         object=where,
-        value="something else",
-        expected=expected,
+        value=values[0],
+        expected=values[1],
         fix=f"site.yml and join_nodes.yml change it. {more}".strip(),
     )
 
@@ -133,7 +133,7 @@ def mtu(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Finding]:
     expected = node.mtu or ETHERNET - overhead
     if linux.pods == expected:
         return []
-    why = "from cni_mtu" if node.mtu else f"the MTU of a network adapter with {ETHERNET}, minus {overhead}"
+    why = "from cni_mtu" if node.mtu else f"the usual MTU of network adapters, {ETHERNET}, minus {overhead}"
     remedy = linux.remedy.format(mtu=expected, adapter=expected + overhead)
     return [
         Finding(
@@ -175,9 +175,9 @@ def _daemon_set(one: t.Mapping[str, t.Any], restricted: Restricted) -> Finding:
     if changes:
         fix = "site.yml and join_nodes.yml add the node selector."
         if owner is not None:
-            fix += f" {owner.title} may remove it again. {owner.remedy}"
+            fix += f" Its manager may remove it again. {owner.remedy}"
     elif owner is not None and owner.reverts:
-        fix = f"{owner.title} would revert a change of the DaemonSet. {owner.remedy}"
+        fix = f"{owner.remedy} A change of the DaemonSet itself would be reverted."
     else:
         fix = f"{_command(one)}; or set cni_linux_daemon_sets: [{place(one)}]."
         fix += f" {owner.remedy}" if owner is not None else ""
@@ -187,7 +187,7 @@ def _daemon_set(one: t.Mapping[str, t.Any], restricted: Restricted) -> Finding:
         object=f"DaemonSet {place(one)}{owned}",
         value="no node selector for an operating system",
         expected=", ".join(f"{key}: {value}" for key, value in NODE_SELECTOR.items()),
-        fix=fix[0].upper() + fix[1:] if not fix.startswith("kubectl") else fix,
+        fix=fix,
     )
 
 
