@@ -44,7 +44,7 @@ def table(findings: t.Sequence[t.Mapping[str, t.Any]], total: int) -> list[str]:
         return []
     names_hosts = any(len(one["hosts"]) < total for one in findings)
     header = ("OUTCOME", "FINDING", "OBJECT", "VALUE", "EXPECTED", "FIX")
-    rows = [("HOSTS", *header) if names_hosts else header]
+    rows: list[tuple[str, ...]] = [("HOSTS", *header) if names_hosts else header]
     for one in findings:
         row = (_WHAT[one["outcome"]], *(str(one[field]) for field in FIELDS[1:]))
         rows.append((",".join(one["hosts"]), *row) if names_hosts else row)
