@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 from integration.conftest import SiteFactory
+from integration.networks import free_network
 from integration.playbooks import ROOT, Site, cluster_api
 from kubernetes import client
 
@@ -21,7 +22,7 @@ SCHEMA = json.loads((ROOT / "docs" / "plan.schema.json").read_text(encoding="utf
 LINUX = {"kubernetes.io/os": "linux"}
 OPERATED = {"apiVersion": "example.com/v1", "kind": "Monitor", "name": "all", "uid": "1", "controller": True}
 DAEMON_SETS: dict[str, dict[str, Any]] = {
-    "kube-system/kube-proxy": {},
+    "kube-system/kube-flannel-ds-amd64": {},
     "kube-system/other": {},
     "logging/fluent": {"annotations": {"meta.helm.sh/release-name": "logs"}},
     "monitoring/exporter": {"ownerReferences": [OPERATED]},
@@ -33,7 +34,10 @@ TITLE = "Findings on the Linux side of the cluster:"
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
     """Return a site with a server in 10.20.0.0/24, and a cluster with several findings."""
-    server = {"name": HOST, "windows": "2022", "uplink": {"static": True, "addresses": ["10.20.0.5/24"]}}
+    # The test connects to the first address. Loopback addresses are not compared with those of other nodes.
+    address = f"{free_network()}.11"
+    uplink = {"static": True, "addresses": [f"{address}/24", "10.20.0.5/24"]}
+    server = {"name": HOST, "windows": "2022", "address": address, "uplink": uplink}
     site = start_site(server, cluster={"kind": "memory", "version": VERSION}, flannel_backend_type="vxlan")
     core, apps = client.CoreV1Api(cluster_api(site)), client.AppsV1Api(cluster_api(site))
     for name in ("kube-flannel", "logging", "monitoring"):
@@ -81,7 +85,7 @@ def test_plan_shows_all_findings_and_changes_nothing(site: Site) -> None:
     assert site.counters(HOST)["remote_commands"] == 1
     assert {name: one["outcome"] for name, one in findings.items()} == {
         "Backend.MTU in ConfigMap kube-flannel/kube-flannel-cfg (net-conf.json)": "reported",
-        "DaemonSet kube-system/kube-proxy": "changed",
+        "DaemonSet kube-system/kube-flannel-ds-amd64": "changed",
         "DaemonSet kube-system/other": "reported",
         "DaemonSet logging/fluent": "reported",
         "DaemonSet monitoring/exporter": "reported",
@@ -105,7 +109,7 @@ def test_check_mode_shows_what_a_run_would_change(site: Site) -> None:
     table = run.output[run.output.index(TITLE) :].splitlines()
     changed = [line for line in table if line.startswith("site.yml changes it")]
     assert [name for name in DAEMON_SETS if any(name in line for line in changed)] == [
-        "kube-system/kube-proxy",
+        "kube-system/kube-flannel-ds-amd64",
         "logging/fluent",
     ]
     # An operator would revert the change, so it is never made.

@@ -103,39 +103,6 @@ def test_a_drift_check_without_a_cluster_reports_it(shown: list[str], tmp_path: 
     assert json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))["join_compared"] is False
 
 
-FINDING = {
-    "outcome": "changed",
-    "finding": "no selector",
-    "object": "DaemonSet a/b",
-    "value": "none",
-    "expected": "linux",
-    "fix": "site.yml adds it.",
-}
-
-
-def test_findings_on_the_linux_side_are_shown_and_written(shown: list[str], tmp_path: Path) -> None:
-    path = tmp_path / "plan.json"
-    steps = {host: {"plan": {"changed": False}, "checked": {"findings": [FINDING]}} for host in ("a", "b")}
-    options = {"path": str(path), "results_var": "plan", "findings_var": "checked"}
-    result = run(drift_report, options, variables_of(steps))
-    assert result["cluster_findings"] == [{**FINDING, "hosts": ["a", "b"]}]
-    assert shown[-3:] == [
-        "Findings on the Linux side of the cluster:",
-        "OUTCOME              FINDING      OBJECT         VALUE  EXPECTED  FIX",
-        "site.yml changes it  no selector  DaemonSet a/b  none   linux     site.yml adds it.",
-    ]
-    assert json.loads(path.read_text(encoding="utf-8"))["cluster_findings"] == result["cluster_findings"]
-
-
-def test_check_mode_shows_findings_without_problems(shown: list[str]) -> None:
-    results = hosts("checked", a={"findings": [FINDING], "problems": []})
-    assert run(preflight_report, {"results_var": "checked", "findings": True}, results) == {"changed": False}
-    assert shown[0] == "Findings on the Linux side of the cluster:"
-    shown.clear()
-    assert run(preflight_report, {"results_var": "checked"}, results) == {"changed": False}
-    assert shown == []
-
-
 HNS = {
     "answers": True,
     "problem": "",
