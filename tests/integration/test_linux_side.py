@@ -112,6 +112,8 @@ def test_check_mode_shows_what_a_run_would_change(site: Site) -> None:
         "kube-system/kube-flannel-ds-amd64",
         "logging/fluent",
     ]
+    # The adapter's MTU is part of the only remote command before the first change.
+    assert "expected 1450, which is the MTU of its network adapter (1500) minus 50" in " ".join(run.output.split())
     # An operator would revert the change, so it is never made.
     assert not any("monitoring/exporter" in line for line in changed)
     assert selectors(site) == dict.fromkeys(DAEMON_SETS)
@@ -135,3 +137,21 @@ def test_host_gw_across_subnets_is_refused(site: Site) -> None:
     assert "Nodes in other subnets: far (10.20.1.9). Use VXLAN on all nodes" in run.messages(HOST)
     assert run.changes(HOST) == []
     assert run.commands(HOST) == 1
+
+
+def test_a_run_restricts_only_what_it_showed(site: Site) -> None:
+    query = {"winkube.node.cluster_info": {"kubeconfig": "{{ kubeconfig }}"}, "delegate_to": "localhost"}
+    variables = {"cni_kubeconfig": "{{ kubeconfig }}", "cni_linux_daemon_sets": ["logging/*", "monitoring/*"]}
+    role = {"ansible.builtin.import_role": {"name": "winkube.node.cni", "tasks_from": "linux"}, "vars": variables}
+    play = {"hosts": "all", "gather_facts": False, "tasks": [{**query, "register": "winkube_cluster"}, role]}
+    first, second = (site.run([play]).expect() for _run in range(2))
+    assert selectors(site) == {
+        "kube-system/kube-flannel-ds-amd64": LINUX,
+        "kube-system/other": None,
+        "logging/fluent": LINUX,
+        "monitoring/exporter": None,
+    }
+    (changed,) = first.changed_tasks(HOST)
+    assert changed.endswith("Restrict DaemonSets that select no operating system to Linux")
+    assert second.changed_tasks(HOST) == []
+    assert site.counters(HOST)["connections"] == 0
