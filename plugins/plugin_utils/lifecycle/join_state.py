@@ -42,19 +42,19 @@ class JoinState:
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     """Content of NETWORK_RECORD: `plugin`, `mode`, `network`; empty if the file does not exist."""
     unresolved: str = ""
-    """Why the name of the control plane endpoint cannot be resolved; empty if it can be, or if this was not checked."""
+    """Why the name of the control plane endpoint cannot be resolved; empty if it can be resolved or was not checked."""
     uplink_at_risk: bool = False
     """Whether an adapter has a static address that may be lost when the first CNI network is created (hns/guard)."""
     azure: bool = False
     """Whether the machine is a virtual machine of Azure."""
     secondary_addresses: int | None = None
-    """Number of addresses that Azure CNI can give to pods; None: unknown, or not asked for."""
+    """Number of addresses that Azure CNI can give to pods; None: unknown, or not requested."""
     network: NodeNetwork = dataclasses.field(default_factory=NodeNetwork)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExpectedNetwork:
-    """The pod network that the machine gets, as far as the machine can be unfit for it."""
+    """What the machine's future pod network requires of the machine."""
 
     plugin: str = ""
     """Value of `cni_plugin`; empty to skip the checks."""
@@ -65,7 +65,7 @@ class ExpectedNetwork:
 
     @property
     def needs_azure(self) -> bool:
-        """Whether the network works on virtual machines of Azure only."""
+        """Whether the network works only on virtual machines of Azure."""
         return self.plugin in catalogue() and catalogue()[self.plugin].needs_azure
 
 
@@ -95,7 +95,7 @@ def read(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> Joi
 
     Args:
         seen: the observation.
-        windows: the version of Windows that was read with it.
+        windows: the version of Windows that was read at the same time.
         now: time of the controller's clock (UTC) when the results arrived.
 
     Raises:
@@ -127,7 +127,7 @@ def _unresolved(seen: Observation) -> str:
 
 
 def _note(files: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
-    """Return the record of the role cni; empty if it is malformed."""
+    """Return the content of NETWORK_RECORD, which the role cni writes; empty if the content is malformed."""
     text = (files[0].get("content") or "") if files else ""
     try:
         document = json.loads(text)
@@ -152,8 +152,8 @@ def problems(
         state: the reported state.
         cluster_servers: addresses (`host:port`) of the cluster to join; empty to accept any cluster.
         skew_limit: maximum clock difference in seconds; 0 to skip this check.
-        refuse_joined: whether a node of any cluster is a problem.
-        require_prepared: whether a machine without a kubelet is a problem.
+        refuse_joined: whether it is a problem if the machine is a node of any cluster.
+        require_prepared: whether it is a problem if the machine has no kubelet.
         node_name: the machine's future node name; empty if it is the current computer name.
         next_name: the machine's computer name at the join, if this run renames it first; otherwise empty.
     """

@@ -8,7 +8,7 @@ import dataclasses
 import typing as t
 
 from ..pod_networks.calico import mode_of
-from ..pod_networks.catalogue import Network, Program, network
+from ..pod_networks.catalogue import KnownNetwork, Program, network
 from ..pod_networks.network import PodNetwork
 from ..pod_networks.settings import ClusterSettings, NetworkSettings
 from ..resources.directory import closed
@@ -174,7 +174,7 @@ def noted(network: PodNetwork) -> ResourceMapping:
     return {"type": "File", "name": node_paths.NETWORK_RECORD, "content": network.record_text()}
 
 
-def former_remains(former: Network, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
+def former_remains(former: KnownNetwork, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
     """Return the resources that remove a former network's CNI plugins, firewall rules and registry from a node.
 
     Programs of pods stay, because Windows cannot remove a program that runs, and a pod may take long to end.

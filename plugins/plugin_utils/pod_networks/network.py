@@ -10,7 +10,7 @@ import typing as t
 from . import kube_proxy, kube_proxy_pods
 from .azure import AzureCni
 from .calico import Calico
-from .catalogue import Mode, Network, NetworkFiles
+from .catalogue import KnownNetwork, Mode, NetworkFiles
 from .flannel import Flannel
 from .rules import NetworkRules
 from .sdn import SdnBridge, SdnOverlay
@@ -49,7 +49,7 @@ class PodNetwork:
     def __init__(self, settings: NetworkSettings) -> None:
         self.settings = settings
         self.rules = _RULES[settings.plugin](settings)
-        self.known: Network = settings.known
+        self.known: KnownNetwork = settings.known
         self.mode: Mode = settings.known_mode
 
     @property

@@ -8,7 +8,7 @@ import dataclasses
 import json
 import typing as t
 
-from .catalogue import Mode, Network, network
+from .catalogue import KnownNetwork, Mode, network
 
 KubernetesObject: t.TypeAlias = dict[str, t.Any]
 """An object of the Kubernetes API."""
@@ -40,7 +40,7 @@ class NetworkSettings:
     """Networks that pods of Azure CNI reach with their own addresses, in addition to the pods' network."""
 
     @property
-    def known(self) -> Network:
+    def known(self) -> KnownNetwork:
         """What the catalogue contains on the network."""
         return network(self.plugin)
 

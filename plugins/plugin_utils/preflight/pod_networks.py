@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 from ..node_resources.services import DOCKER_RUNTIMES
-from ..pod_networks.catalogue import Network, catalogue
+from ..pod_networks.catalogue import KnownNetwork, catalogue
 from ..pod_networks.network import unusable
 from ..values.versions import Version
 from .networks import parsed_networks
@@ -44,7 +44,7 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     ]
 
 
-def _unsupported(known: Network, values: t.Mapping[str, t.Any], *, docker: bool) -> list[Problem]:
+def _unsupported(known: KnownNetwork, values: t.Mapping[str, t.Any], *, docker: bool) -> list[Problem]:
     kubernetes = str(values.get("kubernetes_node_version") or "")
     try:
         Version.parse(kubernetes)
@@ -55,7 +55,7 @@ def _unsupported(known: Network, values: t.Mapping[str, t.Any], *, docker: bool)
     return [] if expected is None else [Problem(_PLUGIN, known.name, expected, known.supported.reason)]
 
 
-def _run_as(known: Network, values: t.Mapping[str, t.Any], *, docker: bool) -> list[Problem]:
+def _run_as(known: KnownNetwork, values: t.Mapping[str, t.Any], *, docker: bool) -> list[Problem]:
     run_as = values.get("cni_run_as")
     if run_as is None or not known.is_managed:
         return []
@@ -82,7 +82,7 @@ def _subnets(values: t.Mapping[str, t.Any]) -> list[Problem]:
     ]
 
 
-def _policy(known: Network, values: t.Mapping[str, t.Any]) -> list[Problem]:
+def _policy(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return the problem if the engine of network policies does not work with the network."""
     engine = str(values.get("cni_network_policy") or "")
     # Values that are no engines are refused as such.
