@@ -26,6 +26,16 @@ libcalico-go/lib/backend/k8s/resources/node.go)."""
 REVISION_LABEL = "winkube.node/revision"
 NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))
 """Namespaces and labels of the pods that belong to the DaemonSets of the role cni."""
+MANAGERS = (
+    "addonmanager.kubernetes.io/mode",
+    "app.kubernetes.io/managed-by",
+    "argocd.argoproj.io/instance",
+    "helm.toolkit.fluxcd.io/name",
+    "kustomize.toolkit.fluxcd.io/name",
+    "meta.helm.sh/release-name",
+)
+"""Labels and annotations that name the tool which manages an object; their sources are in
+plugin_utils/data/linux_daemon_sets.yml."""
 
 
 def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[str, str]]]) -> dict[str, t.Any]:
@@ -73,15 +83,30 @@ def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str
     return pods_by_node
 
 
-def unbound_daemon_sets(cluster: Cluster) -> list[dict[str, str]]:
-    """Return the DaemonSets whose pods run on nodes of any operating system."""
+def unbound_daemon_sets(cluster: Cluster) -> list[dict[str, t.Any]]:
+    """Return the DaemonSets whose pods run on nodes of any operating system, and what manages them."""
     unbound = []
     for item in cluster.items("apis/apps/v1/daemonsets", form=DAEMON_SET):
         spec = item["spec"]["template"]["spec"]
         constraints = f"{spec.get('nodeSelector')} {(spec.get('affinity') or {}).get('nodeAffinity')}"
         if "kubernetes.io/os" not in constraints:
-            unbound.append({"namespace": item["metadata"]["namespace"], "name": item["metadata"]["name"]})
+            about = item["metadata"]
+            unbound.append({"namespace": about["namespace"], "name": about["name"], **managed_by(about)})
     return unbound
+
+
+def managed_by(metadata: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return the controller of an object as `KIND NAME`, and the labels and annotations that name its manager.
+
+    Args:
+        metadata: the object's metadata.
+    """
+    owner = next((one for one in metadata.get("ownerReferences") or () if one.get("controller")), None)
+    marks = {**(metadata.get("annotations") or {}), **(metadata.get("labels") or {})}
+    return {
+        "owner": "" if owner is None else f"{owner['kind']} {owner['name']}",
+        "managers": {key: str(marks[key]) for key in MANAGERS if key in marks},
+    }
 
 
 def config_map(cluster: Cluster, namespace: str, name: str) -> dict[str, str] | None:

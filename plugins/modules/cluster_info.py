@@ -156,6 +156,12 @@ unbound_daemon_sets:
     name:
       description: The DaemonSet's name.
       type: str
+    owner:
+      description: Kind and name of the object whose controller creates the DaemonSet. Empty if it has no controller.
+      type: str
+    managers:
+      description: Labels and annotations that name the tool which manages the DaemonSet, such as Helm.
+      type: dict
 nodes:
   description: The cluster's nodes by name.
   type: dict

@@ -20,6 +20,8 @@ from ..windows.registry_keys import KUBELET_SERVICE
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import query
 from ..wire.messages import Call, Observation
+from . import node_network
+from .node_network import ClusterNetwork, NodeNetwork
 
 _SERVER = re.compile(r"^\s*server:\s*[\"']?(\S+?)[\"']?\s*$", re.MULTILINE)
 
@@ -47,6 +49,7 @@ class JoinState:
     """Whether the machine is a virtual machine of Azure."""
     secondary_addresses: int | None = None
     """Number of addresses that Azure CNI can give to pods; None: unknown, or not requested."""
+    network: NodeNetwork = dataclasses.field(default_factory=NodeNetwork)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,6 +61,7 @@ class ExpectedNetwork:
     mode: str = ""
     max_pods: int = 0
     """Maximum number of pods that the kubelet accepts."""
+    cluster: ClusterNetwork = dataclasses.field(default_factory=ClusterNetwork)
 
     @property
     def needs_azure(self) -> bool:
@@ -112,6 +116,7 @@ def read(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> Joi
         uplink_at_risk=bool(uplink.read(seen.calls).at_risk),
         azure=azure_platform.is_azure(seen.calls.get(azure_platform.CHASSIS)),
         secondary_addresses=azure_platform.secondary_addresses(seen.calls.get(azure_platform.ADDRESSES)),
+        network=node_network.read(seen.calls),
     )
 
 
@@ -184,16 +189,21 @@ def problems(
 
 
 def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[str]:
-    """Return why the machine cannot have the expected network. A node that already has this network is accepted.
+    """Return why the machine cannot have the expected network.
+
+    A node that has this network already is refused only if `cni_mtu` is too large.
 
     Args:
         state: the reported state.
         expected: the network.
     """
     known = catalogue().get(expected.plugin)
-    if known is None or (
-        state.joined and (state.cni.get("plugin"), state.cni.get("mode")) == (expected.plugin, expected.mode)
-    ):
+    if known is None:
+        return
+    mode = known.modes.get(expected.mode)
+    if mode is not None and (too_large := node_network.mtu_problem(state.network, mode, expected.cluster)):
+        yield too_large
+    if _has_network(state, expected):
         return
     version = state.windows.version or ""
     runtime = known.supported.runtimes[0]
@@ -204,6 +214,8 @@ def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[
     unpatched = known.patch_problem(expected.mode, windows=version, ubr=state.windows.ubr) if known.is_managed else None
     if unpatched is not None:
         yield unpatched
+    if mode is not None and (far := node_network.subnet_problem(state.network, mode, expected.cluster)):
+        yield far
     if not known.needs_azure:
         return
     count = state.secondary_addresses
@@ -218,3 +230,26 @@ def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[
             "(maxPods of its kubelet). Add IP configurations to the network interface, or set "
             f"kubernetes_node_kubelet_configuration: {{maxPods: {max(count, 1)}}}"
         )
+
+
+def network_warnings(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[str]:
+    """Return what may harm the machine's pod network, although the machine is not refused.
+
+    Args:
+        state: the reported state.
+        expected: the network.
+    """
+    known = catalogue().get(expected.plugin)
+    mode = known.modes.get(expected.mode) if known is not None else None
+    if mode is None:
+        return
+    yield from node_network.mtu_warnings(
+        state.network, mode, expected.cluster, in_azure=state.azure, joined=state.joined
+    )
+    if _has_network(state, expected) and (far := node_network.subnet_problem(state.network, mode, expected.cluster)):
+        yield far
+
+
+def _has_network(state: JoinState, expected: ExpectedNetwork) -> bool:
+    """Return whether the machine is a node that has the expected network already."""
+    return state.joined and (state.cni.get("plugin"), state.cni.get("mode")) == (expected.plugin, expected.mode)

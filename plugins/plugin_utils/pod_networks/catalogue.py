@@ -69,6 +69,9 @@ class Mode:
     """Bytes of each packet that the encapsulation takes."""
     routes: t.Literal["cni", "role", "none"]
     """What creates the routes to the pods of other nodes: the network itself, the role cni, or nothing."""
+    other_subnets: str = ""
+    """What to use instead if nodes are in several subnets, which the routes of this mode cannot cross; empty: the mode
+    works across subnets."""
     features: tuple[str, ...] = ()
     """Windows features that this mode needs."""
     flannel_backend: t.Literal["host-gw", "vxlan", ""] = ""

@@ -15,6 +15,8 @@ from .variables import Problem
 
 _PLUGIN = "cni_plugin (from kube_network_plugin)"
 _RUN_AS = "cni_run_as"
+_SMALLEST_MTU = 576
+"""Every host accepts packets of this size (RFC 791)."""
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
@@ -38,6 +40,8 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
         *(unsupported or _run_as(known, values, docker=docker)),
         *_policy(known, values),
         *_subnets(values),
+        *_mtu(values),
+        *_daemon_sets(values),
     ]
 
 
@@ -107,3 +111,22 @@ def different_networks(hosts: t.Mapping[str, str]) -> list[Problem]:
     hint = "Set cni_run_as: service on the hosts with the other networks, or use the same network on all hosts."
     expected = "expected one network for all hosts whose network runs as pods (cni_run_as: daemonset)"
     return [Problem("cni_plugin", shown, expected, hint)]
+
+
+def _mtu(values: t.Mapping[str, t.Any]) -> list[Problem]:
+    mtu = values.get("cni_mtu")
+    if not isinstance(mtu, int) or isinstance(mtu, bool) or mtu == 0 or mtu >= _SMALLEST_MTU:
+        return []  # any other value is refused as such
+    return [Problem("cni_mtu", mtu, f"expected at least {_SMALLEST_MTU}, or 0 for that of the network adapter")]
+
+
+def _daemon_sets(values: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Return the patterns of DaemonSets that have no namespace."""
+    given = values.get("cni_linux_daemon_sets")
+    patterns = given if isinstance(given, list) else []  # any other value is refused as such
+    expected = "expected NAMESPACE/NAME, such as monitoring/node-exporter or monitoring/*"
+    return [
+        Problem(f"cni_linux_daemon_sets[{number}]", one, expected)
+        for number, one in enumerate(patterns)
+        if isinstance(one, str) and not all(one.partition("/"))
+    ]

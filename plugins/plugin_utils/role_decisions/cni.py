@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
 import typing as t
 
@@ -11,7 +12,9 @@ from ..node_resources import cni
 from ..node_resources.services import DOCKER_RUNTIMES, KUBE_PROXY
 from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
+from ..pod_networks.linux_daemon_sets import Restricted
 from ..pod_networks.manifests import NETWORK_LABEL, REVISION_LABEL, RUN_AS_LABEL
+from ..pod_networks.mtu import linux_mtu
 from ..pod_networks.network import account_objects, accounts, daemon_sets, images
 from ..windows.node_paths import HOST_LOCAL_ADDRESSES
 
@@ -287,6 +290,28 @@ def _cluster_objects(host: Variables) -> list[t.Any]:
     return cni.pod_network(host, in_azure=in_azure).cluster_objects(cni.cluster_settings(host))
 
 
+def _daemon_sets_to_restrict(host: Variables) -> list[dict[str, str]]:
+    """Return the DaemonSets of Linux nodes that the run restricts to them."""
+    restricted = Restricted(namespaces=host.value("cni_linux_namespaces"), patterns=host.value("cni_linux_daemon_sets"))
+    return restricted.of(host.value("cni_unbound_daemon_sets"))
+
+
+def _linux_mtu(host: Variables) -> dict[str, t.Any]:
+    """Return the MTU of the pods' packets on Linux nodes; empty if the cluster does not show it."""
+    own = cni.pod_network(host)
+    known = catalogue()[own.settings.plugin]
+    mtu = linux_mtu(known, own.settings.mode, host.optional("winkube_cluster", {}))
+    return {} if mtu is None else dataclasses.asdict(mtu)
+
+
+def _node_addresses(host: Variables) -> dict[str, str]:
+    """Return the internal IP addresses of the cluster's nodes, if the network needs all nodes in one subnet."""
+    if not cni.pod_network(host).mode.other_subnets:
+        return {}
+    nodes = host.part("winkube_cluster", "nodes", default={})
+    return {name: str(node["internal_ip"]) for name, node in nodes.items() if node.get("internal_ip")}
+
+
 def _label_differs(host: Variables) -> bool:
     """Return whether the node's labels must be changed.
 
@@ -322,6 +347,9 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_cluster_objects": _cluster_objects,
         "cni_account_objects": lambda host: account_objects(_service_plugins(host)),
         "cni_all_account_secrets": lambda host: accounts(_service_plugins(host)),
+        "cni_daemon_sets_to_restrict": _daemon_sets_to_restrict,
+        "cni_linux_mtu": _linux_mtu,
+        "cni_node_addresses": _node_addresses,
         "winkube_network_services": _network_services,
         "cni_tokens": _tokens,
         "cni_missing_tokens": lambda host: [

@@ -43,6 +43,8 @@ class AzurePlatform:
     addresses_url: str
     block_priority: int
     allow_priority: int
+    virtual_network_mtu: int
+    """Packets that are longer than this are split in virtual networks, whatever MTU the network adapter shows."""
     boot_user: str
     """The local user that configures the machine when it starts, and needs WireServer."""
 

@@ -92,7 +92,7 @@ def calls() -> tuple[Call, ...]:
     ipv4: dict[str, Json] = {"AddressFamily": "IPv4"}
     return (
         query("adapters", "Get-NetAdapter", select=adapters),
-        query("interfaces", "Get-NetIPInterface", ipv4, select=("InterfaceIndex", "Dhcp")),
+        query("interfaces", "Get-NetIPInterface", ipv4, select=("InterfaceIndex", "Dhcp", "NlMtu")),
         query(
             "addresses",
             "Get-NetIPAddress",

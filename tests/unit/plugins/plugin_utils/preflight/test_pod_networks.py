@@ -124,3 +124,22 @@ def test_networks_of_a_virtual_network() -> None:
     names = [str(one).partition(":")[0] for one in pod_networks.problems(given)]
     assert names == ["cni_azure_vnet_subnets[1]", "cni_azure_vnet_subnets[2]"]
     assert pod_networks.problems({**given, "cni_azure_vnet_subnets": "10.0.0.0/8"}) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"cni_mtu": 0}, ""),
+        ({"cni_mtu": 1350}, ""),
+        ({"cni_mtu": 575}, "cni_mtu"),
+        ({"cni_mtu": -1}, "cni_mtu"),
+        ({"cni_mtu": "x"}, ""),
+        ({"cni_linux_daemon_sets": ["monitoring/*"]}, ""),
+        ({"cni_linux_daemon_sets": ["monitoring/*", "exporter"]}, "cni_linux_daemon_sets[1]"),
+        ({"cni_linux_daemon_sets": ["/exporter"]}, "cni_linux_daemon_sets[0]"),
+        ({"cni_linux_daemon_sets": "exporter"}, ""),
+    ],
+)
+def test_the_linux_side(given: dict[str, t.Any], name: str) -> None:
+    found = [one.variable for one in pod_networks.problems({**GOOD, **given})]
+    assert found == ([name] if name else [])
