@@ -261,8 +261,15 @@ def _cluster_objects(host: Variables) -> list[t.Any]:
 
 
 def _label_differs(host: Variables) -> bool:
+    """Return whether the node's labels must be changed.
+
+    A node that has just joined may lack the label of its network: on Windows, the kubelet has the flags of kubeadm only
+    after the role node_join has changed its service, but that comes after the network of some nodes.
+    """
     facts = {RUN_AS_LABEL: "network_runs_as", NETWORK_LABEL: "pod_network"}
     expected = {facts[label]: value or "" for label, value in host.value("cni_node_labels").items()}
+    if expected.get("pod_network") and not host.part("winkube_node_information", "joined", default=True):
+        return True
     return any(host.part("winkube_cluster_node", name, default=value) != value for name, value in expected.items())
 
 
