@@ -1,25 +1,56 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Everything that a pod network leaves on a node and in the cluster, in a form that is comparable between points in time."""
+"""What a pod network leaves on a node and in the cluster, in a form that is comparable between points in time."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from integration.joined_nodes import wait_for
 from integration.playbooks import Site, cluster_api
 from kubernetes import client
 
+from simulator.machine.files import FileEntry
 from simulator.machine.machine import Machine
 
 Traces: TypeAlias = Mapping[str, Any]
+OTHER_FILES = (
+    # Results of remote commands; artifacts and images, which later runs use again (the kubelet removes unused images).
+    r"C:\ProgramData\winkube\batches",
+    r"C:\ProgramData\winkube\cache",
+    r"C:\ProgramData\containerd",
+    # Files of single pods, and logs of the kubelet and of the runtime.
+    r"C:\var\lib\kubelet\pods",
+    r"C:\var\log\pods",
+    r"C:\var\log\containers",
+    r"C:\var\log\containerd",
+    r"C:\var\log\kubelet",
+    r"C:\Users\Administrator\AppData\Local\Temp",
+    r"C:\Windows\Temp",
+)
+"""Folders that are no part of a network."""
+_OTHER_STATUS = ("containers", "container_images", "kube_proxy", "flanneld", "calico", "docker", "docker_images")
+"""Logs of programs, and what the folders above contain."""
+_POD = re.compile(r"[0-9a-f]{64}|[0-9a-f]{8}(?=-eth0)")
+"""Ids of pods' sandboxes."""
+_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def traces_at_rest(site: Site, host: str, name: str, seconds: float = 60.0) -> Traces:
-    """Return the traces when nothing changes by itself any more: pods start after a node is Ready."""
+    """Return the traces when nothing changes by itself any more: pods start after a node is Ready.
+
+    Args:
+        site: a site with a cluster.
+        host: the server.
+        name: the name of the node.
+        seconds: the time limit.
+
+    Raises:
+        AssertionError: the node does not come to rest.
+    """
     deadline = time.monotonic() + seconds
     before = traces(site, host, name)
     while time.monotonic() < deadline:
@@ -32,54 +63,91 @@ def traces_at_rest(site: Site, host: str, name: str, seconds: float = 60.0) -> T
 
 
 def traces(site: Site, host: str, name: str) -> Traces:
+    """Return the traces of all networks of a node now; see `traces_at_rest`."""
     machine = site.machine(host)
-    return {**_machine(machine), **_cluster(site, name)}
-
-
-def _machine(machine: Machine) -> dict[str, Any]:
     status: dict[str, Any] = {key: read(machine) for key, read in machine.families.status.items()}
-    services = {
-        name: (found.state, found.start_mode, found.image_path, found.account, found.dependencies, dict(found.environment))
-        for name in machine.services.names()
-        if (found := machine.services.get(name))
-    }
-    registry = {f"{path}:{name}": value for path, name, value in machine.registry.walk("HKLM")}
     return {
-        "files": {entry.path: _file(machine, entry) for entry in machine.files.walk("C:\\")},
-        "registry": registry,
-        "services": services,
-        "status": status,
-        "boots": machine.power.boots,
-        "processes": sorted(process.name for process in machine.processes.all()),
-        "pending": machine.power.pending_reasons(),
+        "hns": _hns(status.pop("hns")),
+        "files": _files(machine),
+        "registry": {f"{key}\\{value}": data for key, value, data in machine.registry.walk("HKLM")},
+        "services": _services(machine),
+        "windows": {key: value for key, value in status.items() if key not in _OTHER_STATUS},
+        **_cluster(site, name),
     }
 
 
-def _file(machine: Machine, entry: Any) -> Any:
+def mentions(found: Traces, word: str, ignored: str = "") -> list[str]:
+    """Return the traces whose names contain a word, as `KIND NAME`.
+
+    Args:
+        found: the traces.
+        word: a part of the names, in lower case.
+        ignored: names that match this pattern do not count.
+    """
+    kinds = ("files", "registry", "services", "labels", "annotations", "daemon_sets", "config_maps")
+    names = [f"{kind} {name}" for kind in kinds for name in found[kind]]
+    names += [f"firewall {name}" for name in found["windows"]["firewall"]]
+    names += [f"hns {name}" for network in found["hns"]["networks"] for name in [network["name"]]]
+    return [name for name in names if word in name.lower() and not (ignored and re.search(ignored, name))]
+
+
+def _hns(status: Mapping[str, Any]) -> dict[str, Any]:
+    """Return HNS's objects without ids, with a placeholder for the ids of pods."""
+    return {
+        kind: sorted((_without_ids(item) for item in status[kind]), key=str)
+        for kind in ("networks", "endpoints", "policies", "namespaces")
+    }
+
+
+def _without_ids(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: len(value) if key in ("endpoints", "containers") else _POD.sub("POD", _ID.sub("ID", str(value)))
+        for key, value in item.items()
+        if key != "id"
+    }
+
+
+def _files(machine: Machine) -> dict[str, Any]:
+    """Return the files with their size, content and access list, and the folders with their access list."""
+    others = tuple(folder.casefold() for folder in OTHER_FILES)
+    entries = [entry for entry in machine.files.walk("C:\\") if not entry.path.casefold().startswith(others)]
+    return {entry.path: _file(machine, entry) for entry in entries}
+
+
+def _file(machine: Machine, entry: FileEntry) -> tuple[object, ...]:
     if entry.is_directory:
         return ("folder", machine.files.sddl(entry.path))
-    data = b""
     try:
-        data = machine.files.read_bytes(entry.path) if entry.size < 2**20 else str(entry.size).encode()
-        return (entry.size, hashlib.sha256(data).hexdigest(), machine.files.sddl(entry.path))
-    except FileNotFoundError:
-        return None
+        with machine.files.real(entry.path).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:  # deleted in the meantime
+        digest = ""
+    return (entry.size, digest, machine.files.sddl(entry.path))
+
+
+def _services(machine: Machine) -> dict[str, tuple[object, ...]]:
+    found = {name: machine.services.get(name) for name in machine.services.names()}
+    return {
+        name: (item.state, item.start_mode, item.image_path, item.account, item.dependencies, dict(item.environment))
+        for name, item in found.items()
+        if item is not None
+    }
 
 
 def _cluster(site: Site, name: str) -> dict[str, Any]:
+    """Return the node's metadata, and the DaemonSets and ConfigMaps of the cluster with their content."""
     api = cluster_api(site)
     node = client.CoreV1Api(api).read_node(name)
+    daemon_sets = client.AppsV1Api(api).list_daemon_set_for_all_namespaces().items
+    config_maps = client.CoreV1Api(api).list_config_map_for_all_namespaces().items
     return {
         "labels": dict(node.metadata.labels),
         "annotations": dict(node.metadata.annotations or {}),
         "spec": node.spec.to_dict(),
-        "daemon_sets": sorted(
-            f"{one.metadata.namespace}/{one.metadata.name}"
-            for one in client.AppsV1Api(api).list_daemon_set_for_all_namespaces().items
-        ),
-        "config_maps": sorted(
-            f"{one.metadata.namespace}/{one.metadata.name}"
-            for one in client.CoreV1Api(api).list_config_map_for_all_namespaces().items
-        ),
-        "pods": {f"{one.metadata.owner_references[0].name if one.metadata.owner_references else one.metadata.name}": one.status.phase for one in client.CoreV1Api(api).list_pod_for_all_namespaces(field_selector=f"spec.nodeName={name}").items},
+        "daemon_sets": {_path(one): str(api.sanitize_for_serialization(one.spec)) for one in daemon_sets},
+        "config_maps": {_path(one): dict(one.data or {}) for one in config_maps},
     }
+
+
+def _path(item: Any) -> str:
+    return f"{item.metadata.namespace}/{item.metadata.name}"

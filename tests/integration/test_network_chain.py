@@ -5,76 +5,137 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from dataclasses import dataclass
 
 import pytest
 from integration.conftest import SiteFactory
-from integration.network_traces import Traces, traces_at_rest
+from integration.fault_lives import differences
+from integration.network_traces import Traces, mentions, traces_at_rest
 from integration.playbooks import PlayRun, Site, cluster_api, cluster_nodes, node_name
 from integration.test_azure_and_sdn_networks import ARCHIVE
 from kubernetes import client
 
 from simulator.artifacts import catalog
-import json, time
 
-pytestmark = [pytest.mark.integration]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("network_chain")]
 
 HOST = "vm1"
+CHAIN = ("calico", "azure", "flannel")
 PODS = 8
 AZURE = {
     "subnet": "10.244.0.0/16",
     "primary": "10.244.0.4",
     "secondary": [f"10.244.0.{number}" for number in range(5, 5 + PODS)],
 }
+# flanneld.exe stays in its own folder, because Windows cannot remove a program that runs. Linux nodes may have Calico
+# in each case.
+STAYS = (
+    r"C:\\opt\\flannel|C:\\Windows\\System32\\drivers|daemon_sets kube-system/calico-node$|kube-system/calico-config$"
+)
+# Calico's install-cni also copies CNI plugins of others.
+OF_CALICO = r"|cni\\bin\\flannel\.exe$"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One change of the network: its run, another run, and what was on the node afterwards."""
+
+    run: PlayRun
+    again: PlayRun
+    commands: int
+    """The number of remote commands of the second run."""
+    traces: Traces
+    ready: bool
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The node when it was new, and each step."""
+
+    fresh: Traces
+    steps: dict[str, Step]
 
 
 def deploy_workload(site: Site) -> None:
-    """Run a pod of a DaemonSet, which a drain leaves on the node, on each Windows node."""
+    """Run a DaemonSet on the node. A drain leaves its pod there."""
     labels = {"app": "web"}
     container = {"name": "web", "image": "mcr.microsoft.com/oss/kubernetes/pause:3.10.2"}
-    spec = {"containers": [container], "nodeSelector": {"kubernetes.io/os": "windows"}, "tolerations": [{"operator": "Exists"}]}
-    body = {
-        "metadata": {"name": "web"},
-        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": spec}},
-    }
+    selector, tolerations = {"kubernetes.io/os": "windows"}, [{"operator": "Exists"}]
+    spec = {"containers": [container], "nodeSelector": selector, "tolerations": tolerations}
+    template = {"metadata": {"labels": labels}, "spec": spec}
+    body = {"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": labels}, "template": template}}
     client.AppsV1Api(cluster_api(site)).create_namespaced_daemon_set("default", body)
 
 
-def test_chain(start_site: SiteFactory) -> None:
-    pin = hashlib.sha256(catalog.content(ARCHIVE) or b"").hexdigest()
-    calico = {"install": "kubespray", "strict_affinity": True, "linux_nodes": 1}
+def step(site: Site, network: str) -> Step:
+    """Change the node's network."""
+    site.variables["kube_network_plugin"] = network
+    run = site.run("site.yml").expect()
+    traces_at_rest(site, HOST, node_name(HOST))
+    again = site.run("site.yml").expect()
+    commands = site.counters(HOST)["remote_commands"]
+    found = traces_at_rest(site, HOST, node_name(HOST))
+    return Step(run, again, commands, found, cluster_nodes(site)[node_name(HOST)]["ready"])
+
+
+@pytest.fixture(scope="module")
+def chain(start_site: SiteFactory) -> Chain:
     site = start_site(
         {"name": HOST, "windows": "2022", "azure": AZURE, "link_drop_seconds": 0.2, "time_scale": 0.02},
-        cluster={"kind": "memory", "calico": calico},
+        cluster={"kind": "memory", "calico": {"install": "kubespray", "strict_affinity": True}},
         kube_network_plugin="flannel",
         flannel_backend_type="vxlan",
-        cni_azure_vnet_sha256=pin,
+        cni_azure_vnet_sha256=hashlib.sha256(catalog.content(ARCHIVE) or b"").hexdigest(),
         kubernetes_node_kubelet_configuration={"maxPods": PODS},
         node_maintenance_hns_grace=0.5,
     )
     assert site.world.registry is not None
     mirror = {"mirrors": [site.world.registry.url]}
-    site.variables["container_runtime_registries"] = dict.fromkeys(("registry.k8s.io", "mcr.microsoft.com", "quay.io"), mirror)
-    def go(name):
-        t=time.monotonic()
-        site.variables["kube_network_plugin"] = name
-        run = site.run("site.yml", timeout=150)
-        print(name, run.exit_code, time.monotonic()-t, run.changes(HOST))
-        if run.exit_code: print(run.output[-6000:])
-        run.expect()
-        tr=traces_at_rest(site, HOST, node_name(HOST))
-        t=time.monotonic()
-        again = site.run("site.yml").expect()
-        print("again", time.monotonic()-t, again.recap[HOST], again.changes(HOST), again.changed_tasks(HOST), site.counters(HOST)["remote_commands"])
-        tr=traces_at_rest(site, HOST, node_name(HOST))
-        (open(f"/tmp/chain-{name}.json","w")).write(json.dumps(tr, indent=1, default=str))
-        return tr
-    first0 = go("flannel")
+    names = ("registry.k8s.io", "mcr.microsoft.com", "quay.io")
+    site.variables["container_runtime_registries"] = {name: mirror for name in names}
+    site.run("site.yml").expect()
     deploy_workload(site)
-    first=traces_at_rest(site, HOST, node_name(HOST))
-    from integration.fault_lives import differences
-    go("calico")
-    go("azure")
-    last = go("flannel")
-    for line in differences(last, first): print(line)
-    assert 0
+    fresh = traces_at_rest(site, HOST, node_name(HOST))
+    return Chain(fresh, {network: step(site, network) for network in CHAIN})
+
+
+@pytest.mark.parametrize("network", CHAIN)
+def test_the_node_is_ready_and_a_second_run_changes_nothing(chain: Chain, network: str) -> None:
+    done = chain.steps[network]
+    assert done.ready
+    assert done.traces["spec"]["unschedulable"] is None
+    assert done.again.recap[HOST]["changed"] == 0, done.again.changed_tasks(HOST)
+    assert done.commands <= 3
+
+
+@pytest.mark.parametrize("network", CHAIN)
+def test_each_change_is_made_in_order(chain: Chain, network: str) -> None:
+    tasks = chain.steps[network].run.changed_tasks(HOST)
+    print(tasks)
+    order = [
+        "Drain",
+        "Remove the network of the former CNI plugin",
+        "Remove what else the former network left, and record the node's network",
+    ]
+    places = [next(number for number, name in enumerate(tasks) if part in name) for part in order]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("network", "former", "ignored"),
+    [
+        ("calico", "flannel", STAYS + OF_CALICO),
+        ("azure", "calico", STAYS),
+        ("azure", "tigera", STAYS),
+        ("azure", "flannel", STAYS),
+        ("flannel", "calico", STAYS),
+        ("flannel", "azure", STAYS + r"|registry .*"),
+    ],
+)
+def test_no_name_of_a_former_network_is_left(chain: Chain, network: str, former: str, ignored: str) -> None:
+    assert mentions(chain.steps[network].traces, former, ignored) == []
+
+
+def test_at_the_end_the_node_is_as_it_was_when_it_was_new(chain: Chain) -> None:
+    found = differences(chain.steps["flannel"].traces, chain.fresh)
+    assert found == [], "\n".join(found)
