@@ -108,10 +108,12 @@ def _without_ids(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _files(machine: Machine) -> dict[str, Any]:
-    """Return the files with their size, content and access list, and the folders with their access list."""
+    """Return the files with their size, content and access list, and the folders of files with their access list."""
     others = tuple(folder.casefold() for folder in OTHER_FILES)
     entries = [entry for entry in machine.files.walk("C:\\") if not entry.path.casefold().startswith(others)]
-    return {entry.path: _file(machine, entry) for entry in entries}
+    files = [entry.path for entry in entries if not entry.is_directory]
+    used = {path.rpartition("\\")[0] for path in files}
+    return {entry.path: _file(machine, entry) for entry in entries if not entry.is_directory or entry.path in used}
 
 
 def _file(machine: Machine, entry: FileEntry) -> tuple[object, ...]:

@@ -112,7 +112,8 @@ def populate(machine: Machine, scene: str) -> None:
 
 def state_of(machine: Machine) -> dict[str, Any]:
     """Return what a change of the network affects on a machine, in a form that is the same on all machines."""
-    state, network = machine.part(hns.HnsState), machine.families.status["network"](machine)
+    state, network = machine.part(hns.HnsState), str(machine.families.status["network"](machine))
+    prefix = machine.address.rpartition(".")[0]
     files = {
         entry.path for folder in FILES if machine.files.is_directory(folder) for entry in machine.files.walk(folder)
     }
@@ -123,7 +124,7 @@ def state_of(machine: Machine) -> dict[str, Any]:
         "files": sorted(files),
         "record": machine.files.read_text(r"C:\ProgramData\winkube\cni.json"),
         "node": {name: configured(machine)[name] for name in ("services", "registry", "firewall")},
-        "network": str(network).replace(machine.address, "ADDRESS"),
+        "network": network.replace(machine.address, "ADDRESS").replace(prefix, "NETWORK"),
         "reachable": machine.network.is_up,
     }
 

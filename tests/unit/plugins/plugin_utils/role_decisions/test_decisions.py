@@ -260,10 +260,17 @@ def test_a_former_networks_plugins_and_registry_values_go_before_the_record() ->
         ("Registry", "SDNRemoteArpMacAddress"),
         ("File", "azure-vnet.exe"),
         ("File", "azure-vnet-ipam.exe"),
+        ("Directory", ".winkube-archive-Azure_CNI"),
         ("File", "cni.json"),
     ]
-    assert [one.get("state", "present") for one in resources] == ["absent", "absent", "absent", "present"]
+    assert [one.get("state", "present") for one in resources] == [*["absent"] * 4, "present"]
+    # A restart of HNS would remove flannel's new network.
+    assert not any("restarts" in one for one in resources)
     # host-local.exe and flannel.exe are plugins of flannel, too.
     known["winkube_node_information"] = {"cni": {"plugin": "sdnbridge", "mode": "bridge", "network": "l2bridge"}}
     resources = value(templar(["container_runtime", "cni"], known), "cni_recorded_resources")
-    assert [one["name"].rpartition("\\")[2] for one in resources] == ["sdnbridge.exe", "cni.json"]
+    assert [one["name"].rpartition("\\")[2] for one in resources] == [
+        "sdnbridge.exe",
+        ".winkube-archive-Microsoft_s_CNI_plugins",
+        "cni.json",
+    ]
