@@ -36,6 +36,8 @@ _OTHER_STATUS = ("containers", "container_images", "kube_proxy", "flanneld", "ca
 """Logs of programs, and what the folders above contain."""
 _POD = re.compile(r"[0-9a-f]{64}|[0-9a-f]{8}(?=-eth0)")
 """Ids of pods' sandboxes."""
+_OF_PODS = r"C:\var\lib\cni"
+"""The folder of files that contain ids of pods' sandboxes."""
 _ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
@@ -113,15 +115,19 @@ def _files(machine: Machine) -> dict[str, Any]:
     entries = [entry for entry in machine.files.walk("C:\\") if not entry.path.casefold().startswith(others)]
     files = [entry.path for entry in entries if not entry.is_directory]
     used = {path.rpartition("\\")[0] for path in files}
-    return {entry.path: _file(machine, entry) for entry in entries if not entry.is_directory or entry.path in used}
+    counted = [entry for entry in entries if not entry.is_directory or entry.path in used]
+    return {_POD.sub("POD", entry.path): _file(machine, entry) for entry in counted}
 
 
 def _file(machine: Machine, entry: FileEntry) -> tuple[object, ...]:
     if entry.is_directory:
         return ("folder", machine.files.sddl(entry.path))
     try:
-        with machine.files.real(entry.path).open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if entry.path.startswith(_OF_PODS):
+            digest = _POD.sub("POD", machine.files.read_text(entry.path))
+        else:
+            with machine.files.real(entry.path).open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:  # deleted in the meantime
         digest = ""
     return (entry.size, digest, machine.files.sddl(entry.path))

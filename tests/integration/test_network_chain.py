@@ -35,6 +35,8 @@ STAYS = "|".join(
         "daemon_sets kube-system/calico-node$",
         "config_maps kube-system/calico-config$",
         "firewall winkube-azure",
+        # Kubernetes creates it in each namespace.
+        "kube-root-ca",
     ]
 )
 # Calico's install-cni also copies CNI plugins of others.
