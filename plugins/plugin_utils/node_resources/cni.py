@@ -11,6 +11,7 @@ from ..pod_networks.calico import mode_of
 from ..pod_networks.catalogue import KnownNetwork, Program, network
 from ..pod_networks.network import PodNetwork
 from ..pod_networks.settings import ClusterSettings, NetworkSettings
+from ..resources.archive import record_of
 from ..resources.directory import closed
 from ..role_variables.cni import CniProgramVariables, PodNetworkVariables
 from ..values.versions import Version
@@ -179,7 +180,9 @@ def noted(network: PodNetwork) -> ResourceMapping:
 def former_remains(former: KnownNetwork, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
     """Return the resources that remove a former network's CNI plugins, firewall rules and registry from a node.
 
-    Programs of pods stay, because Windows cannot remove a program that runs, and a pod may take long to end.
+    Programs of pods stay, because Windows cannot remove a program that runs, and a pod may take long to end. Services
+    are not restarted: a restart of HNS would remove the new network if it does not persist, such as flannel's overlay
+    (flannel-io/flannel pkg/backend/vxlan/vxlan_windows.go, EnableNonPersistent), and all endpoints of pods.
 
     Args:
         former: the former network.
@@ -191,19 +194,21 @@ def former_remains(former: KnownNetwork, network: PodNetwork, variables: Variabl
     kept = {name for one in network.known.programs.values() for name in one.check}
     plugins = [name for one in former.programs.values() if one.destination == "bin_dir" for name in one.check]
     plugins += former.files.installed
+    bin_dir = str(variables.value(f"{ROLE}_bin_dir"))
+    records = [
+        record_of(bin_dir, one.title)
+        for kind, one in former.programs.items()
+        if one.destination == "bin_dir" and kind not in network.known.programs
+    ]
     values = {(one.key, one.value_name) for one in network.known.registry}
     return [
         *(
             {"type": "Registry", "key": one.key, "value_name": one.value_name, "state": "absent"}
-            | {"restarts": list(one.restarts)}
             for one in former.registry
             if (one.key, one.value_name) not in values
         ),
-        *(
-            {"type": "File", "name": f"{variables.value(f'{ROLE}_bin_dir')}\\{name}", "state": "absent"}
-            for name in plugins
-            if name not in kept
-        ),
+        *({"type": "File", "name": f"{bin_dir}\\{name}", "state": "absent"} for name in plugins if name not in kept),
+        *({"type": "Directory", "name": path, "state": "absent"} for path in records),
         *({"type": "FirewallRule", "name": name, "state": "absent"} for name in former.files.firewall_rules),
         *({"type": "Registry", "key": key, "state": "absent"} for key in former.files.registry_keys),
     ]

@@ -26,6 +26,17 @@ _SIGNED, _STARTS = Scope("signed-"), Scope("start-")
 _PROGRAM = ".exe"
 
 
+def record_of(folder: str, name: str = "") -> str:
+    """Return the folder that contains the record of what was unpacked.
+
+    Args:
+        folder: the folder with the members.
+        name: the name of the archive; empty if the folder is its own.
+    """
+    label = "-" + re.sub(r"[^A-Za-z0-9._-]+", "_", name) if name else ""
+    return f"{folder}\\.winkube-archive{label}"
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Archive(Resource):
     """Unpacks an archive (zip, tar, tar.gz) on the node with Windows' own tar.exe, or copies a single program.
@@ -129,8 +140,7 @@ class Archive(Resource):
     @property
     def record(self) -> str:
         """The folder that contains the record of what was unpacked."""
-        label = "" if self.destination is None else "-" + re.sub(r"[^A-Za-z0-9._-]+", "_", self.name)
-        return f"{self.folder}\\.winkube-archive{label}"
+        return record_of(self.folder, "" if self.destination is None else self.name)
 
     @property
     def _staging(self) -> str:

@@ -18,6 +18,7 @@ from ..pod_networks.mtu import linux_mtu
 from ..pod_networks.network import account_objects, accounts, daemon_sets, images
 from ..windows.node_paths import HOST_LOCAL_ADDRESSES
 
+_PROXY_NAMESPACE = "kube-system"
 Pod: t.TypeAlias = t.Mapping[str, str]
 """A pod of the network or of kube-proxy: `namespace`, `name` and `revision`."""
 
@@ -92,7 +93,7 @@ def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, configuratio
     proxies = [
         pod
         for pod in pods
-        if configuration_changed and pod["namespace"] == "kube-system" and not pod["name"].startswith("calico-")
+        if configuration_changed and pod["namespace"] == _PROXY_NAMESPACE and not pod["name"].startswith("calico-")
     ]
     replaced: list[Pod] = []
     for pod in (*old, *proxies):
@@ -201,11 +202,19 @@ def _former_hns_networks(host: Variables) -> list[str]:
 
 
 def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
-    """Return the label and the annotations that the node's former network needs, without values; empty if none."""
+    """Return the label and the annotations that the node's former network needs, without values; empty if none.
+
+    A network that needs a label writes its annotations only while the node has the label, so all of them are removed.
+    """
     former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
-    if former is None or not former.needs_node_label or not host.value("cni_network_changes"):
+    if former is None or not host.value("cni_network_changes"):
         return {}
-    return {"labels": {NETWORK_LABEL: None}, "annotations": dict.fromkeys(former.files.annotations)}
+    kept = () if former.needs_node_label else catalogue()[str(host.value("cni_plugin"))].files.annotations
+    annotations = [name for name in former.files.annotations if name not in kept]
+    return {
+        **({"labels": {NETWORK_LABEL: None}} if former.needs_node_label else {}),
+        **({"annotations": dict.fromkeys(annotations)} if annotations else {}),
+    }
 
 
 def _new_labels(host: Variables) -> dict[str, str]:
@@ -336,6 +345,14 @@ def _pods_to_replace(host: Variables) -> list[Pod]:
     )
 
 
+def _namespaces_to_replace(host: Variables) -> list[str]:
+    """Return the namespaces in which new pods appear. In those of other networks, no DaemonSet creates new pods."""
+    own = {name.partition("/")[0] for name in daemon_sets(str(host.value("cni_plugin")))} | {_PROXY_NAMESPACE}
+    known = {name.partition("/")[0] for plugin in catalogue() for name in daemon_sets(plugin)}
+    namespaces = dict.fromkeys(pod["namespace"] for pod in host.value("cni_pods_to_replace"))
+    return [name for name in namespaces if name in own or name not in known]
+
+
 DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(
     {
         "cni_daemon_set_host": lambda host: _applying_host(host, "daemonset"),
@@ -372,9 +389,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
             host.value("cni_network_pods"), host.value("cni_expected_revisions")
         ),
         "cni_pods_to_replace": _pods_to_replace,
-        "cni_namespaces_to_replace": lambda host: list(
-            dict.fromkeys(pod["namespace"] for pod in host.value("cni_pods_to_replace"))
-        ),
+        "cni_namespaces_to_replace": _namespaces_to_replace,
         "cni_revision_selector": lambda host: revision_selector(REVISION_LABEL, host.value("cni_expected_revisions")),
     }
 )

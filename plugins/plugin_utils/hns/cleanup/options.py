@@ -31,6 +31,7 @@ CLEANUP_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "protected_networks": {"type": "list", "elements": "str"},
     "keep_running_containers": {"type": "bool", "default": False},
     "stopped_containers": {"type": "bool", "default": False},
+    "pods_without_endpoints": {"type": "bool", "default": False},
     "state_files": {"type": "list", "elements": "str", "default": []},
     "grace": {"type": "float", "default": 15.0},
     "port_pool_timeout": {"type": "int", "default": 60},
@@ -86,6 +87,7 @@ def cleanup_request(options: t.Mapping[str, t.Any]) -> CleanupRequest:
         protected=None if protected is None else tuple(protected),
         keep_running_containers=options["keep_running_containers"],
         stopped_containers=options["stopped_containers"],
+        pods_without_endpoints=options["pods_without_endpoints"],
     )
 
 

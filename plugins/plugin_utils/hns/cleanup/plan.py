@@ -40,6 +40,8 @@ class CleanupRequest:
     keep_running_containers: bool = False
     stopped_containers: bool = False
     """Whether scope `stale` includes endpoints of stopped containers."""
+    pods_without_endpoints: bool = False
+    """Whether scope `networks` also stops pods that have no endpoint, as after a restart of HNS."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -195,6 +195,13 @@ def _routes(facts: HnsFacts, networks: t.Sequence[HnsNetwork]) -> tuple[AdapterR
     return tuple(routes.values())
 
 
+def _without_endpoints(facts: HnsFacts, owners: Ownership, pods: t.Iterable[Owner]) -> dict[str, Owner]:
+    """Return the pods that have no endpoint: HostProcess pods, and pods whose endpoints a restart of HNS removed."""
+    claims = (claim for endpoint in facts.last.objects.endpoints for claim in owners.claims(endpoint))
+    attached = {owner.id for claim in claims if (owner := facts.last.runtime.find(claim)) is not None}
+    return {pod.id: pod for pod in pods if pod.id not in attached}
+
+
 def _containers(
     request: CleanupRequest,
     facts: HnsFacts,
@@ -219,6 +226,8 @@ def _containers(
             claimed.update((one.id, one) for one in ours)
     elif networks:
         claimed.update((pod.id, pod) for pod in pods if _DAEMONS.search(pod.name))
+        if request.pods_without_endpoints:
+            claimed.update(_without_endpoints(facts, owners, pods))
     # If crictl listed sandboxes, a container is removed together with its pod's sandbox.
     return tuple(
         owner

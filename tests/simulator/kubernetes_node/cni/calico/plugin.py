@@ -44,6 +44,7 @@ def add(call: PluginCall) -> Attachment:
         CniError: the plugin fails.
     """
     call.require_version(VERSIONS)
+    _log(call)
     datastore = _datastore(call)
     try:
         _check_ready(datastore)
@@ -54,6 +55,18 @@ def add(call: PluginCall) -> Attachment:
         raise CniError(str(error)) from error
     finally:
         datastore.close()
+
+
+def _log(call: PluginCall) -> None:
+    """Write to the log file of the configuration, whose folder the plugin creates (internal/pkg/utils, Log)."""
+    path = str(call.get("log_file_path") or "")
+    if not path:
+        return
+    path = drive(path)
+    files = call.machine.files
+    files.make_directory(path.rpartition("\\")[0])
+    before = files.read_text(path) if files.is_file(path) else ""
+    files.write_text(path, f"{before}[INFO] Extracted identifiers ContainerID={call.container} Pod={call.pod}\n")
 
 
 def _attached(call: PluginCall, datastore: Datastore, pod: str) -> Attachment:

@@ -346,6 +346,29 @@ def test_a_sandbox_under_construction_belongs_to_the_runtime() -> None:
         assert ids(plan.containers) == {one.sandbox for one in others}
 
 
+class AfterRestart(Model):
+    """A node whose HNS has restarted: its second pod still runs, but has no endpoint."""
+
+    def listed(self, first: bool) -> dict[str, t.Any]:
+        found, lost = super().listed(first), self.pods[1]
+        return found | {
+            "endpoints": [one for one in found["endpoints"] if one["ID"].upper() != lost.endpoint_id.upper()]
+        }
+
+
+def test_pods_that_lost_their_endpoints_are_stopped_on_request() -> None:
+    model = AfterRestart(pods=[pod(0, "live"), pod(1, "live"), pod(2, "live", AZURE)], policies=[])
+    request = CleanupRequest(scope="networks", networks=("cbr0",))
+    on_network, lost, other = (one.sandbox for one in model.pods)
+    assert ids(make_plan(request, facts_of(model)).containers) == {on_network}
+    plan = make_plan(dataclasses.replace(request, pods_without_endpoints=True), facts_of(model))
+    assert ids(plan.containers) == {on_network, lost}
+    assert other not in ids(plan.containers)
+    # Without a network to remove, nothing is stopped.
+    gone = dataclasses.replace(request, networks=("flannel.4096",), missing_ok=True, pods_without_endpoints=True)
+    assert make_plan(gone, facts_of(model)).containers == ()
+
+
 def journal(services: str = '["kubelet", "kube-proxy"]') -> CallResult:
     uplink = '{"mac": "AA", "alias": "Ethernet", "addresses": [["10.0.0.5", 24]], "routes": [], "dns": []}'
     content = f'{{"key": "k", "services": {services}, "uplinks": [{uplink}]}}'

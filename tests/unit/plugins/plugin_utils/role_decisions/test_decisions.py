@@ -183,7 +183,11 @@ def test_services_that_depend_on_the_kubelet(
             {"plugin": "flannel", "mode": "host-gw", "network": "cbr0"},
             {"cni_plugin": "none"},
             ["kube-flannel/kube-flannel-windows"],
-            ["C:\\etc\\cni\\net.d\\10-flannel.conf", "C:\\run\\flannel\\subnet.env"],
+            [
+                "C:\\etc\\cni\\net.d\\10-flannel.conf",
+                "C:\\run\\flannel\\subnet.env",
+                "C:\\var\\lib\\cni\\flannel",
+            ],
         ),
         (
             {"plugin": "sdnbridge", "mode": "bridge", "network": "l2bridge"},
@@ -203,6 +207,42 @@ def test_what_a_former_network_leaves(
     assert value(found, "cni_former_files") == files
 
 
+FLANNEL = {f"flannel.alpha.coreos.com/{name}" for name in ("backend-data", "backend-type", "kube-subnet-manager")}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "plugin", "label", "annotations"),
+    [
+        ({"plugin": "flannel", "mode": "vxlan", "network": "flannel.4096"}, "calico", False, FLANNEL),
+        # flanneld runs there, too.
+        ({"plugin": "flannel", "mode": "host-gw", "network": "cbr0"}, "sdnbridge", False, set()),
+        ({"plugin": "flannel", "mode": "vxlan", "network": "flannel.4096"}, "flannel", False, set()),
+        ({"plugin": "calico", "mode": "bgp", "network": "Calico"}, "calico", True, {"projectcalico.org/IPv4Address"}),
+        ({"plugin": "calico", "mode": "vxlan", "network": "Calico"}, "none", True, {"projectcalico.org/IPv4Address"}),
+        ({}, "calico", False, set()),
+    ],
+)
+def test_the_nodes_metadata_of_a_former_network_go(
+    recorded: dict[str, t.Any], plugin: str, label: bool, annotations: set[str]
+) -> None:
+    known = {"inventory_hostname": "win1", "groups": {}, "hostvars": {}, "cni_plugin": plugin}
+    found = templar(["container_runtime", "cni"], {**known, "winkube_node_information": {"cni": recorded}})
+    metadata = value(found, "cni_former_metadata")
+    assert metadata.get("labels") == ({"winkube.node/pod-network": None} if label else None)
+    assert annotations <= set(metadata.get("annotations", {}))
+    assert bool(annotations) == ("annotations" in metadata)
+
+
+def test_no_new_pods_are_expected_in_the_namespace_of_another_network() -> None:
+    replaced = [{"namespace": name, "name": name, "revision": ""} for name in ("kube-flannel", "kube-system", "other")]
+    for plugin, expected in (
+        ("calico", ["kube-system", "other"]),
+        ("flannel", ["kube-flannel", "kube-system", "other"]),
+    ):
+        found = templar(["cni"], {"inventory_hostname": "a", "cni_plugin": plugin, "cni_pods_to_replace": replaced})
+        assert value(found, "cni_namespaces_to_replace") == expected
+
+
 @pytest.mark.parametrize(
     ("kubespray", "expected"),
     [("", "flannel"), ("cni", "none"), ("custom_cni", "none"), ("calico", "calico"), ("cilium", "cilium")],
@@ -220,13 +260,20 @@ def test_a_former_networks_plugins_and_registry_values_go_before_the_record() ->
         ("Registry", "SDNRemoteArpMacAddress"),
         ("File", "azure-vnet.exe"),
         ("File", "azure-vnet-ipam.exe"),
+        ("Directory", ".winkube-archive-Azure_CNI"),
         ("File", "cni.json"),
     ]
-    assert [one.get("state", "present") for one in resources] == ["absent", "absent", "absent", "present"]
+    assert [one.get("state", "present") for one in resources] == [*["absent"] * 4, "present"]
+    # A restart of HNS would remove flannel's new network.
+    assert not any("restarts" in one for one in resources)
     # host-local.exe and flannel.exe are plugins of flannel, too.
     known["winkube_node_information"] = {"cni": {"plugin": "sdnbridge", "mode": "bridge", "network": "l2bridge"}}
     resources = value(templar(["container_runtime", "cni"], known), "cni_recorded_resources")
-    assert [one["name"].rpartition("\\")[2] for one in resources] == ["sdnbridge.exe", "cni.json"]
+    assert [one["name"].rpartition("\\")[2] for one in resources] == [
+        "sdnbridge.exe",
+        ".winkube-archive-Microsoft_s_CNI_plugins",
+        "cni.json",
+    ]
 
 
 def test_the_networks_on_whose_nodes_daemon_sets_run() -> None:
