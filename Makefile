@@ -28,6 +28,9 @@ export ANSIBLE_COLLECTIONS_PATH := $(COLLECTIONS)
 export PATH := $(BIN):$(PATH)
 # Ansible does not start in a locale that is not UTF-8, which is the default in a minimal container.
 export LC_ALL := C.UTF-8
+# Some container images set this. Then Python keeps no compiled files, and each of the hundreds of processes that the
+# tests start compiles Ansible again: a third of the tests' CPU time.
+unexport PYTHONDONTWRITEBYTECODE
 # By default, pip gives up after 15 seconds without a response. Package mirrors may be slower.
 export PIP_DEFAULT_TIMEOUT ?= 120
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -88,6 +91,8 @@ soak: $(READY) ## Repeat the tests that wait, on a busy machine; SOAK="--repetit
 molecule: $(READY) ## All molecule scenarios on simulated servers, with molecule's own command line
 	$(BIN)/molecule test --all
 
+# Python recognizes a changed file by its size and time. Two mutants may have the same, so nothing is kept of them.
+mutants: export PYTHONDONTWRITEBYTECODE := 1
 mutants: $(READY) ## Change the code in small ways, and list the changes that no test notices; MUTANTS="--since main"
 	cd tests && $(BIN)/python -m mutation $(MUTANTS)
 

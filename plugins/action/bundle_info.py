@@ -14,8 +14,8 @@ from ..plugin_utils.bundle.index import IndexEntry
 class ActionModule(ControllerAction):
     """Returns the variables that make a host's roles use the bundle; contacts no node.
 
-    The variables are a normal result, because Ansible puts facts into its fact cache (plugins/strategy/__init__.py,
-    set_host_facts), where address and token would outlive the play.
+    The variables are a normal result and not facts, because Ansible puts facts into its fact cache
+    (plugins/strategy/__init__.py, set_host_facts), where the address and the token would outlive the play.
     """
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {

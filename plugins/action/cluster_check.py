@@ -7,7 +7,9 @@ from __future__ import annotations
 import typing as t
 
 from ..plugin_utils.actions.controller_action import ControllerAction
+from ..plugin_utils.pod_networks.linux_daemon_sets import Restricted
 from ..plugin_utils.preflight import cluster as checks
+from ..plugin_utils.preflight import linux_side
 from ..plugin_utils.preflight.host import HostVariables
 
 _TEXTS = {
@@ -37,25 +39,35 @@ class ActionModule(ControllerAction):
         "hosts": {"type": "dict", "default": {}},
         "cluster_dns": {"type": "list", "elements": "str", "default": []},
         "linux_namespaces": {"type": "list", "elements": "str", "default": []},
+        "linux_daemon_sets": {"type": "list", "elements": "str", "default": []},
+        "mtu": {"type": "int", "default": 0},
+        "warn": {"type": "bool", "default": True},
         "fail": {"type": "bool", "default": True},
         **{name: {"type": "str", "default": ""} for name in _TEXTS},
         **{name: {"type": "bool", "default": False} for name in _SWITCHES},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Return `problems`, one sentence each, and fail if there are any, unless `fail` is false."""
+        """Return `problems` and `findings`. If there are problems, fail unless the option `fail` is false."""
         texts = {own: str(options[name] or "") for name, own in _TEXTS.items()}
         hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
         switches = {own: bool(options[name]) for name, own in _SWITCHES.items()}
-        host = HostVariables(**texts, **switches, hosts=hosts, cluster_dns=tuple(options["cluster_dns"]))
-        problems = [str(one) for one in checks.problems(host, options["cluster"])]
+        host = HostVariables(
+            **texts, **switches, hosts=hosts, cluster_dns=tuple(options["cluster_dns"]), mtu=int(options["mtu"])
+        )
+        cluster = options["cluster"]
+        problems = [str(one) for one in checks.problems(host, cluster)]
+        restricted = Restricted(namespaces=options["linux_namespaces"], patterns=options["linux_daemon_sets"])
+        findings = linux_side.findings(host, cluster, checks.linux_problems(host, cluster), restricted)
         # Ansible prints a warning only once if it is the same for all hosts.
+        warnings = [
+            *linux_side.warnings(cluster.get("unbound_daemon_sets") or (), restricted),
+            *checks.network_warnings(host, cluster),
+        ]
         result: dict[str, t.Any] = {
             "problems": problems,
-            "warnings": [
-                *checks.warnings(options["cluster"], options["linux_namespaces"]),
-                *checks.network_warnings(host, options["cluster"]),
-            ],
+            "findings": [one.to_json() for one in findings],
+            "warnings": warnings if options["warn"] else [],
         }
         if problems:
             name = variables.get("inventory_hostname")

@@ -9,7 +9,7 @@ import pathlib
 import typing as t
 
 from ..plugin_utils.actions.controller_action import ControllerAction, registered
-from ..plugin_utils.reports import drift, drift_table, files
+from ..plugin_utils.reports import cluster_findings, drift, drift_table, files
 from ..plugin_utils.values.terminal import show
 
 
@@ -21,6 +21,7 @@ class ActionModule(ControllerAction):
         "results_var": {"type": "str", "required": True},
         "earlier_vars": {"type": "list", "elements": "str", "default": []},
         "join_compared": {"type": "bool", "default": True},
+        "findings_var": {"type": "str", "default": ""},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -32,7 +33,18 @@ class ActionModule(ControllerAction):
         join_compared = options["join_compared"]
         for line in drift_table.table(nodes, join_compared=join_compared):
             show(line)
+        checked = registered(variables, options["findings_var"]) if options["findings_var"] else {}
+        findings = cluster_findings.shared(checked)
+        for line in cluster_findings.table(findings, len(nodes)):
+            show(line)
         path = pathlib.Path(options["path"])
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        files.write_json(path, drift.document(nodes, time=now, join_compared=join_compared))
-        return {"changed": False, "nodes": nodes, "path": str(path), **drift.counts(nodes)}
+        document = drift.document(nodes, time=now, join_compared=join_compared, findings=findings)
+        files.write_json(path, document)
+        return {
+            "changed": False,
+            "nodes": nodes,
+            "path": str(path),
+            "cluster_findings": findings,
+            **drift.counts(nodes),
+        }

@@ -9,6 +9,7 @@ import typing as t
 
 from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.lifecycle import join_state
+from ..plugin_utils.lifecycle.node_network import ClusterNetwork
 from ..plugin_utils.preflight.cluster import name_to_resolve
 from ..plugin_utils.remote.session import NodeSession
 
@@ -28,13 +29,25 @@ class ActionModule(NodeAction):
         "cni_plugin": {"type": "str", "default": ""},
         "cni_mode": {"type": "str", "default": ""},
         "max_pods": {"type": "int", "default": 0},
+        "cni_mtu": {"type": "int", "default": 0},
+        "linux_mtu": {"type": "dict", "default": {}},
+        "node_addresses": {"type": "dict", "default": {}},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         api_server = options["api_server"] or options["cluster_server"]
         hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
         network = join_state.ExpectedNetwork(
-            plugin=options["cni_plugin"], mode=options["cni_mode"], max_pods=options["max_pods"]
+            plugin=options["cni_plugin"],
+            mode=options["cni_mode"],
+            max_pods=options["max_pods"],
+            cluster=ClusterNetwork(
+                mtu=options["cni_mtu"],
+                linux_mtu=int(options["linux_mtu"].get("pods") or 0),
+                linux_setting=str(options["linux_mtu"].get("where", "")),
+                linux_remedy=str(options["linux_mtu"].get("remedy", "")),
+                nodes={str(name): str(address) for name, address in options["node_addresses"].items()},
+            ),
         )
         calls = join_state.calls(name_to_resolve(api_server, hosts), counts_addresses=network.needs_azure)
         seen, windows = session.observe(calls, step="read whether it has joined", private=True)
@@ -57,6 +70,8 @@ class ActionModule(NodeAction):
             )
         )
         problems += join_state.network_problems(state, network)
+        for text in join_state.network_warnings(state, network):
+            session.warn(text)
         return session.report(
             joined=state.joined,
             server=state.server,

@@ -19,7 +19,7 @@ class ActionModule(ControllerAction):
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Compare the tags of the command line with those in the playbook's files."""
-        # Ansible records here whether the playbook was imported; then the tags may belong to the importing playbook.
+        # Ansible records here whether the playbook was imported. If so, the tags may belong to the importing playbook.
         if getattr(self._task.get_play(), "_included_path", None) is not None:
             return {"changed": False}
         playbook = pathlib.Path(str(self._task.get_path()).rpartition(":")[0])

@@ -19,7 +19,7 @@ from ..plugin_utils.remote.session import NodeSession
 
 
 class ActionModule(NodeAction):
-    """Collects the logs of a node as one archive."""
+    """Collects the logs of a node in one archive."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "directory": {"type": "path", "required": True},

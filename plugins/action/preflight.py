@@ -27,7 +27,7 @@ class ActionModule(ControllerAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Return `problems`, one sentence each, and fail if there are any, unless `fail` is false."""
+        """Return `problems`, a list of sentences. If there are any, fail unless the option `fail` is false."""
         check = HostCheck(variables, self._templar.template, self._task.connection)
         problems, warnings = check.run(options)
         if problems:

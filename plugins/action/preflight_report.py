@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 from ..plugin_utils.actions.controller_action import ControllerAction, registered
-from ..plugin_utils.reports import problems
+from ..plugin_utils.reports import cluster_findings, problems
 from ..plugin_utils.values.terminal import show
 
 
@@ -16,12 +16,16 @@ class ActionModule(ControllerAction):
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "results_var": {"type": "str", "required": True},
+        "findings": {"type": "bool", "default": False},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Print the problems, and fail if there are any."""
         results = registered(variables, options["results_var"])
         by_host = {host: list((result or {}).get("problems") or ()) for host, result in results.items()}
+        if options["findings"]:
+            for line in cluster_findings.table(cluster_findings.shared(results), len(results)):
+                show(line)
         for line in problems.lines(by_host):
             show(line)
         if any(by_host.values()):

@@ -14,7 +14,7 @@ from ..plugin_utils.values.ansible_data import plain
 
 
 def maintenance_stage(record: t.Mapping[str, t.Any], stage: str, **values: t.Any) -> dict[str, t.Any]:
-    """Return a node's record at its next stage."""
+    """Return a node's record, advanced to the given stage."""
     try:
         return maintenance.advance(plain(record), stage, time.time(), **plain(values))
     except ValueError as error:

@@ -9,8 +9,8 @@ name: pod_network
 short_description: The network of the pods, from the variables of role C(cni)
 version_added: 0.1.0
 description:
-  - Returns what tasks need to know of the network. The content is built from C(cni_plugin), C(cni_run_as), the variable
-    with the network's mode such as C(cni_flannel_backend), C(cni_pods_subnet), C(cni_services_subnet),
+  - Returns what tasks need to know about the network. The content is built from C(cni_plugin), C(cni_run_as), the
+    variable with the network's mode such as C(cni_flannel_backend), C(cni_pods_subnet), C(cni_services_subnet),
     C(cni_block_wireserver), C(cni_block_imds), C(cni_azure_vnet_subnets) and C(container_runtime).
 options:
   _terms:
@@ -58,7 +58,8 @@ _raw:
       description: Whether a node needs a pod CIDR for the network.
       type: bool
     needs_overlay_address:
-      description: Whether kube-proxy needs an address that the network assigns to the node after it has started there.
+      description: Whether kube-proxy needs an address that the network assigns to a node only after it has started on
+        the node.
       type: bool
     runs_as_services:
       description: Whether the network and kube-proxy are services of the node.
@@ -80,7 +81,7 @@ _raw:
       description: The properties that distinguish this network from others.
       type: dict
     note:
-      description: The file with the node's record of its network, as a resource for M(winkube.node.node_state).
+      description: The file in which the node records its network, as a resource for M(winkube.node.node_state).
       type: dict
 """
 

@@ -46,7 +46,11 @@ BUDGET: Form = {
     "spec!": {"selector": {"matchLabels": {}, "matchExpressions": [{"key!": str, "operator!": str, "values": [str]}]}},
 }
 DAEMON_SET: Form = {
-    "metadata!": {**_META, "namespace!": str},
+    "metadata!": {
+        **_META,
+        "namespace!": str,
+        "ownerReferences": [{"kind!": str, "name!": str, "controller": bool}],
+    },
     "spec!": {"template!": {"spec!": {"nodeSelector": {}, "affinity": {}}}},
 }
 WORKLOAD: Form = {

@@ -37,7 +37,7 @@ class ApprovalApi(NodeApi):
         return t.cast("list[Request]", self._cluster.items(_REQUESTS, form=SIGNING_REQUEST, query=query))
 
     def approve(self, request: Request) -> None:
-        """Approve a request; the server rejects this if the request has changed since it was read."""
+        """Approve a request. The server rejects the approval if the request has changed since it was read."""
         now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         body = approval(request, _MESSAGE, now)
         self._cluster.ask("PUT", _REQUESTS, request["metadata"]["name"], "approval", body=body)
@@ -87,7 +87,7 @@ class ApprovalApi(NodeApi):
             try:
                 self._cluster.ask("POST", *place, body=expected)
             except ApiError as error:
-                if error.status != 409:  # a different run has created it in the meantime
+                if error.status != 409:  # a different run has created the binding in the meantime
                     raise
             return True
         subjects = bootstrap_tokens.changed_subjects(existing, expected)

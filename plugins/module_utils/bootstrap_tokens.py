@@ -13,9 +13,9 @@ import typing as t
 
 NAMESPACE = "kube-system"
 GROUP = "system:bootstrappers:winkube:node-token"
-"""The group of tokens whose certificate requests the run approves; nothing else in the cluster approves them."""
+"""The group of the run's tokens. Only the run approves certificate requests that are made with these tokens."""
 AUTO_APPROVED_GROUP = "system:bootstrappers:kubeadm:default-node-token"
-"""kubeadm's own group: it has all the permissions for a join, and the cluster approves any node name for it."""
+"""kubeadm's own group. It has all permissions for a join, and the cluster approves its requests for any node name."""
 _ALPHABET = string.ascii_lowercase + string.digits
 _RBAC = "rbac.authorization.k8s.io"
 CLUSTER_ROLES = {"winkube:node-bootstrapper": "system:node-bootstrapper", "winkube:get-nodes": "kubeadm:get-nodes"}
@@ -92,7 +92,7 @@ def _binding(kind: str, role: str, metadata: t.Mapping[str, str]) -> dict[str, t
 
 
 def changed_subjects(existing: t.Mapping[str, t.Any], expected: t.Mapping[str, t.Any]) -> list[t.Any] | None:
-    """Return the subjects that a binding must get, or None if it has them all.
+    """Return the subjects that a binding must get, or None if it already has all expected subjects.
 
     Args:
         existing: the binding as the API returned it.

@@ -242,7 +242,7 @@ def describe(need: RequiredAccess) -> str:
 
 
 def allowed(cluster: Cluster, need: RequiredAccess, verb: str) -> bool:
-    """Return whether the account has one verb of a permission."""
+    """Return whether the account may use one verb of a permission."""
     resource, dummy, subresource = need.resource.partition("/")
     place = {"group": need.group, "resource": resource, "subresource": subresource, "namespace": need.namespace}
     name = need.name if verb != "create" else ""

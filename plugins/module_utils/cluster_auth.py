@@ -7,9 +7,9 @@ The argument spec and its documentation fragment are kubernetes.core's own. An o
 certificate needs no kubeconfig. Otherwise `kubeconfig` or `context` select a kubeconfig. Without these two options, the
 module uses the service account of the pod in which it runs, or `~/.kube/config`. Options override the kubeconfig.
 
-kubernetes.core's client is not used. `k8s.client.get_api_client`, its only public function for this, sends requests
-for the version and the APIs of the server before the first request of ours, and writes the result into the temporary
-folder. All functions that would only read the options are private.
+kubernetes.core's client is not used. `k8s.client.get_api_client`, its only public function for this, sends requests for
+the version and the APIs of the server before our first request, and writes the result into the temporary folder. All
+functions that would only read the options are private.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .redaction.names import is_secret_name
 from .redaction.urls import redact_users
 
 AUTH_OPTIONS: t.Mapping[str, t.Any] = AUTH_ARG_SPEC
-"""The argument spec of the options."""
+"""The argument spec of the options for authentication."""
 _FILES = ("ca_cert", "client_cert", "client_key")
 _HOST_SUFFICES = (("username", "password"), ("api_key",), ("client_cert", "client_key"))
 """Options that authenticate without a kubeconfig if `host` is also set."""
@@ -46,7 +46,7 @@ class AuthError(Exception):
 
 
 class RepeatedHeader(str):
-    """The name of a header that may be sent several times: as a key of a mapping, it only equals itself."""
+    """A header name that a mapping can contain several times, because each instance equals only itself."""
 
     __slots__ = ()
 

@@ -181,7 +181,7 @@ class Cluster:
             why = "expected JSON, got a different format"
         if why:
             text = f"the response to {method} {_join(path)} cannot be used: {why}"
-            # The server did not send this status; it only marks that a retry would not help.
+            # This status does not come from the server. It only marks that a retry would not help.
             raise ApiError(f"the API server {self.server}: {text}", 400, brief=text)
         return t.cast("Object", parsed)
 

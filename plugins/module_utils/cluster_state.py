@@ -24,11 +24,18 @@ OVERLAY_ADDRESS = "projectcalico.org/IPv4VXLANTunnelAddr"
 """The annotation with the address of a node in Calico's overlay (projectcalico/calico v3.31.5,
 libcalico-go/lib/backend/k8s/resources/node.go)."""
 REVISION_LABEL = "winkube.node/revision"
-NETWORK_PODS = (
-    ("kube-flannel", "app=flannel-windows"),
-    ("kube-system", "k8s-app in (calico-node-windows,kube-proxy-windows)"),
-)
+NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))
 """Namespaces and labels of the pods that belong to the DaemonSets of the role cni."""
+MANAGERS = (
+    "addonmanager.kubernetes.io/mode",
+    "app.kubernetes.io/managed-by",
+    "argocd.argoproj.io/instance",
+    "helm.toolkit.fluxcd.io/name",
+    "kustomize.toolkit.fluxcd.io/name",
+    "meta.helm.sh/release-name",
+)
+"""Labels and annotations that name the tool which manages an object; their sources are in
+plugin_utils/data/linux_daemon_sets.yml."""
 
 
 def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[str, str]]]) -> dict[str, t.Any]:
@@ -53,17 +60,18 @@ def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[st
 
 
 def overlay_address(node: t.Mapping[str, t.Any]) -> str:
-    """Return the address of a node in Calico's overlay; empty if it has none yet."""
+    """Return a node's address in Calico's overlay; empty if the node has none yet."""
     return str((node["metadata"].get("annotations") or {}).get(OVERLAY_ADDRESS) or "")
 
 
-def network_pods(cluster: Cluster) -> dict[str, list[dict[str, str]]]:
+def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str, list[dict[str, str]]]:
     """Return the pods that run the network of Windows nodes, by node.
 
-    Calico's pods without a revision belong to another DaemonSet, which this collection does not change.
+    Calico's pods without a revision belong to a DaemonSet that this collection does not manage.
     """
     pods_by_node: dict[str, list[dict[str, str]]] = {}
-    for namespace, labels in NETWORK_PODS:
+    own_pods = (("kube-system", "k8s-app=calico-node-windows"),) if "calico" in networks else ()
+    for namespace, labels in (*NETWORK_PODS, *own_pods):
         path = ("api/v1/namespaces", namespace, "pods")
         for pod in cluster.items(*path, form=POD, query={"labelSelector": labels}):
             own = pod["metadata"].get("labels") or {}
@@ -75,15 +83,30 @@ def network_pods(cluster: Cluster) -> dict[str, list[dict[str, str]]]:
     return pods_by_node
 
 
-def unbound_daemon_sets(cluster: Cluster) -> list[dict[str, str]]:
-    """Return the DaemonSets whose pods run on nodes of any operating system."""
+def unbound_daemon_sets(cluster: Cluster) -> list[dict[str, t.Any]]:
+    """Return the DaemonSets whose pods run on nodes of any operating system, and what manages them."""
     unbound = []
     for item in cluster.items("apis/apps/v1/daemonsets", form=DAEMON_SET):
         spec = item["spec"]["template"]["spec"]
         constraints = f"{spec.get('nodeSelector')} {(spec.get('affinity') or {}).get('nodeAffinity')}"
         if "kubernetes.io/os" not in constraints:
-            unbound.append({"namespace": item["metadata"]["namespace"], "name": item["metadata"]["name"]})
+            about = item["metadata"]
+            unbound.append({"namespace": about["namespace"], "name": about["name"], **managed_by(about)})
     return unbound
+
+
+def managed_by(metadata: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return the controller of an object as `KIND NAME`, and the labels and annotations that name its manager.
+
+    Args:
+        metadata: the object's metadata.
+    """
+    owner = next((one for one in metadata.get("ownerReferences") or () if one.get("controller")), None)
+    marks = {**(metadata.get("annotations") or {}), **(metadata.get("labels") or {})}
+    return {
+        "owner": "" if owner is None else f"{owner['kind']} {owner['name']}",
+        "managers": {key: str(marks[key]) for key in MANAGERS if key in marks},
+    }
 
 
 def config_map(cluster: Cluster, namespace: str, name: str) -> dict[str, str] | None:
@@ -93,9 +116,9 @@ def config_map(cluster: Cluster, namespace: str, name: str) -> dict[str, str] | 
 
 
 def dns_service(cluster: Cluster, configured: t.Iterable[str]) -> str:
-    """Return the address of the cluster's DNS service; empty if it is not needed, or if there is no such service.
+    """Return the address of the cluster's DNS service; empty if no node needs it, or if there is no such service.
 
-    It is needed only if the kubelets use a link-local address, which only Linux nodes serve.
+    Windows nodes need the address only if the kubelets use a link-local one, which only Linux nodes serve.
     """
     if not any(_is_link_local(address) for address in configured):
         return ""
@@ -115,7 +138,7 @@ def _is_link_local(address: str) -> bool:
 
 
 def flannel(cluster: Cluster) -> dict[str, t.Any]:
-    """Return the configuration of flannel on the Linux nodes; empty if the cluster has no such ConfigMap."""
+    """Return flannel's configuration on the Linux nodes; empty if the cluster has no ConfigMap of flannel."""
     for namespace in FLANNEL_NAMESPACES:
         data = config_map(cluster, namespace, FLANNEL)
         if data is not None:

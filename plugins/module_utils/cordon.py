@@ -59,7 +59,7 @@ def read_cordon(node: t.Mapping[str, t.Any]) -> Cordon:
 
 
 def cordon_patch(node: t.Mapping[str, t.Any], mark: CordonMark) -> dict[str, t.Any] | None:
-    """Return the strategic merge patch that cordons a node with our annotation, or None if it is cordoned already.
+    """Return the strategic merge patch that cordons a node with our annotation; None if the node is cordoned already.
 
     An annotation on a schedulable node is replaced: `kubectl uncordon` has removed that cordon.
     """
@@ -69,7 +69,7 @@ def cordon_patch(node: t.Mapping[str, t.Any], mark: CordonMark) -> dict[str, t.A
 
 
 def uncordon_patch(node: t.Mapping[str, t.Any], owner: str) -> dict[str, t.Any] | None:
-    """Return the patch that removes an owner's annotation and cordon, or None if there is no such annotation."""
+    """Return the patch that removes an owner's annotation and cordon, or None if the node has no such annotation."""
     mark = read_cordon(node).mark
     if mark is None or mark.by != owner:
         return None

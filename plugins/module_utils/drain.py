@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Drain several nodes at once: cordon, evict, wait. The caller does all I/O.
 
-kubernetes.core.k8s_drain is not used because it gives up at the first eviction that a PodDisruptionBudget does not
-allow and does not name the budget (ansible-collections/kubernetes.core#797), evicts DaemonSets' pods that have an
-emptyDir volume (#622), only warns when pods are left after its timeout, and does not record who cordoned the node.
+kubernetes.core.k8s_drain is not used, for four reasons: it gives up at the first eviction that a PodDisruptionBudget
+does not allow, without naming the budget (ansible-collections/kubernetes.core#797); it evicts DaemonSets' pods that
+have an emptyDir volume (#622); it only warns if pods are left after its timeout; it does not record who cordoned the
+node.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from .cordon import Cordon, CordonMark, cordon_patch, read_cordon
 from .pods import Pod, SortedPods, container_ids, covering, host_process_sets, is_being_deleted, pod_name, sort_pods
 
 CONFLICTS = 5
-"""How many times a node is read again because it changed in the meantime."""
+"""How many times to read a node again if it has changed between reading and patching it."""
 
 
 class Api(t.Protocol):
     """The API requests that draining needs; every method raises ApiError."""
 
     def node(self, name: str) -> t.Mapping[str, t.Any] | None:
-        """Return a node as the API has it, or None if it does not exist."""
+        """Return a node as the API returns it, or None if it does not exist."""
 
     def patch_node(self, name: str, body: t.Mapping[str, t.Any]) -> None:
         """Patch a node (strategic merge patch)."""
@@ -216,7 +217,7 @@ class NodeDrain:
             self.result["evicted"].append(name)
 
     def _budgets(self, pod: Pod) -> list[str]:
-        """Return the names of a pod's budgets. Without permission to read them, return none: the server names one."""
+        """Return the names of a pod's budgets; none without permission to read them (the server's error names one)."""
         try:
             return covering(self._api.budgets(pod["metadata"]["namespace"]), pod)
         except ApiError:

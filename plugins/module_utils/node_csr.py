@@ -3,7 +3,7 @@
 """Decide which certificate signing requests of joining kubelets may be approved (no I/O).
 
 Requests are mappings as the API returns them. Each bootstrap token is made for one node and may be used only for that
-node's certificate, so its holder can become only that node.
+node's certificate, so the holder of the token can become only that node.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class RequestDecision(t.NamedTuple):
     node: str
     """The node for which the token was made."""
     decision: t.Literal["approve", "approved", "refuse"]
-    """`approved`: it has been approved already."""
+    """`approved`: the request has been approved already."""
     reason: str = ""
     """The reason why the request is not approved."""
 
@@ -85,7 +85,7 @@ def decide(
 def read(request: Request, node: str) -> Subject:
     """Read a request, and compare it with the request that the kubelet of a node makes.
 
-    kube-controller-manager's approver checks the same except for the name (kubernetes/kubernetes,
+    kube-controller-manager's approver checks the same, except for the name (kubernetes/kubernetes,
     pkg/apis/certificates/helpers.go: ValidateKubeletClientCSR). A kubelet's request has no extensions, so a request
     with any extension, such as subject alternative names, is not approved.
 
@@ -174,5 +174,5 @@ def _conditions(request: Request) -> set[str]:
 
 
 def _shown(values: t.Sequence[t.Any]) -> str:
-    """Return names that a node chose as text for a message: shortened, without control characters."""
+    """Return names, which a node chose, in a form that is safe in a message: shortened, without control characters."""
     return ", ".join(ascii(value)[:80] for value in values[:3]) or "missing"

@@ -30,7 +30,7 @@ options:
   networks:
     description:
       - Networks of the run's hosts (values of C(cni_plugin)). With V(calico), the module also reads how Calico is
-        installed. It always reads how flannel is configured.
+        installed. The module always reads how flannel is configured.
     type: list
     elements: str
     default: []
@@ -41,27 +41,15 @@ options:
       - V(read) is what this module reads. V(join) creates and deletes bootstrap tokens and labels nodes. V(approve)
         approves the certificates of the nodes that join. V(rejoin) deletes nodes whose machines join again. V(flannel)
         applies flannel's and kube-proxy's DaemonSets, and V(kube_proxy) applies kube-proxy's alone. V(services) creates
-        the service accounts for nodes on which these are services, and V(services_read) reads their tokens. V(drain)
-        cordons nodes and evicts pods. V(network_check) runs the pods of M(winkube.node.network_check).
+        the service accounts for nodes on which flannel and kube-proxy run as Windows services, and V(services_read)
+        reads the tokens of these accounts. V(drain) cordons nodes and evicts pods. V(network_check) runs the pods of
+        M(winkube.node.network_check).
       - V(calico_read) reads how Calico is installed. V(calico) applies Calico's and kube-proxy's DaemonSets.
         V(calico_affinity) changes Calico's C(IPAMConfig), and V(calico_windows) the Tigera operator's C(Installation).
     type: list
     elements: str
-    choices:
-      - read
-      - calico_read
-      - join
-      - approve
-      - rejoin
-      - flannel
-      - kube_proxy
-      - calico
-      - calico_affinity
-      - calico_windows
-      - services_read
-      - services
-      - network_check
-      - drain
+    choices: [read, calico_read, join, approve, rejoin, flannel, kube_proxy, calico, calico_affinity, calico_windows,
+      services_read, services, network_check, drain]
     default: []
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
@@ -168,6 +156,12 @@ unbound_daemon_sets:
     name:
       description: The DaemonSet's name.
       type: str
+    owner:
+      description: Kind and name of the object whose controller creates the DaemonSet. Empty if it has no controller.
+      type: str
+    managers:
+      description: Labels and annotations that name the tool which manages the DaemonSet, such as Helm.
+      type: dict
 nodes:
   description: The cluster's nodes by name.
   type: dict
@@ -210,7 +204,7 @@ nodes:
       description: The node's label C(winkube.node/pod-network), without which Calico's DaemonSet excludes the node.
       type: str
     overlay_address:
-      description: The node's address in Calico's overlay. Empty if it has none.
+      description: The node's address in Calico's overlay. Empty if the node has none.
       type: str
     network_pods:
       description: The node's pods of the role cni's DaemonSets, if O(purposes) contains V(read).
@@ -230,11 +224,9 @@ nodes:
 
 import base64
 import hashlib
-import re
 import traceback
 import typing as t
 import urllib.parse
-from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible.module_utils.common.yaml import yaml_load
@@ -242,6 +234,7 @@ from ansible.module_utils.common.yaml import yaml_load
 from ..module_utils import calico_state, cluster_state
 from ..module_utils.api_forms import NODE, Form, problem
 from ..module_utils.cluster_access import NEEDS, require_access
+from ..module_utils.cluster_ca import check_ca, node_version
 from ..module_utils.cluster_client import Cluster, cluster_arguments
 from ..module_utils.cluster_state import config_map, describe_node
 
@@ -260,7 +253,6 @@ else:
     CRYPTOGRAPHY_ERROR = ""
 
 
-RELEASE = re.compile(r"v?(\d+\.\d+\.\d+(?:-(?:alpha|beta|rc)\.\d+)?)")
 CLUSTER_INFO: Form = {"clusters": [{"cluster!": {"server!": str, "certificate-authority-data!": str}}]}
 
 
@@ -268,33 +260,6 @@ def ca_hash(certificate: bytes) -> str:
     """Return the SHA-256 of the DER public key, as `kubeadm join --discovery-token-ca-cert-hash` expects it."""
     key = x509.load_pem_x509_certificate(certificate).public_key()
     return "sha256:" + hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
-
-
-def keys(certificates: bytes) -> set[bytes]:
-    """Return the public keys of PEM certificates (DER)."""
-    return {
-        one.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-        for one in x509.load_pem_x509_certificates(certificates)
-    }
-
-
-def check_ca(module: AnsibleModule, cluster: Cluster, certificates: bytes) -> None:
-    """Reject a CA in cluster-info that neither the kubeconfig nor `ca_cert` trusts."""
-    settings = cluster.configuration
-    if not module.params["verify_ca"] or not settings.verify_ssl or not settings.ssl_ca_cert:
-        return
-    if not keys(certificates) <= keys(Path(settings.ssl_ca_cert).read_bytes()):
-        module.fail_json(
-            msg="the ConfigMap kube-public/cluster-info: expected the CA of the kubeconfig, got a different one. Nodes "
-            "would trust anyone who has its key. Find out who changed the ConfigMap. If the API server is only reached "
-            "through a proxy with a certificate of a different CA, set node_join_verify_ca: false (verify_ca: false)"
-        )
-
-
-def node_version(version: str) -> str:
-    """Return the upstream release of a version with a vendor's suffix: `v1.34.4+k3s1`, `v1.34.4-eks-1a2b3c`."""
-    match = RELEASE.match(version)
-    return match[1] if match else ""
 
 
 def document(module: AnsibleModule, cluster: Cluster, place: str, key: str, form: Form) -> dict[str, t.Any]:
@@ -342,7 +307,7 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
     cluster_dns = kubelet.get("clusterDNS") or []
     names = module.params["nodes"]
     version = cluster.version()
-    pods = cluster_state.network_pods(cluster) if "read" in module.params["purposes"] else {}
+    pods = cluster_state.network_pods(cluster, module.params["networks"]) if "read" in module.params["purposes"] else {}
     nodes = {node["metadata"]["name"]: describe_node(node, pods) for node in cluster.items("api/v1/nodes", form=NODE)}
     return {
         **about,

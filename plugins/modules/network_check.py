@@ -72,8 +72,8 @@ options:
     default: false
   dns_domain:
     description: >-
-      The cluster's DNS domain. The default is the one in kubeadm's configuration, or C(cluster.local) if that sets
-      none.
+      The cluster's DNS domain. The default is the one in kubeadm's configuration, or C(cluster.local) if that
+      configuration sets none.
     type: str
   parallel:
     description: How many pods may be starting or connecting at the same time.
@@ -159,7 +159,7 @@ results:
       description: For a NodePort, the node whose pod accepts the connection. Otherwise empty.
       type: str
     address:
-      description: What the pod connected to.
+      description: Host and port that the pod connected to.
       type: str
     status:
       description:
@@ -205,7 +205,6 @@ import re
 import secrets
 import signal
 import socket
-import sys
 import time
 import typing as t
 from pathlib import Path
@@ -252,7 +251,7 @@ def runs(process: int) -> bool:
         state = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
     except OSError:
         return True
-    # In a container whose first process collects no children, an ended process stays as a zombie.
+    # In a container whose first process does not reap orphans, a process that has ended remains as a zombie.
     return state.split()[:1] != ["Z"]
 
 
@@ -317,10 +316,10 @@ def check(module: AnsibleModule, cluster: Cluster, api: NetworkCheckApi, nodes: 
 
 
 def end_orderly(*dummy: t.Any) -> t.NoReturn:
-    """End the module by an exception, so that it deletes its namespace. Further signals do not interrupt that."""
+    """End the module with an exception, so that it deletes its namespace. Later signals do not stop the deletion."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    sys.exit(1)
+    raise SystemExit(1)
 
 
 def main() -> None:

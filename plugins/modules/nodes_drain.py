@@ -20,8 +20,8 @@ description:
     is not annotated.
   - Pods of a node that is not Ready are also evicted, but the task does not wait for them, because the node's kubelet
     does not stop them.
-  - One task drains many nodes at the same time. It runs on the controller or a control plane host, never on a Windows
-    node.
+  - One task drains many nodes at the same time. The task runs on the controller or a control plane host, never on a
+    Windows node.
   - The account needs permission to change nodes, and to list and evict pods.
 options:
   owner:

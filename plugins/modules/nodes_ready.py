@@ -11,7 +11,7 @@ short_description: Wait until nodes of a cluster are Ready
 version_added: "0.1.0"
 description:
   - Waits until all of O(nodes) are registered with the cluster and, by default, Ready.
-  - One task waits for all nodes. It runs on the controller or a control plane host, never on a Windows node.
+  - One task waits for all nodes. The task runs on the controller or a control plane host, never on a Windows node.
   - The account needs permission to read nodes.
 options:
   condition:
@@ -154,10 +154,18 @@ def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "") -> dict[str,
     }
 
 
+REQUIRED = {"pod_cidr": "no pod CIDR", "overlay_address": "no address on the overlay network"}
+"""What a node may have to get from the cluster, with the reason if it is missing."""
+
+
 def is_done(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> bool:
     """Return whether a node is in the state that the task waits for."""
-    required = [name for name in ("pod_cidr", "overlay_address") if params[name]]
-    return bool(state[params["condition"]]) and all(state[name] for name in required)
+    return bool(state[params["condition"]]) and all(state[name] for name in REQUIRED if params[name])
+
+
+def why(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> str:
+    """Return why a node is not in the state that the task waits for."""
+    return state["reason"] or ", ".join(text for name, text in REQUIRED.items() if params[name] and not state[name])
 
 
 def describe_nodes(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dict[str, t.Any]]:
@@ -217,7 +225,7 @@ def main() -> None:
     )
     result = wait(module, NodeApi(Cluster(module)))
     if result["waiting"] and module.params["required"] and not module.check_mode:
-        reasons = "; ".join(f"{name}: {result['nodes'][name]['reason'] or 'no address'}" for name in result["waiting"])
+        reasons = "; ".join(f"{name}: {why(result['nodes'][name], module.params)}" for name in result["waiting"])
         module.fail_json(
             msg=f"not {module.params['condition']} after {module.params['timeout']} seconds: {reasons}", **result
         )

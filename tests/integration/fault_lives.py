@@ -3,8 +3,8 @@
 """Fault sweeps over whole playbooks: many servers per run, several faults per server.
 
 A run of a playbook is expensive, so each server gets a `Life`: several faults spread over the requests of one run. A
-round runs the playbook at most three times: with the faults, again, and once more for the servers that the first run
-gave up.
+round runs the playbook at most three times: with the faults, again, and in a full sweep once more for the servers that
+the first run gave up.
 """
 
 from __future__ import annotations
@@ -225,14 +225,15 @@ class Round:
         return outcome
 
     def _finish(self, first: PlayRun, unfinished: set[str]) -> dict[str, list[str]]:
-        """Run once or twice more, and return the problems by host."""
+        """Run again, twice in a full sweep, and return the problems by host."""
         problems: dict[str, list[str]] = {host: [] for host in self._hosts}
         second = run_playbook(self._site, self._subject.playbook)
         for host in sorted(self._subject.gave_up(self._site, second)):
             problems[host].append(f"the second run failed: {second.messages(host) or second.output[-3000:]}")
         # Read it before the next run overwrites the reports.
         self._see_changes(second, [host for host in self._hosts if host not in unfinished], problems)
-        if unfinished:
+        # A sample only compares their state with that of the unharmed server, which the second run must not change.
+        if unfinished and is_full():
             last = run_playbook(self._site, self._subject.playbook, "--limit", ",".join(sorted(unfinished)))
             self._see_changes(last, sorted(unfinished), problems)
         read_state = functools.partial(self._subject.state, self._site)

@@ -19,7 +19,7 @@ def measure(
     site: Site,
     command: list[str],
     probe: Callable[[], None] = lambda: None,
-    seconds: float = 0.2,
+    seconds: float = 0.5,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[PlayRun, list[tuple[float, int]]]:
     """Run a command line of the site, like `Site.run`.
@@ -27,7 +27,7 @@ def measure(
     Args:
         command: the result of `Site.command`.
         probe: called between two samples.
-        seconds: between two samples.
+        seconds: between two samples. A sample takes several milliseconds of CPU time for each process.
         environment: variables that replace those of the site's environment.
 
     Returns: the run, and its samples: proportional set size of all its processes together (MB), and their number.

@@ -58,11 +58,11 @@ class NetworkKubelets:
 
     def _run(self) -> None:
         while not self._stop.wait(0.2):
-            self._look()
+            self._poll()
             for pod in self._seen["pods"]:
                 self._turn(pod)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         kinds = ("api/v1/pods", "api/v1/services", "apis/networking.k8s.io/v1/networkpolicies")
         for path in kinds:
             self._seen[path.rpartition("/")[2]] = self._admin.get(f"/{path}?{_SELECTOR}")["items"]

@@ -21,7 +21,7 @@ from ansible.template import Templar
 from integration.networks import free_network
 
 from ansible_collections.winkube.node.plugins.plugin_utils.patches import update as patches_update
-from ansible_collections.winkube.node.plugins.plugin_utils.remote import reboot
+from ansible_collections.winkube.node.plugins.plugin_utils.remote import outage, reboot
 from simulator.fleet import Fleet
 from simulator.machine.machine import Machine
 from simulator.machine.settings import MachineSettings
@@ -169,7 +169,7 @@ class Files:
 
         self._server = http.server.ThreadingHTTPServer((address, 0), Handler)
         self.url = f"http://{address}:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def stop(self) -> None:
         self._server.shutdown()
@@ -193,10 +193,12 @@ def find(kb: str) -> Update:
 
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorten the delays for reboots and updates, which are much faster on simulated machines than on real ones."""
+    """Shorten the delays for reboots, updates and outages, which take much less time on simulated machines."""
     monkeypatch.setattr(reboot, "_GOING_DOWN", 0.4)
     monkeypatch.setattr(reboot, "_PAUSE", 0.5)
     monkeypatch.setattr(patches_update, "_DELAY", 0.2)
+    monkeypatch.setattr(outage, "_FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(outage, "_LONGEST_PAUSE", 1.0)
 
 
 def fleet_of(*entries: MachineSettings) -> Fleet:

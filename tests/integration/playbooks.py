@@ -27,6 +27,8 @@ from simulator.world import World
 
 ROOT = Path(__file__).resolve().parents[2]
 PASSWORD = "Integration-Passw0rd"
+QUICK = {"node_maintenance_hns_grace": 0.5, "hns_cleanup_grace": 0.5}
+"""Variables of all hosts: simulated containers start in less than a second, so their endpoints are in use by then."""
 _RECAP = re.compile(r"^(\S+)\s+: (ok=\d+.*)$", re.MULTILINE)
 
 
@@ -138,6 +140,7 @@ class Site:
         self.variables: dict[str, Any] = dict(variables or {})
         self.host_variables: dict[str, dict[str, Any]] = {}
         self.counted: dict[str, dict[str, dict[str, int]]] = {}
+        self._api: client.ApiClient | None = None
         folder.mkdir(parents=True, exist_ok=True)
 
     def node(self, host: str) -> FleetNode:
@@ -156,6 +159,14 @@ class Site:
         """Return all hosts of the inventory."""
         return list(self.world.fleet.nodes)
 
+    def api(self) -> client.ApiClient:
+        """Return an administrator's connection to the site's cluster."""
+        assert self.world.cluster is not None
+        # Tests ask several times per second, and a new connection reads the kubeconfig and its certificates again.
+        if self._api is None:
+            self._api = config.new_client_from_config(str(self.world.cluster.kubeconfig))
+        return self._api
+
     def inventory(self) -> dict[str, Any]:
         """Return the inventory: all servers of the world in `node_windows`, with node names from `node_name`."""
         hosts = {
@@ -167,7 +178,7 @@ class Site:
 
     def _cluster_variables(self) -> dict[str, Any]:
         # Without a cluster, the inventory must contain it.
-        variables: dict[str, Any] = link_variables() | {"kube_version": "1.37.1"}
+        variables: dict[str, Any] = link_variables() | {"kube_version": "1.37.1"} | QUICK
         if self.world.cluster is not None:
             variables |= {"kubeconfig": str(self.world.cluster.kubeconfig), "kube_version": self.world.cluster.version}
         if self.world.artifacts is not None:
@@ -330,8 +341,7 @@ def token_expirations(site: Site) -> dict[str, datetime.datetime]:
 
 def cluster_api(site: Site) -> client.ApiClient:
     """Return an administrator's connection to the site's cluster."""
-    assert site.world.cluster is not None
-    return config.new_client_from_config(str(site.world.cluster.kubeconfig))
+    return site.api()
 
 
 def _core(site: Site) -> client.CoreV1Api:

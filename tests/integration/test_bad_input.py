@@ -58,7 +58,10 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"kube_service_addresses": "10.240.0.0/12", "kube_pods_subnet": "10.244.0.0/16"},
         ["cni_pods_subnet, cni_services_subnet", "10.244.0.0/16 and 10.240.0.0/12", "networks that do not overlap"],
     ),
-    "calico": ({"kube_network_plugin": "calico"}, ["cni_plugin (from kube_network_plugin)", "cni_plugin: none"]),
+    "calico": (
+        {"kube_network_plugin": "calico", "calico_ipip_mode": "Always", "calico_bpf_enabled": True},
+        ["calico_ipip_mode", "expected Never", "calico_bpf_enabled", "cni_plugin: none"],
+    ),
     "cilium": ({"kube_network_plugin": "cilium"}, ["cni_plugin (from kube_network_plugin)", "cni_plugin: none"]),
     "privileged": (
         {"container_runtime": "moby", "cni_run_as": "daemonset"},

@@ -160,15 +160,18 @@ def test_a_node_joins_with_the_network_shut(
 
 def test_an_older_bundle_stops_the_play_before_the_node(site: Site, first: PlayRun, variables: dict[str, Any]) -> None:
     play = {**PREPARE[0], "tasks": [*PREPARE[0]["tasks"][:2], PREPARE[0]["tasks"][3]]}
-    site.run([play], variables=variables).expect()
     state = site.folder / "state" / "winkube" / "bundles.json"
+    if not state.exists():
+        # A test before this one has used the bundle, unless it was deselected.
+        site.run([play], variables=variables).expect()
     seen = json.loads(state.read_text(encoding="utf-8"))
     state.write_text(json.dumps({name: serial + 1 for name, serial in seen.items()}), encoding="utf-8")
     run = site.run([play], variables=variables).expect(2)
     assert "at least as new as the one used last" in run.output
     assert site.counters("win22")["remote_commands"] == 0
+    # The older bundle is now the one used last, so that later runs need no option.
     site.run([play], variables={**variables, "bundle_allow_older": True}).expect()
-    site.run([play], variables=variables).expect()
+    assert json.loads(state.read_text(encoding="utf-8")) == seen
 
 
 def test_a_killed_play_leaves_no_running_server(site: Site, first: PlayRun, variables: dict[str, Any]) -> None:

@@ -22,7 +22,13 @@ CORE_DNS = "registry.example/dns/coredns"
 DOCKER = "files.example/docker-{version}.zip"
 # The name is that of AKS Engine's parameter DefaultContainerdVersion.
 OLDER = {"kubernetes_node_version": "1.37.0", "default_containerd_version": "2.2.9"}
-NEWER = {"kubernetes_node_version": "1.37.1", "container_runtime_containerd_version": "2.3.7"}
+NEWER = {
+    "kubernetes_node_version": "1.37.1",
+    "container_runtime_containerd_version": "2.3.7",
+    "kube_node_versions": ["1.37.1"],
+    "azure_vnet_versions": [],
+    "image_cache_prune_artifacts": True,
+}
 LISTS: dict[str, Any] = {
     "kube_node_versions": ["1.36.3", "1.37.0", "1.37.1"],
     "containerd_versions": ["2.1.9", "2.2.9", "2.3.7"],
@@ -78,13 +84,8 @@ def joined(site: Site, cached: PlayRun) -> PlayRun:
 
 @pytest.fixture(scope="module")
 def switched(site: Site, joined: PlayRun) -> PlayRun:
+    """Change the versions that the node runs, and remove others from the cache."""
     return site.run("site.yml", variables=NEWER).expect()
-
-
-@pytest.fixture(scope="module")
-def pruned(site: Site, switched: PlayRun) -> PlayRun:
-    fewer = {"kube_node_versions": ["1.37.1"], "azure_vnet_versions": [], "image_cache_prune_artifacts": True}
-    return site.run("site.yml", variables=NEWER | fewer).expect()
 
 
 def versions(machine: Machine, kind: str) -> list[str]:
@@ -126,7 +127,7 @@ def test_versions_change_without_a_network(site: Site, switched: PlayRun) -> Non
     assert requests(site) == 0
 
 
-def test_unlisted_files_are_removed_on_request(site: Site, pruned: PlayRun) -> None:
+def test_unlisted_files_are_removed_on_request(site: Site, switched: PlayRun) -> None:
     machine = site.machine(NODE)
     assert versions(machine, "kubernetes") == ["1.37.1"]
     assert versions(machine, "azure-vnet") == []
@@ -137,8 +138,7 @@ def test_unlisted_files_are_removed_on_request(site: Site, pruned: PlayRun) -> N
     assert requests(site) == 0
 
 
-def test_a_further_run_changes_nothing(site: Site, pruned: PlayRun) -> None:
-    fewer = {"kube_node_versions": ["1.37.1"], "azure_vnet_versions": [], "image_cache_prune_artifacts": True}
-    run = site.run("site.yml", variables=NEWER | fewer).expect()
+def test_a_further_run_changes_nothing(site: Site, switched: PlayRun) -> None:
+    run = site.run("site.yml", variables=NEWER).expect()
     assert run.recap[NODE]["changed"] == 0
     assert site.counters(NODE)["remote_commands"] <= 8

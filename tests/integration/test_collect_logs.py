@@ -282,7 +282,7 @@ def test_a_controller_that_cannot_write_is_reported_and_the_node_is_cleaned_up(
     before = fleet.nodes[machine.name].server.counters.snapshot()
     result = collect(machine, tmp_path / "file" / "logs")
     assert result["failed"]
-    assert result["msg"].startswith("directory: expected a folder that can be")
+    assert result["msg"].startswith("directory: expected a writable folder")
     assert fleet.nodes[machine.name].server.counters.snapshot() == before
 
     def full(*dummy: Any) -> int:

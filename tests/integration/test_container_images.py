@@ -243,7 +243,7 @@ def test_archives_are_imported_and_leave_no_file(
     data = source.files.read_bytes(r"C:\nano.tar")
     handler = type("Handler", (_Files,), {"archive": data})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}/nano.tar?sig=hidden"
     try:
         offer = {"url": url, "sha256": "0" * 64, "windows": ["2022"]}

@@ -81,7 +81,6 @@ def site(start_site: SiteFactory) -> Site:
         cluster={"kind": "memory"},
         node_prepare_roles=["windows_settings", "windows_features"],
         windows_features_names=["Containers"],
-        node_maintenance_hns_grace=0.5,
     )
     joined_nodes.join(found, NODES)
     return found

@@ -1,6 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The controller's memory for ten nodes at once."""
+"""The controller's memory for ten nodes at once.
+
+This is a variant of test_site.py, which measures `site.yml` with three nodes, and of test_patch_nodes.py, which
+measures ten nodes at once with another playbook.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from integration.conftest import SiteFactory
 from integration.memory import AVAILABLE, measure
 from integration.playbooks import link_variables
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("memory")]
+pytestmark = [pytest.mark.integration, pytest.mark.variant, pytest.mark.xdist_group("memory")]
 
 NODES = 10
 LIMIT_MB = 450
@@ -18,7 +22,7 @@ workers saved 5 % together (10 % with 100 nodes), so the collection does without
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="needs Linux' /proc/PID/smaps_rollup")
-@pytest.mark.parametrize("connection", [pytest.param("winrm", marks=pytest.mark.variant), "psrp"])
+@pytest.mark.parametrize("connection", ["winrm", "psrp"])
 def test_ten_nodes_need_little_memory(start_site: SiteFactory, connection: str) -> None:
     versions = ("2019", "2022", "2025")
     nodes = ({"name": f"n{number}", "windows": versions[number % 3]} for number in range(NODES))

@@ -17,8 +17,8 @@ from ansible.plugins import loader as plugin_loader
 from ansible.plugins.action import ActionBase
 from ansible.template import Templar
 from integration.networks import free_network
+from integration.patching import no_pauses
 
-from ansible_collections.winkube.node.plugins.plugin_utils.remote import reboot
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import BatchLost
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.node import Node
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
@@ -31,8 +31,9 @@ pytestmark = [
     pytest.mark.waits,
     pytest.mark.integration,
     pytest.mark.xdist_group("node_link"),
-    pytest.mark.usefixtures("prompt"),
+    pytest.mark.usefixtures("no_pauses", "prompt"),
 ]
+__all__ = ["no_pauses"]
 
 PASSWORD = "Passw0rd!"
 CONNECTIONS: dict[str, dict[str, t.Any]] = {
@@ -193,12 +194,7 @@ def test_a_reboot_in_the_middle_loses_the_work(node: Node, fleet: Fleet) -> None
 
 
 @pytest.mark.parametrize("kind", ["before", "after"])
-def test_a_node_reboots_once_though_the_link_broke_under_the_order(
-    node: Node, fleet: Fleet, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The delays are for real servers.
-    monkeypatch.setattr(reboot, "_GOING_DOWN", 0.4)
-    monkeypatch.setattr(reboot, "_PAUSE", 0.5)
+def test_a_node_reboots_once_though_the_link_broke_under_the_order(node: Node, fleet: Fleet, kind: str) -> None:
     power = fleet.machine("LINK").power
     # The first command reads the boot time, and the second one is the reboot.
     break_link(fleet, kind, 2, action="Command")

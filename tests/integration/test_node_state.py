@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""node_state with ansible-playbook on simulated servers, over winrm and psrp: its output for users."""
+"""node_state with ansible-playbook on simulated servers, over winrm and psrp: its output for users.
+
+Each run has all hosts: one for each supported version of Windows, and at least one for each connection plugin.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ from simulator.machine.settings import MachineSettings
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("node_state")]
 
-VERSIONS = ("2019", "2022", "2025")
+# The version of Windows, and the connection plugin.
+HOSTS = {"w2019": ("2019", "winrm"), "w2022": ("2022", "psrp"), "w2025": ("2025", "winrm"), "p2025": ("2025", "psrp")}
 SECRET = "hunter2-of-the-test"
 CONNECTIONS: dict[str, dict[str, t.Any]] = {
     "winrm": {"ansible_winrm_scheme": "http", "ansible_winrm_transport": "ntlm"},
@@ -44,30 +48,31 @@ RESOURCES: list[dict[str, t.Any]] = [
 Play = t.Callable[..., tuple[dict[str, dict[str, t.Any]], str]]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def fleet() -> t.Iterator[Fleet]:
     network = free_network()
     nodes = [
-        MachineSettings(name=f"w{version}", address=f"{network}.{number}", windows=version, reboot_seconds=0.5)
-        for number, version in enumerate(VERSIONS, 1)
+        MachineSettings(name=name, address=f"{network}.{number}", windows=windows, reboot_seconds=0.5)
+        for number, (name, (windows, _)) in enumerate(HOSTS.items(), 1)
     ]
     with Fleet(nodes) as fleet:
         yield fleet
 
 
-@pytest.fixture(params=CONNECTIONS)
-def play(request: pytest.FixtureRequest, fleet: Fleet, tmp_path: Path) -> Play:
+@pytest.fixture
+def play(fleet: Fleet, tmp_path: Path) -> Play:
     """Return a function that runs node_state, and returns the results by host and the whole output."""
     variables = {
-        "ansible_connection": request.param,
         "ansible_port": 5985,
         "ansible_user": "Administrator",
         "ansible_password": "Passw0rd!",
         "results": str(tmp_path),
         "secret": SECRET,
-        **CONNECTIONS[request.param],
     }
-    hosts = {name: {"ansible_host": node.machine.address} for name, node in fleet.nodes.items()}
+    hosts = {
+        name: {"ansible_host": fleet.machine(name).address, "ansible_connection": connection, **CONNECTIONS[connection]}
+        for name, (_, connection) in HOSTS.items()
+    }
     (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts, "vars": variables}}))
 
     def run(*options: str, resources: list[dict[str, t.Any]] = RESOURCES) -> tuple[dict[str, dict[str, t.Any]], str]:
@@ -107,7 +112,7 @@ def test_a_node_converges_and_a_second_run_changes_nothing(play: Play, fleet: Fl
     planned, output = play("--check", "--diff")
     for host, result in planned.items():
         assert (result["changed"], result["remote_commands"], result["rebooted"]) == (True, 1, False), host
-        assert len(result["changes"]) == (6 if host == "w2025" else 5)
+        assert len(result["changes"]) == (6 if HOSTS[host][0] == "2025" else 5)
     assert "+++ after: File C:\\k\\hello.txt" in output
     assert not fleet.machine("w2022").files.exists("C:\\k")
 

@@ -40,7 +40,6 @@ def test_nodes_of_a_real_control_plane_are_patched_one_after_the_other(start_sit
         cluster={"kind": "real"},
         windows_patches_public=[PATCH],
         windows_patches_settle_timeout=20,
-        node_maintenance_hns_grace=0.5,
     )
     joined_nodes.join(site, NODES)
     deploy(site)

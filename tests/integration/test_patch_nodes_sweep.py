@@ -37,7 +37,6 @@ VARIABLES: Mapping[str, Any] = {
     "windows_patches_settle_timeout": 20,
     "node_maintenance_serial": 100,
     "node_maintenance_max_failed": 100,
-    "node_maintenance_hns_grace": 0.5,
 }
 
 

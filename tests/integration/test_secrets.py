@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from integration.conftest import SiteFactory
-from integration.playbooks import PASSWORD, PlayRun, Site, bootstrap_tokens
+from integration.playbooks import PASSWORD, ROOT, PlayRun, Site, bootstrap_tokens
 
 from simulator.machine.machine import ENVIRONMENT
 
@@ -33,7 +33,7 @@ RESOURCES = (
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
     """Return a site with a server behind a proxy with a password, whose containerd has a signed URL."""
-    site = start_site({"name": HOST, "windows": "2022"}, cluster={"kind": "auto"})
+    site = start_site({"name": HOST, "windows": "2022"}, cluster={"kind": "memory"})
     server = site.world.artifacts
     assert server is not None
     server.proxy_user = f"robot:{PROXY_PASSWORD}"
@@ -85,9 +85,14 @@ def tokens(site: Site) -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def runs(site: Site, command_lines: list[str], tokens: dict[str, str]) -> list[PlayRun]:
-    """Return runs at the highest verbosity: the first one, one with a list with hidden values, and drift checks."""
+    """Return runs at the highest verbosity: the first one, which also has hidden values, and drift checks."""
     loud = ("-vvvvvv", "--diff")
-    found = [site.run("site.yml", *loud).expect(), site.converge(RESOURCES, *loud).expect()]
+    task = {"name": "Converge", "winkube.node.node_state": {"resources": list(RESOURCES)}}
+    plays = [
+        {"import_playbook": str(ROOT / "playbooks" / "site.yml")},
+        {"hosts": "node_windows", "gather_facts": False, "tasks": [task]},
+    ]
+    found = [site.run(plays, *loud).expect()]
     machine = site.machine(HOST)
     machine.services.configure("containerd", Environment=["HTTP_PROXY=http://elsewhere"])
     machine.registry.set(ENVIRONMENT, "HTTP_PROXY", "http://elsewhere")

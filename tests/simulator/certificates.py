@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Keys and certificates: every part of the simulator makes them here, with its own names, times and extensions."""
+"""Keys and certificates. All parts of the simulator create them here, each with its own names, times and extensions."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def key_usage(*usages: str) -> x509.KeyUsage:
 
 @dataclass(frozen=True)
 class Issuer:
-    """The signer of a certificate; its name becomes the issuer. A self-signed certificate is signed by its subject."""
+    """The signer of a certificate: its name and its key. A self-signed certificate is signed by its subject."""
 
     name: x509.Name
     key: ec.EllipticCurvePrivateKey

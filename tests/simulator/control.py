@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Control of a whole fleet over HTTP. A node that is off cannot respond, so its power button is here.
+"""Control of a whole fleet over HTTP. A node that is off cannot respond, so this server has the power buttons.
 
 GET  /simulator/status             the status of all nodes, by name
 POST /simulator/power   {"node": NAME, "action": "start" | "off" | "reset"}
@@ -35,7 +35,7 @@ def power(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
 
 
 def deploy(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
-    """Start a new machine from the disk of another one."""
+    """Start a new machine from the disk of another machine."""
     others = {key: value for key, value in request.items() if key not in ("from", "name", "address")}
     node = fleet.deploy_image(str(request["from"]), str(request["name"]), str(request["address"]), **others)
     return {"node": request["name"], "computer_name": node.machine.name, "address": node.machine.address}
@@ -77,7 +77,7 @@ class ControlServer:
         self.url = f"http://{address}:{self._server.port}"
 
     def start(self) -> None:
-        """Start to serve, in a thread."""
+        """Start serving in a thread."""
         threading.Thread(target=self._server.serve_forever, name="fleet-control", daemon=True).start()
 
     def stop(self) -> None:

@@ -10,7 +10,7 @@ The fleet file (YAML):
     registry: {…}
     cluster: {…}
 
-The keys of a node are the fields of `machine.settings.Settings`; all other keys are options of the families.
+The keys of a node are the fields of `machine.settings.MachineSettings`; other keys are options of the families.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class FleetNode:
 
 
 def _memory() -> Path | None:
-    """Return a folder in memory, or None if there is too little free memory or the user chose a folder (TMPDIR).
+    """Return a folder in memory; None if too little memory is free or the user chose a folder (TMPDIR).
 
     The disks of nodes are many small files. On a real file system, half of the kernel's work for a fleet would be the
     journal.

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import http.server
 import json
+import re
 import threading
 import types
 import typing as t
@@ -105,8 +106,8 @@ class FakeCluster:
         if selector:
             part, _dot, field = selector.partition(".")
             found = [one for one in found if one[part].get(field) == expected]
-        labels = dict(one.split("=") for one in asked.query.get("labelSelector", "").split(",") if one)
-        found = [one for one in found if labels.items() <= (one["metadata"].get("labels") or {}).items()]
+        required = _requirements(asked.query.get("labelSelector", ""))
+        found = [one for one in found if _has_labels(one["metadata"].get("labels") or {}, required)]
         if not found and kind not in KINDS:
             return 404, {"message": f"{kind} not found"}
         return 200, {"items": found}
@@ -242,3 +243,13 @@ def run_module(
         with pytest.raises(_EndError) as caught:
             module.main()
     return {**caught.value.args[0], **({"warnings": warnings} if warnings else {})}
+
+
+def _requirements(selector: str) -> dict[str, set[str]]:
+    """Return the accepted values by label: `a=b,c in (d,e)`."""
+    parts = re.findall(r"([^,=() ]+)(?:=([^,]*)| in \(([^)]*)\))", selector)
+    return {label: {value} if value else set(values.split(",")) for label, value, values in parts}
+
+
+def _has_labels(labels: t.Mapping[str, str], required: t.Mapping[str, set[str]]) -> bool:
+    return all(labels.get(label) in values for label, values in required.items())

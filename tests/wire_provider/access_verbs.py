@@ -26,7 +26,7 @@ def require_no_link(machine: Machine, path: str) -> None:
 
 
 def set_security(machine: Machine, path: str, sddl: str) -> None:
-    """Set the owner and the list that the SDDL contains."""
+    """Set the owner and the access list that the SDDL contains."""
     require_no_link(machine, path)
     try:
         machine.files.set_sddl(path, sddl)
@@ -52,7 +52,7 @@ def set_acl(
 def make_directory(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """Create a folder with owner and access list from the beginning, or set them on an existing folder."""
+    """Create a folder that has its owner and access list from the beginning, or set both on an existing folder."""
     path, sddl = text(parameters, "path"), text(parameters, "sddl")
     require_no_link(machine, path)
     existed = net_files.is_directory(machine, path)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The collection's modules invoke_calls, which runs a batch of calls, and collect_batch (docs/wire.md)."""
+"""The collection's modules invoke_calls (runs a batch of calls) and collect_batch (fetches a result): docs/wire.md."""
 
 from __future__ import annotations
 

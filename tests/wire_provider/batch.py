@@ -244,7 +244,7 @@ def _check(entry: object, types: Mapping[str, tuple[str, ...]], what: str) -> No
 
 
 def _wrong_kind(value: object, allowed: tuple[str, ...]) -> str | None:
-    """Return the JSON type of a value if it is not allowed, else None."""
+    """Return the JSON type of a value if this type is not allowed; otherwise None."""
     kind = _kind(value)
     if kind in allowed or (kind == "integer" and "number" in allowed):
         return None

@@ -16,7 +16,7 @@ LENGTHS = {"SHA256": 64, "SHA512": 128}
 
 
 def expected(machine: Machine, parameters: Mapping[str, Any]) -> tuple[str, str | None]:
-    """Return (algorithm, the expected hash of the file, or None if there is no expectation).
+    """Return (algorithm, expected hash). The hash is None if the call does not specify one.
 
     Raises:
         CmdletError: the checksum file is missing, or does not contain the file.

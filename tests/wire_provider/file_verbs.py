@@ -45,7 +45,7 @@ STAMP = "%Y%m%d%H%M%S"
 
 
 class Warned(list[object]):
-    """The result of a verb, and its warning."""
+    """The result of a verb, with a warning."""
 
     def __init__(self, objects: list[object], *warnings: str) -> None:
         super().__init__(objects)
@@ -177,7 +177,7 @@ def commit_file(
 
 
 def _manifest(machine: Machine, requested: Mapping[str, Any], sha256: str, size: int) -> dict[str, Any]:
-    """Return the manifest with the results. Keys that differ only in case are separate."""
+    """Return the requested manifest, completed with the results. Keys that differ only in case are different keys."""
     found = {"sha256": sha256, "size": size, "time": machine.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")}
     return {**requested, **found}
 
@@ -222,7 +222,7 @@ def move_path(
 def copy_file(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """Copy files, or only their last bytes. If one cannot be copied, the others still are copied."""
+    """Copy files, or only their last bytes. If a file cannot be copied, the remaining files still are."""
     return [_copy(machine, requested, process) for requested in entries(parameters, "files")]
 
 

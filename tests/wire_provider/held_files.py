@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files that other processes hold open: which operations are retried, and for how long; and paths that are too long."""
+"""Retries for files that other processes have open, and the check for paths that are too long."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def persist(machine: Machine, process: Process, action: Callable[[], None], *pat
 
 
 def _holders(machine: Machine, paths: Sequence[str]) -> list[str]:
-    """Return the processes whose executable is at or below the paths, and those that hold files open there."""
+    """Return the processes whose executable is at or below the paths, and those that have files open there."""
     found = [image.rsplit("\\", 1)[-1] for path in paths if (image := machine.processes.executing(path))]
     return found + [name for path in paths for name in machine.files.open.holders(path)]
 

@@ -17,7 +17,7 @@ from simulator.machine.rights.guard import RightsError
 from wire_provider.held_files import persist
 
 FOLDER = r"C:\ProgramData\winkube\batches"
-"""The folder for notes and for the files of keys."""
+"""The folder for the files of keys, and for notes: files that name a temporary file."""
 _PART = re.compile(r".*(?:~([0-9a-f]{8})|\.[0-9a-f]{32})\.part", re.IGNORECASE | re.DOTALL)
 
 
@@ -30,8 +30,9 @@ def part_of(path: str) -> str:
 def tidied(machine: Machine, process: Process, part: str) -> Iterator[None]:
     """Delete a temporary file at the end of the `with` block, unless the process was killed.
 
-    Until then, a note contains the path of the temporary file, and its writer keeps the note open (see `sweep`). No
-    note is written before the first batch with a key, because that batch creates the folder of the notes.
+    Until then, a note (a small file) contains the path of the temporary file, and its writer keeps the note open, so
+    that `sweep` does not delete it. No note is written before the first batch with a key, because that batch creates
+    the folder of the notes.
     """
     note = _note_of(part)
     noted = note is not None and machine.files.is_directory(FOLDER)

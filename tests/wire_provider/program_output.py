@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a batch reads of a program's output: UTF-8, or else the OEM code page (docs/wire.md)."""
+"""How a batch reads a program's output: as UTF-8, or else in the OEM code page (docs/wire.md)."""
 
 from __future__ import annotations
 

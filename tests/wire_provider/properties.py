@@ -61,7 +61,7 @@ def _own(value: object, name: str) -> object:
 
 
 def _of_members(values: list[object], name: str) -> Iterator[object]:
-    """Yield the property of every member that has it, with lists expanded; for nested lists, those of their members."""
+    """Yield the property of every member that has it. Nested lists are searched too, and list values are expanded."""
     for value in values:
         found = _own(value, name)
         if found is MISSING:

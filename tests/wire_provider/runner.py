@@ -150,7 +150,7 @@ class Runner:
         return head | result
 
     def _stop_after(self, call: Call) -> None:
-        """Stop the batch if this is requested by a call that has ended."""
+        """Stop the batch if a call that has ended requests this."""
         if self.stopped:
             return
         if "error" in self.results[call.id] and call.on_error == "stop":
@@ -212,7 +212,7 @@ class Runner:
         return Attempt(output.objects, [*output.warnings, *(error.message for error in output.errors)])
 
     def _take_over(self, name: str) -> None:
-        """Make a variable of the machine that was set or removed visible to later calls of the batch."""
+        """Make a change of one of the machine's environment variables visible to later calls of the batch."""
         others = {key: value for key, value in self.environment.items() if key.casefold() != name.casefold()}
         machine = {key: value for key, value in self.machine.environment().items() if key.casefold() == name.casefold()}
         self.environment = {**others, **machine}
@@ -253,7 +253,7 @@ class Runner:
     def _limited(
         self, run: Callable[[threading.Event], commands.CmdletOutput], limit: float, cost: float
     ) -> commands.CmdletOutput:
-        """Run a cmdlet with a time limit in seconds of Windows' time, which includes the import of its module."""
+        """Run a cmdlet with a time limit in seconds of Windows' time. The limit includes the import of the module."""
         scale = self.machine.settings.time_scale
         if cost < limit:
             return self.runspaces.run(self.machine.acting.carried(run), limit - cost + cost * scale)

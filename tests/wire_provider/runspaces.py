@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Separate runspaces for cmdlets with a time limit. One that exceeds it is abandoned, and keeps running.
+"""Separate runspaces for cmdlets with a time limit. A cmdlet that exceeds its limit is abandoned, and keeps running.
 
-A cmdlet that waits in a service cannot be interrupted (moby/moby#40699: not even by Ctrl+C). Its effects may still
-occur later, until its process ends.
+A cmdlet that waits in a service cannot be interrupted (moby/moby#40699: not even by Ctrl+C). The cmdlet's effects may
+still occur later, until its process ends.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def whole(parameters: Mapping[str, Any], name: str, default: int = 0, kind: str 
     Args:
         parameters: the parameters of the verb.
         name: the name of the parameter.
-        default: the number if it is missing.
+        default: the number if the parameter is missing.
         kind: the type, `Int64` or `Int32`.
 
     Raises:

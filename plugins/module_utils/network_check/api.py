@@ -56,7 +56,7 @@ class NetworkCheckApi:
                 raise
 
     def create_pod(self, namespace: str, body: t.Mapping[str, t.Any]) -> None:
-        """Create a pod. If it exists, an earlier request has created it, and only its response was lost."""
+        """Create a pod. If the pod exists, an earlier request created it, and only the response was lost."""
         try:
             self._cluster.ask("POST", _NAMESPACES, namespace, "pods", body=body)
         except ApiError as error:

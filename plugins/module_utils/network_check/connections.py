@@ -49,7 +49,7 @@ class Settings(t.NamedTuple):
     poll: float = 1.0
 
 
-class Server(t.NamedTuple):
+class ServerPod(t.NamedTuple):
     """The server pod of a node."""
 
     address: str
@@ -66,7 +66,7 @@ class ServiceAddress(t.NamedTuple):
 
 
 class RunTools(t.Protocol):
-    """What connects a run with the outside; see run.Tools."""
+    """The clock and the network connections that a run uses; see run.Tools."""
 
     @property
     def clock(self) -> t.Callable[[], float]:
@@ -78,7 +78,7 @@ class RunTools(t.Protocol):
 
     @property
     def connect(self) -> t.Callable[[str, int, float], str]:
-        """Opens a TCP connection from this machine, and returns why that failed."""
+        """Opens a TCP connection from this machine, and returns why that failed; empty if it succeeded."""
 
 
 class ServiceApi(PodApi, t.Protocol):
@@ -105,7 +105,7 @@ class Connections:
         self._api, self._namespace, self._settings, self._tools = api, namespace, settings, tools
         self._nodes = {node.name: node for node in (*nodes.windows, *nodes.linux)}
         self._end = tools.clock() + settings.timeout
-        self._servers: dict[str, Server] = {}
+        self._servers: dict[str, ServerPod] = {}
         self._services: dict[str, ServiceAddress] = {}
         self._pods = 0
         self.outcomes: dict[Check, Outcome] = {}
@@ -118,7 +118,7 @@ class Connections:
         """
         names = {f"server-{number}": node for number, node in enumerate(self._nodes.values())}
         pods = [objects.server_pod(name, node, self._settings.images) for name, node in names.items()]
-        servers: dict[str, Server] = self._pool("server").run(pods, _ServerReader(), keep=True)
+        servers: dict[str, ServerPod] = self._pool("server").run(pods, _ServerReader(), keep=True)
         self._servers = {node.name: servers[name] for name, node in names.items()}
         for name, node in names.items():
             if node in backends:
@@ -166,7 +166,7 @@ class Connections:
         return Pool(self._api, self._namespace, role, limits, self._tools.clock, self._tools.sleep)
 
     def _round(self, checks: t.Iterable[Check]) -> dict[Check, tuple[str, Answer]]:
-        """Open the connection of each check once, and return what it connected to, with the result."""
+        """Open the connection of each check once, and return the address that it connected to and the result."""
         results: dict[Check, tuple[str, Answer]] = {}
         by_source: dict[str, list[tuple[Check, objects.Probe]]] = {}
         for check in checks:
@@ -216,7 +216,7 @@ class Connections:
         return {check: (probe.address, answer) for (check, probe), answer in zip(probes, connected)}  # noqa: B905
 
     def _destination(self, check: Check) -> tuple[str, int, str]:
-        """Return the host and port that a check connects to, and why it cannot connect."""
+        """Return the host and port that a check connects to, and why it cannot connect; empty if it can."""
         if check.kind == OUTBOUND:
             return (*host_and_port(check.target), "")
         server = self._servers[check.server]
@@ -247,18 +247,18 @@ def _outcome(check: Check, address: str, answer: Answer, attempt: int, blocked: 
 class _ServerReader:
     """Reads the addresses of server pods."""
 
-    def read(self, pod: Pod) -> Server | None:
+    def read(self, pod: Pod) -> ServerPod | None:
         """Return the address, or None if the server does not run yet."""
         address = server_address(pod)
-        return Server(address) if address else None
+        return ServerPod(address) if address else None
 
-    def give_up(self, pod: Pod | None, why: str) -> Server:  # noqa: ARG002 - the protocol names it
-        """Return why there is no server."""
-        return Server("", why)
+    def give_up(self, pod: Pod | None, why: str) -> ServerPod:  # noqa: ARG002 - the protocol names it
+        """Return a Server without an address, with the reason why the pod does not run."""
+        return ServerPod("", why)
 
 
 class _ProbeReader:
-    """Reads the results of probes, by the name of the container; the key "" is the result of all others."""
+    """Reads the results of probes by container name; the key "" stands for all probes without a key of their own."""
 
     def __init__(self, settings: Settings, clock: t.Callable[[], float]) -> None:
         self._settings, self._clock = settings, clock
@@ -278,6 +278,6 @@ class _ProbeReader:
         return self.give_up(pod, f"the probe started, but reported no result within {limit} seconds")
 
     def give_up(self, pod: Pod | None, why: str) -> dict[str, Answer]:
-        """Return the results so far, and the reason why there are no others."""
+        """Return the results so far, and the reason why the other probes have none."""
         answered = answers(pod, self._settings.connect_timeout) if pod is not None else {}
         return {**answered, "": Answer(None, why)}

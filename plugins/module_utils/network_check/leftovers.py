@@ -4,7 +4,7 @@
 
 A run that was killed leaves its namespace behind, and the next run deletes it. The namespace of a run that another
 controller is performing at the same time must stay. So each namespace records the machine and the process of its run,
-and the time at which the run ends at the latest.
+and the latest time at which the run can end.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which nodes take part in a network check, and why others do not (no I/O)."""
+"""Which nodes take part in a network check, and why the others do not (no I/O)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CheckedNode(t.NamedTuple):
     address: str = ""
     """The node's first internal IP address."""
     problem: str = ""
-    """Why no pods can run there; empty if they can."""
+    """Why pods cannot run on the node; empty if they can."""
     control_plane: bool = False
 
 
@@ -36,7 +36,7 @@ class Participants(t.NamedTuple):
 
 
 def describe(node: t.Mapping[str, t.Any]) -> CheckedNode:
-    """Return a node of the API as the checks need it."""
+    """Convert a Node object of the API into the form that the checks need."""
     status, labels = node.get("status") or {}, node["metadata"].get("labels") or {}
     address = next((one["address"] for one in status.get("addresses") or () if one["type"] == "InternalIP"), "")
     ready = next((one for one in status.get("conditions") or () if one["type"] == "Ready"), None)

@@ -27,7 +27,7 @@ Object = dict[str, t.Any]
 
 
 class Images(t.NamedTuple):
-    """How the pods run."""
+    """The images and tolerations of the pods."""
 
     windows: str
     linux: str
@@ -49,7 +49,7 @@ class Probe(t.NamedTuple):
 
     @property
     def address(self) -> str:
-        """What it connects to, as HOST:PORT."""
+        """What the container connects to, as HOST:PORT."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
@@ -57,8 +57,8 @@ class Probe(t.NamedTuple):
 def namespace(name: str, mark: str) -> Object:
     """Return the namespace of a run.
 
-    Its pods satisfy the strictest of the Pod Security Standards, so they are admitted even if the cluster enforces it
-    everywhere.
+    Its pods satisfy the strictest of the Pod Security Standards, so they are admitted even if the cluster enforces this
+    standard everywhere.
 
     Args:
         name: its name.
@@ -77,7 +77,7 @@ def server_pod(name: str, node: CheckedNode, images: Images) -> Object:
 
 
 def probe_pod(name: str, node: CheckedNode, probes: t.Iterable[Probe], images: Images) -> Object:
-    """Return a pod that opens connections from a node, each in a container of its own, at the same time."""
+    """Return a pod that opens connections from a node at the same time, each in a container of its own."""
     containers = [
         {
             "name": probe.name,
@@ -92,7 +92,7 @@ def probe_pod(name: str, node: CheckedNode, probes: t.Iterable[Probe], images: I
 
 
 def service(name: str, pod: str) -> Object:
-    """Return the service of one server pod, which can also be reached through a port of every node."""
+    """Return the service of one server pod. A NodePort makes the service reachable through every node as well."""
     port = {"name": "http", "port": SERVER_PORT, "targetPort": SERVER_PORT, "protocol": "TCP"}
     return {
         "apiVersion": "v1",

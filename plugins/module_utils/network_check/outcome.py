@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What the status of a pod means for the checks (no I/O).
 
-A container that could not run is no evidence about the network, so its check is `not_run`, neither passed nor failed.
+A container that could not run says nothing about the network, so its check is `not_run`, neither passed nor failed.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Answer(t.NamedTuple):
 
 
 def server_address(pod: Pod) -> str:
-    """Return the IP address of a server pod whose container runs; empty if it does not run yet."""
+    """Return the IP address of a server pod; empty if its container does not run yet."""
     status = pod.get("status") or {}
     running = any("running" in (one.get("state") or {}) for one in status.get("containerStatuses") or ())
     return str(status.get("podIP") or "") if running and status.get("phase") == "Running" else ""
 
 
 def answers(pod: Pod, seconds: int) -> dict[str, Answer]:
-    """Return what the probes of a pod observed, by the name of the container. Probes that have not ended are missing.
+    """Return what the probes of a pod observed, by the name of the container. Probes that have not ended are left out.
 
     Args:
         pod: the pod.

@@ -20,10 +20,10 @@ PASSED, FAILED, NOT_RUN, NOT_APPLICABLE = "passed", "failed", "not_run", "not_ap
 STATUSES = (FAILED, NOT_RUN, PASSED, NOT_APPLICABLE)
 
 CONTROLLER = "controller"
-"""The source of connections that the machine makes on which the module runs."""
+"""The source of connections from the machine on which the module runs."""
 BACKENDS = 3
-"""How many services there are for each operating system. Each service is a rule on every node, so their number does
-not grow with the cluster."""
+"""How many services there are for each operating system. Each service adds rules to every node, so the number of
+services does not grow with the cluster."""
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -36,7 +36,7 @@ class Check(t.NamedTuple):
     target: str
     """The node that is tested, or the URL of an outbound connection."""
     backend: str = ""
-    """The node whose pod answers; the target itself if this is empty."""
+    """The node whose pod responds; empty if the target's own pod responds."""
     source_os: str = ""
     target_os: str = ""
 
@@ -72,23 +72,23 @@ class Outcome(t.NamedTuple):
         }
 
 
-class Plan(t.NamedTuple):
+class CheckPlan(t.NamedTuple):
     """The checks of a run."""
 
     checks: list[Check]
     backends: list[CheckedNode]
     """Nodes whose server pod is behind a service."""
     outcomes: list[Outcome]
-    """Checks that have an outcome without a connection."""
+    """Outcomes that are known without opening a connection, such as those of nodes that cannot take part."""
 
 
-def plan(nodes: Participants, url: str, *, from_controller: bool = False) -> Plan:
+def plan(nodes: Participants, url: str, *, from_controller: bool = False) -> CheckPlan:
     """Return the checks of a run, except those of the network policy.
 
     Args:
         nodes: the nodes that take part.
         url: where outbound connections go; empty for no such checks.
-        from_controller: whether the controller itself connects to NodePorts, too.
+        from_controller: whether the controller also connects to NodePorts.
     """
     windows, linux = nodes.windows, nodes.linux
     backends = [*windows[:BACKENDS], *linux[:BACKENDS]]
@@ -102,7 +102,7 @@ def plan(nodes: Participants, url: str, *, from_controller: bool = False) -> Pla
     outcomes += _missing(windows, linux)
     if not url:
         outcomes.append(Outcome(Check(OUTBOUND, "", ""), NOT_APPLICABLE, "no URL for outbound connections is set"))
-    return Plan(checks, backends, outcomes)
+    return CheckPlan(checks, backends, outcomes)
 
 
 def policy_checks(checks: t.Iterable[Check]) -> list[Check]:
@@ -148,7 +148,7 @@ def _pod_to_pod(windows: t.Sequence[CheckedNode], linux: t.Sequence[CheckedNode]
 
 
 def _to_services(source: CheckedNode, backends: t.Sequence[CheckedNode], number: int) -> list[Check]:
-    """Return the checks of one source: one service of each operating system, whose pod is on another node."""
+    """Return the checks from one source to a service of each operating system, with the pod on a different node."""
     checks = []
     for system in (WINDOWS, LINUX):
         others = [node for node in backends if node.os == system and node.name != source.name]
@@ -164,10 +164,10 @@ def _node_ports(
     backends: t.Sequence[CheckedNode],
     from_controller: bool,
 ) -> list[Check]:
-    """Return the checks of NodePorts: through each node, from another node.
+    """Return the checks of NodePorts: each node is the target once, and the source is a different node.
 
     On Windows, a NodePort cannot be reached from the node itself (kubernetes.io: Networking on Windows, "Limitations"),
-    so the source is never the node that is tested. The pod that answers is on another node, too, so that the tested
+    so the source is never the node that is tested. The pod that responds is not on the tested node either, so that this
     node has to forward the connection.
     """
     everyone, checks = [*linux, *windows], []
@@ -190,7 +190,7 @@ def _unusable(node: CheckedNode) -> Outcome:
 
 
 def _missing(windows: t.Sequence[CheckedNode], linux: t.Sequence[CheckedNode]) -> list[Outcome]:
-    """Return the checks that this cluster has no nodes for."""
+    """Return the outcomes of checks for which this cluster lacks the nodes."""
     outcomes = []
     if len(windows) == 1:
         why = "only one Windows node takes part, so no connection between Windows nodes can be checked"

@@ -7,7 +7,7 @@ run as DaemonSets, whose names are those of the projects' own manifests:
 
 * `calico-node`, `calico-node-windows`: projectcalico/calico, `manifests/calico.yaml`; tigera/operator,
   `pkg/render/node.go` and `pkg/render/windows.go`. `canal` (`manifests/canal.yaml`) is Calico on Linux with flannel's
-  network; kubespray names it `canal-node` (`roles/network_plugin/canal`). It enforces nothing on Windows.
+  network; kubespray names it `canal-node` (`roles/network_plugin/canal`). Canal enforces nothing on Windows.
 * `antrea-agent`, `antrea-agent-windows`: antrea-io/antrea, `build/yamls`.
 * `cilium`, `kube-router`, `weave-net`: the projects' manifests, for Linux only.
 * `azure-npm`, `azure-npm-win`: Azure/azure-container-networking, `npm`. Microsoft ended the support of the program for

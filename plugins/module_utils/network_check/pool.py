@@ -38,7 +38,7 @@ class Reader(t.Protocol[Read]):
         """Return the result, or None if it is not known yet."""
 
     def give_up(self, pod: Pod | None, why: str) -> Read:
-        """Return the result of a pod that is not waited for any more.
+        """Return the result of a pod for which the pool no longer waits.
 
         Args:
             pod: the pod; None if it does not exist.

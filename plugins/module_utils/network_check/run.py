@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A network check from the creation of its namespace to the removal. The caller does all I/O."""
+"""A network check from the creation of its namespace to the removal of the namespace. The caller does all I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..api_error import ApiError
 from . import leftovers, objects
 from .connections import Connections, Settings
 from .nodes import Participants
-from .plan import NOT_RUN, Outcome, Plan, plan
+from .plan import NOT_RUN, CheckPlan, Outcome, plan
 from .policies import PolicyStage, policy_plan
 from .pool import PodApi
 
@@ -44,13 +44,13 @@ class RunApi(PodApi, t.Protocol):
 
 
 class Tools(t.NamedTuple):
-    """What connects a run with the outside."""
+    """The clock and the network connections that a run uses."""
 
     clock: t.Callable[[], float]
     """Returns the time of a monotonic clock, in seconds."""
     sleep: t.Callable[[float], None]
     connect: t.Callable[[str, int, float], str]
-    """Opens a TCP connection from this machine, and returns why that failed."""
+    """Opens a TCP connection from this machine, and returns why that failed; empty if it succeeded."""
 
 
 class RunResult(t.NamedTuple):
@@ -97,9 +97,9 @@ def run(
 
 
 def _outcomes(
-    api: RunApi, nodes: Participants, planned: Plan, settings: Settings, tools: Tools, namespace: str
+    api: RunApi, nodes: Participants, planned: CheckPlan, settings: Settings, tools: Tools, namespace: str
 ) -> list[Outcome]:
-    """Perform the checks. If a request fails permanently, all checks without an outcome did not run."""
+    """Perform the checks. If a request fails permanently, record all checks without an outcome as not run."""
     connections = Connections(api, namespace, nodes, settings, tools)
     policies = PolicyStage(connections, planned.checks, settings)
     failure = ""
@@ -145,7 +145,7 @@ def remove_namespaces(api: RunApi, names: t.Sequence[str], seconds: float, tools
 
 
 def interrupted(api: RunApi, machine: str, now: float, runs: t.Callable[[int], bool]) -> tuple[list[str], list[str]]:
-    """Return the namespaces of runs that ended without deleting them, and those of other runs.
+    """Return the namespaces of runs that ended without deleting them, and those of all other runs.
 
     Args:
         api: the requests.

@@ -6,13 +6,13 @@
 |---|---|---|
 | `urls.redact_url` | one URL in a message | user, password, query, fragment, and the token of a served bundle |
 | `urls.redact_users` | a value that is otherwise shown as it is, such as in a diff | users and passwords of URLs |
-| `texts.redact_value` | any value of a user in a message | users and queries of URLs, all that `Redaction` removes |
+| `texts.redact_value` | any value of a user in a message | users and queries of URLs, and what `Redaction` removes |
 | `texts.Redaction` | logs, and JSON documents about a node | secrets of every known form and name |
 | `names.is_secret_name` | names of settings | nothing: it returns whether the value is a secret |
 
-The functions that remove secrets put `***` in their place, except `redact_url`, which leaves nothing behind. `hidden`
-is the text for a value that is not shown at all. If it is uncertain whether something is a secret, it is removed.
-Redacting twice gives the same text.
+The functions that remove secrets put `***` in their place, except `redact_url`, which puts nothing in their place.
+`hidden` is the text for a value that is not shown at all. If it is uncertain whether something is a secret, it is
+removed. Redacting twice gives the same text.
 
 The package is part of module_utils, because module_utils and plugin_utils need it, and ansible-test does not let
 module_utils import plugin_utils.

@@ -87,7 +87,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def may_be_secret(name: str) -> bool:
-    """Return whether the value of a misspelt or unknown name should not be shown: part of a secret name is enough."""
+    """Return whether to hide the value of a misspelt or unknown name: one that contains a part of a secret name."""
     return bool(_LIKE_SECRET_WORDS.search(name))
 
 
@@ -186,7 +186,7 @@ def _next_line(text: str, gap: re.Match[str], sign: re.Match[str], begins_line: 
 
 
 def _indented(text: str, start: int, name: int) -> t.Sequence[_Span]:
-    """Return the lines below a name that are indented deeper."""
+    """Return the lines below a name that are indented further than the name."""
     margin = t.cast("re.Match[str]", _MARGIN.match(text, text.rfind("\n", 0, name) + 1))
     width, end = len(margin[0]), start
     while end - start < _MOST_OF_A_BLOCK and (line := _FOLLOWING_LINE.match(text, end)):
@@ -197,7 +197,7 @@ def _indented(text: str, start: int, name: int) -> t.Sequence[_Span]:
 
 
 def _members(text: str, match: re.Match[str]) -> t.Sequence[_Span]:
-    """Return the secret values in an object under a secret name, `{"value": "x"}`, but not its descriptions."""
+    """Return the secret values in an object under a secret name, `{"value": "x"}`, but not descriptive values."""
     spans: list[_Span] = []
     for member in _MEMBER.finditer(text, match.start(1), match.end(1)):
         if _OPENING.match(text, member.end()):

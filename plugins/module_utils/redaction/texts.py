@@ -176,7 +176,7 @@ class Redaction:
 
         Args:
             value: the value.
-            whole: whether all members of a mapping are secret, or only those that are named like a value.
+            whole: whether all members of a mapping are secret, or only those whose names are in VALUE_NAMES.
         """
         if isinstance(value, str):
             return BLANK if value else value

@@ -103,7 +103,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         return str(self._task.delegate_to or self.task_vars.get("inventory_hostname"))
 
     def _allows_insecure(self) -> bool:
-        """Return whether the user accepts connections that others can read."""
+        """Return whether the user accepts connections that third parties can read."""
         return bool(boolean(self._templar.template(self.task_vars.get(checks.ALLOW, False)), strict=False))
 
     def converge(
@@ -123,7 +123,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         options: t.Mapping[str, t.Any],
         answers: Answers | None = None,
     ) -> tuple[dict[str, t.Any], ConvergenceOutcome]:
-        """Converge the node, and also return the outcome; `answers` keeps the node's results."""
+        """Converge the node, and also return the outcome; `answers` records the node's results."""
         work = Convergence(
             session,
             resources,

@@ -81,7 +81,7 @@ def _check_speed(limit_rate: object, parallel: object) -> None:
 
 
 def _own_url(url: str, kind: str, versions: int) -> str:
-    """Return the URL that the user gave for a kind, or an empty string.
+    """Return the URL that the user gave for a kind; empty if there is none.
 
     Raises:
         ArtifactError: the URL does not name a file, or it is the same for several versions.
@@ -148,11 +148,11 @@ class CacheEntry:
     size: int | None
     """Size in bytes."""
     source: str | None
-    """Source URL without signature."""
+    """Source URL without its signature."""
     status: Status
     custom: bool
     msg: str = ""
-    """Why each source failed, without signatures."""
+    """Why each source failed. Signatures in URLs are redacted."""
 
 
 def table(resources: t.Sequence[Resource], answers: Answers, version: str | None) -> list[CacheEntry]:

@@ -50,7 +50,7 @@ class Kind:
     url: str = ""
     """URL with `{version}` or `{underscores}` (dots replaced by underscores); empty: a user must give the URL."""
     checksum_suffix: str = ""
-    """Suffix that turns a file's URL into that of its checksum file; empty: the file has none of its own."""
+    """Suffix that turns a file's URL into that of its checksum file; empty: there is no such file."""
     checksum_url: str = ""
     """URL of one file with the checksums of a whole release (`SHA256SUMS`), with the placeholders of `url`. It is used
     instead of `checksum_suffix`."""

@@ -57,7 +57,7 @@ class ArtifactSource:
 
     @property
     def checksum_url(self) -> str:
-        """URL of the first source's checksum file, or an empty string."""
+        """URL of the first source's checksum file; empty if there is none."""
         return self.sources[0].checksum_url
 
     @property
@@ -104,7 +104,7 @@ def is_own_url(url: str) -> bool:
 def custom_key(url: str) -> str:
     """Return the name of the cache folder for the file at a user's own URL.
 
-    It ignores the URL's signature, which may change while the file stays the same.
+    The name does not depend on the URL's signature, which may change while the file stays the same.
     """
     return hashlib.sha256(url.partition("?")[0].partition("#")[0].encode()).hexdigest()[:16]
 

@@ -42,7 +42,7 @@ class ArtifactSite:
     """Verified SHA-256 of the site's files by path below `url`; a bundle's signed index provides them."""
 
     def digest(self, url: str) -> str:
-        """Return the site's verified SHA-256 for a publisher's URL, or an empty string."""
+        """Return the site's verified SHA-256 for a publisher's URL; empty if the site has none."""
         parts = urllib.parse.urlsplit(url)
         return self.digests.get(f"{parts.netloc.rpartition('@')[2]}{urllib.parse.unquote(parts.path)}", "")
 

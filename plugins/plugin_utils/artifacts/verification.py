@@ -49,7 +49,7 @@ def host(url: str) -> str:
 
 
 def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str:
-    """Return why nothing verifies a download, or an empty string.
+    """Return why nothing verifies a download; empty if something does.
 
     Args:
         sha256: expected SHA-256: pinned, or from a site.
@@ -68,7 +68,7 @@ def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str
 
 
 def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Unverified]:
-    """Return the unverified artifacts of roles. No text names a host, so that a report can merge those of many hosts.
+    """Return the unverified artifacts of roles. The texts name no host, so that a report can merge them.
 
     Args:
         values: the roles' variables that are set.

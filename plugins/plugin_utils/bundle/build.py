@@ -116,7 +116,7 @@ class Builder:
     # --- Existing files.
 
     def _kept(self) -> dict[str, IndexEntry]:
-        """Return the entries that an earlier run signed and whose files are unchanged; others are downloaded again."""
+        """Return the signed entries of an earlier run whose files are unchanged; other files are downloaded again."""
         try:
             entries = signing.read(self._directory, self._key, settle=not self._options.check_mode)
         except BundleError as problem:
@@ -202,7 +202,7 @@ class Builder:
         self._move_into_bundle(target, file.path)
         entries = [self._entry(file, file.path, file.kind, index.bare(source.url), fetched)]
         if file.sums is not None and sums is not None:
-            # Two files may share a checksum file, so the name of its part contains the path of the file.
+            # Two files may share a checksum file, so its temporary name contains the path of the file that it verifies.
             companion = self._part(f"{file.path} {file.sums.path}")
             companion.write_bytes(data)
             self._move_into_bundle(companion, file.sums.path)

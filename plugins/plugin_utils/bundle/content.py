@@ -27,7 +27,7 @@ class ChecksumFile:
     sources: tuple[FetchSource, ...]
     """Sources of the checksum file: one for each source of the file, in the same order."""
     name: str
-    """Name of the file in the checksum file."""
+    """The name under which the checksum file lists the file to verify."""
     algorithm: t.Literal["SHA256", "SHA512"]
 
 
@@ -230,7 +230,7 @@ def of_patches(
 
 
 def to_data(content: BundleContent) -> dict[str, t.Any]:
-    """Return the content as plain data for a task's result; it contains secrets."""
+    """Return the content as plain data for a task's result. The data contains secrets."""
     return {
         "files": [dataclasses.asdict(file) for file in content.files.values()],
         "images": [dataclasses.asdict(image) for image in content.images.values()],

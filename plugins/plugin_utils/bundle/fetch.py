@@ -41,7 +41,7 @@ _RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
 _BACKOFF = 1.0
 """The pauses between attempts are 0, then 2, 4, 8, … times this many seconds (urllib3.util.Retry)."""
 _LONGEST_PAUSE = 120.0
-"""Longest pause in seconds, also for servers that ask for a longer one."""
+"""Longest pause in seconds, even if a server asks for a longer one."""
 _SMALL = 4 * 1024 * 1024
 """Maximum size of a document that is read into memory (checksum file, manifest, token), in bytes."""
 _PAGE = re.compile(rb"\s*<(!doctype html|html)", re.IGNORECASE)
@@ -150,7 +150,7 @@ class Fetcher:
 
         Args:
             source: where to download it.
-            target: path of the file; a failed download stays there, wrong content is removed.
+            target: path of the file. An interrupted download stays there; wrong content is removed.
             checksum: expected content; None: accept anything except an empty file and an HTML page.
 
         Raises:
@@ -174,7 +174,7 @@ class Fetcher:
             self._with_retries(lambda: self._more(source, target, tag))
             return self._checked(source, target, checksum)
         except OSError as error:
-            # The source is not to blame, for example if the disk is full.
+            # The source is not the cause; the disk may be full, for example.
             raise BundleError(f"{target.parent}: {error.strerror or error}") from error
 
     def _more(self, source: FetchSource, target: pathlib.Path, tag: list[str]) -> None:

@@ -36,14 +36,14 @@ def check(
 
     Args:
         bundle: a verified bundle.
-        public: its public key, or the path of the key's file.
-        max_age: maximum number of days since it was signed; 0: no maximum.
+        public: the bundle's public key, or the path of the key's file.
+        max_age: maximum number of days since the bundle was signed; 0: no maximum.
         allow_older: accept a bundle that is older than the last one, and treat it as the newest from then on.
         state: file of the recorded bundles.
         now: the time.
 
     Returns:
-        Why the bundle could not be recorded, or an empty string.
+        Why the bundle could not be recorded; empty if it was.
 
     Raises:
         BundleError: the bundle is too old.

@@ -52,7 +52,7 @@ class IndexEntry:
     time: str
     """Time of the download (UTC, ISO 8601)."""
     windows: tuple[str, ...] = ()
-    """Versions of Windows Server that use it; empty: all."""
+    """Versions of Windows Server that use the file; empty: all."""
     digest: str = ""
     """For container images: the digest that the reference named."""
 
@@ -82,7 +82,7 @@ class IndexStamp:
 
 
 def path_problem(path: str) -> str:
-    """Return why a bundle cannot contain a file with this path, or an empty string."""
+    """Return why a bundle cannot contain a file with this path; empty if it can."""
     if not path or len(path) > _LONGEST:
         return "it is empty or too long"
     if not path.isprintable() or any(letter in path for letter in '\\"<>|?*'):

@@ -26,7 +26,7 @@ from .verify import Bundle
 
 _PROGRAM = "import sys; sys.path.append(sys.argv[1]); from serving import program; program.run()"
 _START = 30.0
-"""Time limit for the program to listen, in seconds."""
+"""Time limit in seconds until the program listens."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -165,7 +165,7 @@ def _refused(why: str, bind: str, port: int, certificate: str) -> str:
 
 
 def own_address(node: str) -> str:
-    """Return the controller's address that a node sees: the source address of packets to it.
+    """Return the controller's address that a node sees: the source address of packets to the node.
 
     Args:
         node: name or address of the node.

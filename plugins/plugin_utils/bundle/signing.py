@@ -30,7 +30,7 @@ def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[I
         entries: all entries of the bundle.
 
     Returns:
-        Whether they were written.
+        Whether the files were written.
 
     Raises:
         OSError: a file cannot be written.

@@ -10,7 +10,7 @@ import typing as t
 from .settings import ConnectionSettings
 
 ALLOW = "allow_insecure_connection"
-"""Name of the variable with which users accept connections that others can read."""
+"""Name of the variable with which users accept connections that third parties can read."""
 LIBRARIES = {"psrp": ("pypsrp", "pypsrp"), "winrm": ("winrm", "pywinrm")}
 """By connection plugin: the Python module that it imports, and the package that provides the module."""
 AUTH_LIBRARIES = {
@@ -63,7 +63,7 @@ def _libraries(settings: ConnectionSettings) -> t.Iterator[tuple[str, str]]:
 
 
 def insecure(settings: ConnectionSettings) -> str | None:
-    """Return how others could read or change the traffic, or learn the password.
+    """Return how third parties could read or change the traffic, or learn the password.
 
     NTLM authenticates the client but not the server. With HTTPS and no certificate check, a man in the middle can
     accept any logon and receives everything. Message encryption encrypts the messages with a key that only a server
@@ -119,7 +119,7 @@ def problem(
 
     Args:
         settings: the host's connection settings.
-        allow_insecure: whether connections that others can read are accepted.
+        allow_insecure: whether connections that third parties can read are accepted.
         installed: returns whether a Python module is installed.
 
     Returns:

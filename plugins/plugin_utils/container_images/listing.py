@@ -41,9 +41,9 @@ def resources(
     """Return the ContainerImage resources of a list.
 
     Args:
-        images: references, or mappings with `name` and more.
+        images: references, or mappings with `name` and further keys.
         defaults: properties of all images, such as the runtime.
-        pinned: the value of `pinned` for images without it.
+        pinned: the value of `pinned` for images that do not set it.
         bundle: archives in a bundle, by reference.
 
     Raises:

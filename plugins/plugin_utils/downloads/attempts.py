@@ -54,7 +54,7 @@ class Download:
     verified: bool
     """Whether the file is verified by more than its first bytes."""
     manifest: t.Mapping[str, Json] | None = None
-    """Record to write next to the file; the URL is added to it as `source`."""
+    """The manifest to write next to the file. The URL is added to the manifest as `source`."""
     timeout: float = 3600.0
     parallel: int | None = None
     secret: bool = False
@@ -73,7 +73,7 @@ class Download:
 
 
 def calls(download: Download, *, broken: bool) -> t.Iterator[Call]:
-    """Return the attempts in order: each source until one delivers, then the last source again if it was interrupted.
+    """Return the attempts: each source in order until one delivers, then the last one again if it was interrupted.
 
     Args:
         download: the requested download.
@@ -186,7 +186,7 @@ def _inside(label: str) -> Scope:
 def _archive_checks(download: Download, label: str) -> tuple[Call, ...]:
     """Return the calls that check that an archive is complete and unpacks only into the target folder.
 
-    Listing a zip is cheap; listing a tar.gz reads all of it.
+    Listing a zip archive is cheap; listing a tar.gz archive reads the whole file.
     """
     path = download.path.lower()
     if not path.endswith(archive_members.FORMATS) or (download.verified and not path.endswith(".zip")):
@@ -235,7 +235,7 @@ def _commit(call_id: str, parameters: dict[str, Json], needs: tuple[str, ...], d
 
 
 def explain(download: Download, results: t.Mapping[str, CallResult]) -> str:
-    """Return why each source failed, without signatures.
+    """Return why each source failed. Signatures in URLs are redacted.
 
     Args:
         download: the requested download.
@@ -299,7 +299,7 @@ def _transfer(result: CallResult, route: curl.DownloadRoute) -> str:
     """Return curl's error message, with the HTTP status if there is one."""
     code = result.exit_code or 0
     if code == 47 and route.headers:
-        # The version of curl is unknown here; since 7.83 it does not forward such headers.
+        # The version of curl is unknown here; since version 7.83, curl does not forward such headers.
         maybe = f"{describe_curl_error(code)}, or " if route.only_credentials else ""
         return f"{maybe}the site redirects to another address, to which its headers are not sent (curl {code})"
     status = result.stdout.partition(" ")[0]

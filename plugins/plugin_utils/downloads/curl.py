@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Download with Windows' curl.exe. Standard input gives it URL, proxy and headers, so no process list shows them.
+"""Download with Windows' curl.exe, which reads URL, proxy and headers from standard input: no process list shows them.
 
 Windows Server 2019 may have curl 7.55 (2017), so newer options are used only if the version is known. Versions:
 https://curl.se/docs/manpage.html ("Added in").
@@ -53,7 +53,7 @@ class DownloadRoute:
     def follows(self, version: Version = ()) -> bool:
         """Return whether redirects are followed.
 
-        A site's headers are for that site only, but curl forwards most headers. Since 7.58, it does not send
+        A site's headers are for that site only, but curl forwards most headers. Since 7.58, curl does not send
         Authorization and Cookie to other hosts (CVE-2018-1000007), and since 7.83, not to another port or protocol of
         the same host (CVE-2022-27774, CVE-2022-27776): https://curl.se/docs/security.html
         """
@@ -170,19 +170,19 @@ def _fetching(
 
 
 def _redirects_to(url: str) -> str:
-    """Return the protocols to which a redirect may lead; from HTTPS, only HTTPS."""
+    """Return the protocols to which a redirect may lead; a redirect from HTTPS may only lead to HTTPS."""
     return "https" if is_encrypted(url) else "http,https"
 
 
 def is_encrypted(url: str) -> bool:
-    """Return whether a URL uses HTTPS, so that others on the network cannot change the content."""
+    """Return whether a URL uses HTTPS, so that third parties on the network cannot change the content."""
     return url.lower().startswith("https:")
 
 
 def ask(call_id: str, url: str, route: DownloadRoute, *, version: Version = ()) -> Call:
     """Return the call that reads a file's size and ETag without downloading it, with a request that all servers allow.
 
-    Its output contains headers, which may contain the signatures of redirects, so it belongs in a private batch.
+    Its output contains headers, which may contain the signatures of redirects, so the call belongs in a private batch.
     """
     options: list[tuple[str, str | None]] = [
         ("url", url),

@@ -39,7 +39,7 @@ class Answers:
     def to_first(self, calls: t.Sequence[Call]) -> dict[str, CallResult]:
         """Return the first observation's answers to the questions that these calls ask, by the ids of these calls.
 
-        A question may have been asked by any resource, and under any id.
+        Any resource may have asked the same question, under any id.
         """
         if self.questions is None:
             return {}

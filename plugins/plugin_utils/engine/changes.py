@@ -120,7 +120,7 @@ def remove(
     why: str = "exists, expected absent",
     reboot: Reboot = "never",
 ) -> Change:
-    """Return a change that removes what exists but should not."""
+    """Return a change that removes what exists but should not exist."""
     shown = {"state": "present", **before}
     return _change(resource, why, shown, dict.fromkeys(shown) | {"state": "absent"}, calls, reboot)
 

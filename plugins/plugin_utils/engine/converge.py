@@ -261,7 +261,8 @@ class Convergence:
             batch = Batch(calls=work.calls)
             observation = self._node.run(batch, step="apply", private=self._private, may_reboot=work.may_reboot)
         except BatchLost:
-            # The lost batch may have made its changes; then the next plan lacks them, and with them their restarts.
+            # The lost batch may have made its changes. The next plan then lacks these changes and the restarts that
+            # they need.
             self._restarts.extend(name for planned in work.changes for name in planned.resource.restarts)
             raise
         self._note_time(observation)

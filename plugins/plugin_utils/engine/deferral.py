@@ -4,8 +4,8 @@
 
 Resources build on earlier ones in the list. A node with only the first changes of its plan is like a node whose run
 was interrupted, which is safe. So the plan is cut before the first change that disturbs pods. Later changes wait as
-well if they build on a change that waits (`Resource.builds_on`). Downloads into the cache build on none, so they are
-made before the node is drained.
+well if they build on a change that waits (`Resource.builds_on`). Downloads into the cache build on no other change, so
+they are made before the node is drained.
 """
 
 from __future__ import annotations

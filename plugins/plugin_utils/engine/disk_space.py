@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The measure phase, between plan and apply: check that the planned changes fit on the node's volumes.
 
-One batch reads the free space of the volumes and the sizes that are not known yet. `measure_calls` builds it from the
-plan, and `measured` reads its results.
+One batch reads the free space of the volumes and the sizes that are not known yet. `measure_calls` builds this batch
+from the plan, and `measured` reads its results.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Measurement:
         return sorted({need.volume for need in self.needs} - self.free.keys())
 
     def first_later(self, changes: t.Sequence[Planned]) -> int:
-        """Return the index of the first change that is to be measured again, or the number of changes if none is."""
+        """Return the index of the first change that must be measured again; the number of changes if none must be."""
         later = {need.title for need in self.needs if need.later}
         return next((index for index, planned in enumerate(changes) if planned.resource.title in later), len(changes))
 
@@ -87,7 +87,7 @@ def measure_calls(changes: t.Sequence[Planned]) -> tuple[Call, ...]:
 
 
 def _side_question(call: Call, secret: bool) -> Call:
-    """Return a call that does not stop the batch if it fails; if it is a program, it runs in parallel with others."""
+    """Return the call so that its failure does not stop the batch, and so that programs run in parallel."""
     parallel = _PARALLEL if call.command.lower().endswith(".exe") and call.parallel is None else call.parallel
     return dataclasses.replace(call, on_error="continue", parallel=parallel, private=call.private or secret)
 
@@ -140,7 +140,7 @@ def _uncounted(parts: t.Mapping[str, int], counted: set[str]) -> int:
 def _size(
     planned: Planned, required: SpaceRequirement, brought: t.Mapping[str, int], calls: t.Mapping[str, CallResult]
 ) -> int | t.Mapping[str, int] | None:
-    """Return the bytes of one requirement: those that it states, or that follow from an earlier change or an answer."""
+    """Return the bytes of one requirement: as it states, or as an earlier change or the answer to its probe implies."""
     if required.size is not None:
         return required.size
     if required.unpacks is not None and required.unpacks.casefold() in brought:

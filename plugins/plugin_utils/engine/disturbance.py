@@ -2,9 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Which changes disturb the pods of a node (no I/O).
 
-A change disturbs pods if it reboots the node, stops or restarts a service that they need, or
-changes the network under them. Reboots and services are read from the change itself; for everything else the resource
-has the property `disturbs`.
+A change disturbs pods if it reboots the node, stops or restarts a service that the pods need, or changes their network.
+Reboots and services are read from the change itself; for everything else the resource has the property `disturbs`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Marks on a node for the settings that the collection made: only these are removed once they are no longer listed."""
+"""Marks on a node for the collection's settings: an unlisted setting is removed only if it has a mark."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def plan(
     *,
     undo: Call,
 ) -> Change | None:
-    """Return the change that a managed resource needs, or None.
+    """Return the change that a managed resource needs, or None if it needs none.
 
     Args:
         resource: the resource.
@@ -53,7 +53,7 @@ def plan(
 
 
 def _present(resource: Resource, noted: bool, change: Change | None) -> Change | None:
-    """Return the change to the desired state; it writes the mark first, so that every setting has a mark."""
+    """Return the change to the desired state, which writes the mark first, so that every setting has a mark."""
     if noted:
         return change
     take = write(resource.title, 1)

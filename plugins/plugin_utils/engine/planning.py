@@ -303,14 +303,14 @@ def ordered_reboot(work: PlannedBatch, calls: t.Mapping[str, CallResult]) -> boo
 
     Args:
         work: the batch.
-        calls: its results.
+        calls: the results of the batch.
     """
     scopes = (REBOOT_ORDER, *(REBOOT_ORDER.inner(BARRIER.own(barrier)) for barrier in work.barriers))
     return any(is_ordered(scope.results(calls)) for scope in scopes)
 
 
 def failed_call(planned: Planned, calls: t.Mapping[str, CallResult], stopped: Stopped | None) -> str | None:
-    """Return the id of the call that made a change fail, or None."""
+    """Return the id of the call that made a change fail; None if no call did."""
     if stopped is not None and stopped.reason == "error" and stopped.id in planned.scope:
         return stopped.id
     if not is_independent(planned.resource):

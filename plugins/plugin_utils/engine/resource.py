@@ -58,11 +58,11 @@ class SpaceRequirement:
     """Asks for the size if `size` is None."""
     unpacks: str | None = None
     """The Windows path of the archive that the change unpacks. If an earlier change of the plan brings the archive
-    (as the `path` of its own requirement), the size of this one is UNPACKED times the size of the archive."""
+    (as the `path` of its own requirement), the size of this requirement is UNPACKED times the size of the archive."""
 
     UNPACKED: t.ClassVar[int] = 4
-    """How many times larger unpacked programs may be: Go programs such as Kubernetes' and containerd's have 3.2
-    to 3.8 times the size of their gzip archive (measured on kubeadm 1.30 to 1.36)."""
+    """How many times larger than their archive unpacked programs may be: Go programs such as Kubernetes' and
+    containerd's have 3.2 to 3.8 times the size of their gzip archive (measured on kubeadm 1.30 to 1.36)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,7 @@ class Change:
     space: tuple[SpaceRequirement, ...] = ()
     """The disk space that the change needs; empty if it needs almost none."""
     harmless: bool = False
-    """Whether the change affects nothing that runs, because, for example, it only removes leftover files. If so, the
+    """Whether the change affects nothing that runs, for example because it only removes leftover files. If so, the
     resource's `disturbs` is ignored."""
     service: ServiceEffect | None = None
     """What the change does to a service. The engine then does not restart that service again for earlier changes."""
@@ -128,30 +128,33 @@ class Resource(abc.ABC):
     name: str = dataclasses.field(metadata={"help": "Identifies the resource among those of its type."})
     windows: tuple[str, ...] = dataclasses.field(
         default=(),
-        metadata={**_COMMON, "help": "Only for these versions of Windows Server (2019, 2022, 2025); empty: all."},
+        metadata={
+            **_COMMON,
+            "help": "Versions of Windows Server that the resource is for (2019, 2022, 2025); empty: all.",
+        },
     )
     restarts: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
             **_COMMON,
-            "help": "Services to restart if this resource changed. Each restarts once, at the end, only if it runs.",
+            "help": "Services to restart if this resource changed. Each restarts once, at the end, if it is running.",
         },
     )
     disturbs: bool | None = dataclasses.field(
         default=None,
         metadata={
             **_COMMON,
-            "help": "Whether a change of this resource disturbs the pods of a live node. By default it does if it stops"
-            " or restarts a service that pods need (containerd, docker, cri-dockerd, kubelet, kube-proxy, flanneld,"
-            " hns, vmcompute). true: always, for example because the network changes; false: never. A change that"
-            " may reboot the node always disturbs pods.",
+            "help": "Whether a change of this resource disturbs the pods of a live node. By default, it does if it"
+            " stops or restarts a service that pods need (containerd, docker, cri-dockerd, kubelet, kube-proxy,"
+            " flanneld, hns, vmcompute). true: always, for example because the network changes; false: never. A change"
+            " that may reboot the node always disturbs pods.",
         },
     )
     no_log: bool = dataclasses.field(
         default=False,
         metadata={
             **_COMMON,
-            "help": "Whether to hide the resource's values in all output, also in its calls and in before and after.",
+            "help": "Whether to hide the resource's values in all output, including its calls, `before` and `after`.",
         },
     )
 
@@ -182,7 +185,7 @@ class Resource(abc.ABC):
         return self if self == other else None
 
     def builds_on(self, earlier: Resource) -> bool:  # noqa: ARG002  # for subclasses
-        """Return whether this change must wait for the change of an earlier resource; by default, it always does.
+        """Return whether this change must wait for the change of an earlier resource; by default, it always must.
 
         If an independent resource does not wait for all earlier ones, its change may run in parallel with earlier
         changes of its type, and need not wait for changes that disturb pods.
@@ -194,10 +197,10 @@ class Resource(abc.ABC):
 
         Args:
             call_id: the call of the change that failed.
-            result: its result.
+            result: the result of that call.
 
         Returns:
-            A sentence to append to the error's text, or None.
+            A sentence to append to the error's text; None if there is nothing to add.
         """
         return None
 
@@ -219,7 +222,7 @@ class Resource(abc.ABC):
 
         Args:
             call_id: the call of the change that failed.
-            result: its result.
+            result: the result of that call.
         """
         return None
 

@@ -34,7 +34,8 @@ class ImageArchive:
     sha256: str = dataclasses.field(metadata={"help": "The archive's SHA-256."})
     size: int | None = dataclasses.field(default=None, metadata={"help": "The archive's size in bytes."})
     windows: tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "Versions of Windows Server that can run the image. With an empty list, all can."}
+        default=(),
+        metadata={"help": "Versions of Windows Server that can run the image. With an empty list, all versions can."},
     )
     ignore_revocation: bool = dataclasses.field(
         default=False, metadata={"help": "Whether to skip the revocation check of the server's certificate."}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The interface of a runtime's image store, which containerd and Docker implement.
+"""The interface of a runtime's image store; containerd.py and docker.py implement it.
 
 The stores of containerd and Docker share no images.
 """

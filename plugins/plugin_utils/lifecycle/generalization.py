@@ -36,7 +36,7 @@ class GeneralizationOptions:
 
     @classmethod
     def of(cls, options: t.Mapping[str, t.Any]) -> GeneralizationOptions:
-        """Return the options from those of the module, which has further ones."""
+        """Select these options from the module's options, which include others."""
         return cls(**{field.name: options[field.name] for field in dataclasses.fields(cls)})
 
 
@@ -77,7 +77,7 @@ class Generalization:
         return sysprep.read_machine(seen), tuple(finding.removal for finding in passwords)
 
     def run(self, machine: sysprep.PreparedMachine, removals: tuple[Call, ...]) -> dict[str, t.Any]:
-        """Generalize the machine and shut it down, as far as the options say, and return values of the action's result.
+        """Generalize the machine, shut it down if the options ask for that, and return values of the action's result.
 
         Args:
             machine: the observed machine.

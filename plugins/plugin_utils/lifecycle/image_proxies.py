@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Find and remove proxies with credentials in places that all users of a machine can read (no I/O).
 
-The users of an image may be other users than those of the machine from which it was built.
+The users of an image may differ from those of the machine from which the image was built.
 """
 
 from __future__ import annotations

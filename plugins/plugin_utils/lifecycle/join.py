@@ -30,7 +30,7 @@ def join_cluster(node: RemoteNode, configuration: str, kubeadm: str, timeout: fl
 
     Args:
         node: the machine.
-        configuration: as in `calls`, like the other arguments.
+        configuration: the JoinConfiguration as YAML, as in `calls`.
         kubeadm: Windows path of kubeadm.exe.
         timeout: time limit of kubeadm in seconds.
         discovery: content of the file `kubeadm.DISCOVERY`.
@@ -126,7 +126,7 @@ def _remove_configuration(paths: Json) -> Call:
 
 
 def _end_former() -> tuple[Call, ...]:
-    """Return the calls that end a running kubeadm, and a kubelet that it started and that has no certificate yet.
+    """Return the calls that end a running kubeadm, and its kubelet if that kubelet has no certificate yet.
 
     The kubelet must end because kubeadm refuses to start while a kubelet uses its port. The last call waits until the
     previous batch has removed its configuration file, because the new batch writes to the same path.
@@ -167,7 +167,7 @@ def had_joined(seen: Observation) -> bool:
 
 
 def problem(seen: Observation) -> str | None:
-    """Return why the join failed, in kubeadm's words, or None if it did not fail."""
+    """Return why the join failed, in kubeadm's words, or None if the join did not fail."""
     if had_joined(seen) or seen.stopped is None:
         return None
     result = seen.calls.get(seen.stopped.id)

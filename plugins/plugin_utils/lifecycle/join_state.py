@@ -20,6 +20,8 @@ from ..windows.registry_keys import KUBELET_SERVICE
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import query
 from ..wire.messages import Call, Observation
+from . import node_network
+from .node_network import ClusterNetwork, NodeNetwork
 
 _SERVER = re.compile(r"^\s*server:\s*[\"']?(\S+?)[\"']?\s*$", re.MULTILINE)
 
@@ -40,28 +42,30 @@ class JoinState:
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     """Content of NETWORK_RECORD: `plugin`, `mode`, `network`; empty if the file does not exist."""
     unresolved: str = ""
-    """Why the name of the control plane endpoint cannot be resolved; empty if it can be, or if this was not checked."""
+    """Why the name of the control plane endpoint cannot be resolved; empty if it can be resolved or was not checked."""
     uplink_at_risk: bool = False
     """Whether an adapter has a static address that may be lost when the first CNI network is created (hns/guard)."""
     azure: bool = False
     """Whether the machine is a virtual machine of Azure."""
     secondary_addresses: int | None = None
-    """Number of addresses that Azure CNI can give to pods; None: unknown, or not asked for."""
+    """Number of addresses that Azure CNI can give to pods; None: unknown, or not requested."""
+    network: NodeNetwork = dataclasses.field(default_factory=NodeNetwork)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExpectedNetwork:
-    """The pod network that the machine gets, as far as the machine can be unfit for it."""
+    """What the machine's future pod network requires of the machine."""
 
     plugin: str = ""
     """Value of `cni_plugin`; empty to skip the checks."""
     mode: str = ""
     max_pods: int = 0
     """Maximum number of pods that the kubelet accepts."""
+    cluster: ClusterNetwork = dataclasses.field(default_factory=ClusterNetwork)
 
     @property
     def needs_azure(self) -> bool:
-        """Whether the network works on virtual machines of Azure only."""
+        """Whether the network works only on virtual machines of Azure."""
         return self.plugin in catalogue() and catalogue()[self.plugin].needs_azure
 
 
@@ -91,7 +95,7 @@ def read(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> Joi
 
     Args:
         seen: the observation.
-        windows: the version of Windows that was read with it.
+        windows: the version of Windows that was read at the same time.
         now: time of the controller's clock (UTC) when the results arrived.
 
     Raises:
@@ -112,6 +116,7 @@ def read(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> Joi
         uplink_at_risk=bool(uplink.read(seen.calls).at_risk),
         azure=azure_platform.is_azure(seen.calls.get(azure_platform.CHASSIS)),
         secondary_addresses=azure_platform.secondary_addresses(seen.calls.get(azure_platform.ADDRESSES)),
+        network=node_network.read(seen.calls),
     )
 
 
@@ -122,7 +127,7 @@ def _unresolved(seen: Observation) -> str:
 
 
 def _note(files: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
-    """Return the record of the role cni; empty if it is malformed."""
+    """Return the content of NETWORK_RECORD, which the role cni writes; empty if the content is malformed."""
     text = (files[0].get("content") or "") if files else ""
     try:
         document = json.loads(text)
@@ -147,8 +152,8 @@ def problems(
         state: the reported state.
         cluster_servers: addresses (`host:port`) of the cluster to join; empty to accept any cluster.
         skew_limit: maximum clock difference in seconds; 0 to skip this check.
-        refuse_joined: whether a node of any cluster is a problem.
-        require_prepared: whether a machine without a kubelet is a problem.
+        refuse_joined: whether it is a problem if the machine is a node of any cluster.
+        require_prepared: whether it is a problem if the machine has no kubelet.
         node_name: the machine's future node name; empty if it is the current computer name.
         next_name: the machine's computer name at the join, if this run renames it first; otherwise empty.
     """
@@ -184,16 +189,21 @@ def problems(
 
 
 def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[str]:
-    """Return why the machine cannot have the expected network. A node that has this network already is not refused.
+    """Return why the machine cannot have the expected network.
+
+    A node that has this network already is refused only if `cni_mtu` is too large.
 
     Args:
         state: the reported state.
         expected: the network.
     """
     known = catalogue().get(expected.plugin)
-    if known is None or (
-        state.joined and (state.cni.get("plugin"), state.cni.get("mode")) == (expected.plugin, expected.mode)
-    ):
+    if known is None:
+        return
+    mode = known.modes.get(expected.mode)
+    if mode is not None and (too_large := node_network.mtu_problem(state.network, mode, expected.cluster)):
+        yield too_large
+    if _has_network(state, expected):
         return
     version = state.windows.version or ""
     runtime = known.supported.runtimes[0]
@@ -204,6 +214,8 @@ def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[
     unpatched = known.patch_problem(expected.mode, windows=version, ubr=state.windows.ubr) if known.is_managed else None
     if unpatched is not None:
         yield unpatched
+    if mode is not None and (far := node_network.subnet_problem(state.network, mode, expected.cluster)):
+        yield far
     if not known.needs_azure:
         return
     count = state.secondary_addresses
@@ -218,3 +230,26 @@ def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[
             "(maxPods of its kubelet). Add IP configurations to the network interface, or set "
             f"kubernetes_node_kubelet_configuration: {{maxPods: {max(count, 1)}}}"
         )
+
+
+def network_warnings(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[str]:
+    """Return what may harm the machine's pod network, although the machine is not refused.
+
+    Args:
+        state: the reported state.
+        expected: the network.
+    """
+    known = catalogue().get(expected.plugin)
+    mode = known.modes.get(expected.mode) if known is not None else None
+    if mode is None:
+        return
+    yield from node_network.mtu_warnings(
+        state.network, mode, expected.cluster, in_azure=state.azure, joined=state.joined
+    )
+    if _has_network(state, expected) and (far := node_network.subnet_problem(state.network, mode, expected.cluster)):
+        yield far
+
+
+def _has_network(state: JoinState, expected: ExpectedNetwork) -> bool:
+    """Return whether the machine is a node that has the expected network already."""
+    return state.joined and (state.cni.get("plugin"), state.cni.get("mode")) == (expected.plugin, expected.mode)

@@ -20,7 +20,7 @@ class Stage(enum.Enum):
     """How far the maintenance of a node has come."""
 
     WAITING = "waiting"
-    """The node's turn has not come."""
+    """It is not yet the node's turn."""
     BEGUN = "begun"
     """The node is being drained or worked on."""
     WORKED = "worked"
@@ -50,7 +50,7 @@ def begin(host: str, node: str, cluster_node: Record, owner: str) -> dict[str, t
 
     Args:
         host: name of the host in the inventory.
-        node: name of its node.
+        node: name of the host's node.
         cluster_node: the node as cluster_info returned it; empty if the cluster was not queried yet.
         owner: the owner that this role records when it cordons a node.
     """
@@ -63,7 +63,7 @@ def begin(host: str, node: str, cluster_node: Record, owner: str) -> dict[str, t
 
 
 def advance(record: Record, stage: str, now: float, **values: t.Any) -> dict[str, t.Any]:
-    """Return a node's record at its next stage.
+    """Return a node's record, advanced to the given stage.
 
     Args:
         record: the record so far.

@@ -62,7 +62,7 @@ class PreparedMachine:
     cloudbase_init: bool = False
     """Whether cloudbase-init is installed."""
     cloudbase_unattend: str = ""
-    """Path of cloudbase-init's answer file, or an empty string."""
+    """Path of cloudbase-init's answer file; empty if there is none."""
     cloudbase_start_mode: str = ""
     """Start mode of cloudbase-init's service before the build; empty if the build did not change it."""
 
@@ -186,7 +186,7 @@ def sysprep_calls(
 
     Args:
         clean_paths: Windows paths to remove, wildcards allowed.
-        unattend: Windows path of the answer file for the first boot, or None.
+        unattend: Windows path of the answer file for the first boot; None for an image without one.
         timeout: time limit of sysprep in seconds.
         cloudbase_start_mode: start mode of cloudbase-init's service in sc.exe's notation; empty for no change.
         secrets: files that no image may contain; if one cannot be removed, the machine is not generalized.

@@ -126,7 +126,7 @@ def _candidates(survey: Survey, requested: catalogue.RequestedLogs) -> list[LogF
 
 
 def _too_old(file: LogFile, survey: Survey, requested: catalogue.RequestedLogs) -> str | None:
-    """Return why a log is too old, or None. State and configuration are never too old."""
+    """Return why a log is too old; None if it is not. Files with state or configuration are never too old."""
     if file.modified is None or file.source in ("cni-state", "configuration"):
         return None
     now = moment(survey.time)
@@ -160,7 +160,7 @@ def _newest(
 
 
 def _age(file: LogFile) -> float:
-    """Return the sort key that puts the newest first; a file that a service writes counts as the newest."""
+    """Return the sort key that puts the newest first; a file to which a service writes counts as the newest."""
     if file.size < 0:
         return float("-inf")
     return -file.modified.timestamp() if file.modified else 0.0
@@ -182,7 +182,7 @@ def _unused(name: str, names: set[str]) -> str:
 
 
 def _export(log: EventLog, requested: catalogue.RequestedLogs) -> Export:
-    """Return the export of a log's newest events, selected by age, and also by number if its file exceeds the limit.
+    """Return the export of a log's newest events, selected by age, and by number if the log exceeds the limit.
 
     Queries: learn.microsoft.com/windows/win32/wes/consuming-events (a subset of XPath 1.0).
     """

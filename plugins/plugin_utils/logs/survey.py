@@ -82,7 +82,7 @@ class Survey:
     """What could not be observed, and why."""
 
     def service(self, name: str) -> ServiceState | None:
-        """Return the service with this name (case is ignored), or None."""
+        """Return the service with this name (case is ignored); None if the node has no such service."""
         return next((service for service in self.services if service.name.casefold() == name.casefold()), None)
 
 
@@ -132,7 +132,7 @@ def read(seen: Observation, windows: WindowsInfo) -> Survey:
 
     Args:
         seen: the observation, with the results of these calls only.
-        windows: the version of Windows that was read with it.
+        windows: the version of Windows that was read at the same time.
     """
     problems = [f"{call_id}: {result.error or 'failed'}" for call_id, result in seen.calls.items() if not result.ok]
     free = seen.calls["free"].first if "free" in seen.calls else None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The configuration with which kubeadm joins a Windows machine; lifecycle/join.py has the batch that runs it."""
+"""The kubeadm configuration that joins a Windows machine to a cluster; the batch in lifecycle/join.py uses it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _HOST = re.compile(r"_default|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServerSettings:
-    """The settings of a server, which is that of a registry or of one of its mirrors."""
+    """The settings of one server: a registry's own server, or one of the registry's mirrors."""
 
     ca: tuple[str, ...] = ()
     username: str | None = dataclasses.field(default=None, metadata=SECRET)

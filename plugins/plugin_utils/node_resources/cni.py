@@ -8,7 +8,7 @@ import dataclasses
 import typing as t
 
 from ..pod_networks.calico import mode_of
-from ..pod_networks.catalogue import Network, Program, network
+from ..pod_networks.catalogue import KnownNetwork, Program, network
 from ..pod_networks.network import PodNetwork
 from ..pod_networks.settings import ClusterSettings, NetworkSettings
 from ..resources.archive import record_of
@@ -41,6 +41,7 @@ def pod_network(variables: Variables, *, in_azure: bool | None = None) -> PodNet
     mode = str(getattr(values, known.mode_variable)) if known.mode_variable else next(iter(known.modes))
     if values.plugin == "calico":
         mode = mode or _calico_mode(variables)
+    known_azure = in_azure is not None or variables.has("winkube_node_information", "azure")
     if in_azure is None:
         in_azure = bool(variables.part("winkube_node_information", "azure", default=False))
     return PodNetwork(
@@ -54,6 +55,7 @@ def pod_network(variables: Variables, *, in_azure: bool | None = None) -> PodNet
             cluster_dns=_cluster_dns(variables),
             kubernetes=_kubernetes(variables),
             block_wireserver=values.block_wireserver == "always" or (in_azure and values.block_wireserver == "auto"),
+            blocks_in_azure=values.block_wireserver == "auto" and not known_azure,
             block_imds=values.block_imds,
             vnet_subnets=values.azure_vnet_subnets,
         )
@@ -175,7 +177,7 @@ def noted(network: PodNetwork) -> ResourceMapping:
     return {"type": "File", "name": node_paths.NETWORK_RECORD, "content": network.record_text()}
 
 
-def former_remains(former: Network, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
+def former_remains(former: KnownNetwork, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
     """Return the resources that remove a former network's CNI plugins, firewall rules and registry from a node.
 
     Programs of pods stay, because Windows cannot remove a program that runs, and a pod may take long to end. Services

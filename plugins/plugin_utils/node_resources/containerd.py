@@ -23,7 +23,7 @@ class ContainerdSettings(ContainerdVariables):
 
     downloads: Downloads
     network_services: tuple[str, ...] = ()
-    """Services of the pod network, which depend on the kubelet; those that depend on others come first."""
+    """Services of the pod network, which depend on the kubelet; each precedes the services on which it depends."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> ContainerdSettings:
@@ -104,11 +104,11 @@ class HasCrictl(t.Protocol):
 
     @property
     def crictl_url(self) -> str:
-        """URL to use instead of the publisher's, or an empty string."""
+        """URL to use instead of the publisher's; empty to use the publisher's URL."""
 
     @property
     def crictl_sha256(self) -> str:
-        """Expected SHA-256 of the downloaded file, or an empty string."""
+        """Expected SHA-256 of the downloaded file; empty if the user requires none."""
 
     @property
     def downloads(self) -> Downloads:
@@ -162,7 +162,8 @@ def environment(programs: str, install_dir: str, pipe: str) -> list[ResourceMapp
 def exclusions(paths: t.Sequence[str], processes: t.Sequence[str], *, enabled: bool) -> list[ResourceMapping]:
     """Return the exclusions of Microsoft Defender.
 
-    They must come before any archive or image is unpacked, because scanning makes unpacking several times slower.
+    The exclusions must come before any archive or image is unpacked, because scanning makes unpacking several times
+    slower.
 
     Args:
         paths: folders.

@@ -38,7 +38,7 @@ class KubernetesSettings(KubeletVariables):
     downloads: Downloads
     is_docker: bool
     network_services: tuple[str, ...] = ()
-    """Services of the pod network, which depend on the kubelet; those that depend on others come first."""
+    """Services of the pod network, which depend on the kubelet; each precedes the services on which it depends."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> KubernetesSettings:

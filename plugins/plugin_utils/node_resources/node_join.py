@@ -58,7 +58,7 @@ class JoinedNode:
     network_changes: bool
     """Whether the node still has its previous network, which must be removed first."""
     former_services: str
-    """The network (a value of `cni_plugin`) whose programs were services at the last run; empty if they were not."""
+    """The network (a value of `cni_plugin`) whose programs were services at the last run; empty if there was none."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> JoinedNode:
@@ -211,7 +211,7 @@ def _former_services(node: JoinedNode) -> list[ResourceMapping]:
 
 
 def _reserved_address(node: JoinedNode) -> list[ResourceMapping]:
-    """Return the file that reserves kube-proxy's source address, before kube-proxy's configuration exists."""
+    """Return the resource of the file that reserves kube-proxy's source address; it precedes those of kube-proxy."""
     reserved = node.network.reservation(node.pod_cidr)
     if reserved is None:
         return []
@@ -250,19 +250,29 @@ def _services(node: JoinedNode) -> list[ResourceMapping]:
 
 
 def _is_configured(node: JoinedNode) -> bool:
-    """Return whether the node gets its CNI configuration from this collection, after the network's services."""
+    """Return whether this run may write the CNI configuration: not before the network's services can be defined."""
     network = node.network
     known = node.tokens_known or not network.runs_as_services
     return network.writes_configuration and node.is_ready_for_network and known
 
 
 def _cni_configuration(node: JoinedNode) -> list[ResourceMapping]:
-    """Return the CNI configuration file. Some networks have a pod that writes the file instead."""
+    """Return the resource of the CNI configuration file. Some networks have a pod that writes the file instead."""
     configuration = node.network.cni_configuration(node.internal_ip)
     if configuration is None:
         return []
     name, content = configuration
-    return [{"type": "File", "name": f"{node.conf_dir}\\{name}", "content": as_line(content), "disturbs": True}]
+    in_azure = node.network.cni_configuration_in_azure(node.internal_ip)
+    return [
+        {
+            "type": "File",
+            "name": f"{node.conf_dir}\\{name}",
+            "content": as_line(content),
+            # The drift check asks the machine for its platform and its state with one command.
+            **({} if in_azure is None else {"azure_content": as_line(in_azure)}),
+            "disturbs": True,
+        }
+    ]
 
 
 def _service_files(node: JoinedNode) -> list[ResourceMapping]:

@@ -38,7 +38,7 @@ _TESTS = frozenset({"defined", "none", "in"})
 
 
 class _Undefined(jinja2.ChainableUndefined, jinja2.StrictUndefined):
-    """An undefined value as in Ansible: its attributes are also undefined, and it is an error only to use them."""
+    """An undefined value as in Ansible: its attributes are also undefined, and only using their values is an error."""
 
 
 class _Expression(t.NamedTuple):

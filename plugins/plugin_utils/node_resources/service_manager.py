@@ -45,7 +45,8 @@ def installed(
     Args:
         archive: the artifact.
         settings: the version and the folder.
-        stops: services that nssm runs, and those that depend on them; those that depend on others come first.
+        stops: services that nssm runs, and services that depend on them; each precedes the services on which it
+            depends.
     """
     return unpacked(
         archive,

@@ -22,9 +22,9 @@ DOCKER_NETWORK_SERVICES = (
 
 
 def network_services(variables: Variables) -> tuple[str, ...]:
-    """Return the services of the pod network that a node may have; those that depend on others come first.
+    """Return the services of the pod network that a node may have; each precedes the services on which it depends.
 
-    They depend on the kubelet, so they are stopped before it. The network of a node with Docker always runs as
+    They depend on the kubelet, so they are stopped before the kubelet. The network of a node with Docker always runs as
     services; role cni sets the variable `winkube_network_services` for other nodes.
 
     Args:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Patches that are files: the calls that download, verify and install a patch, and how to read their results (no I/O).
 
-A failure stops the patch but never the batch, because each call needs only the calls whose results it uses.
+A failure stops the work on the patch but never the batch, because each call needs only the calls whose results it uses.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class FileRules:
 
 
 def refusal(patch: Patch, node: NodePatches, rules: FileRules) -> str:
-    """Return why a patch is rejected before any download, or an empty string."""
+    """Return why a patch is rejected before any download; empty if it is not rejected."""
     if not patch.test_signed:
         return ""
     if not rules.test_signing:
@@ -289,6 +289,6 @@ def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[s
 
 
 def _hint(signature: CallResult | None) -> str:
-    """Return the signature as a possible cause of a failed installation, or an empty string."""
+    """Return the signature as a possible cause of a failed installation; empty unless its signer is not trusted."""
     status = (signature.first or {}).get("Status") if signature is not None else None
     return f"its signature is {signed_by(t.cast('CallResult', signature))}" if status in _NOT_TRUSTED else ""

@@ -127,7 +127,7 @@ def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
 
 
 def settle_calls(seconds: float) -> tuple[Call, ...]:
-    """Return the calls that wait until the update stack is idle; each wait is bounded, and the next one runs anyway.
+    """Return the calls that wait until the update stack is idle. Each has a time limit, after which the next one runs.
 
     After a reboot TiWorker finishes the work. Before TiWorker starts, and for minutes after it has ended, only
     TrustedInstaller runs.
@@ -202,7 +202,7 @@ def read(seen: Observation, windows: WindowsInfo) -> PatchObservation:
 
     Args:
         seen: the observation.
-        windows: the version of Windows that was read with it.
+        windows: the version of Windows that was read at the same time.
 
     Raises:
         PatchesUnreadable: the node did not report its packages.

@@ -55,7 +55,7 @@ class PatchRecord:
 
     @property
     def last(self) -> Attempt | None:
-        """The latest attempt, or None."""
+        """The latest attempt; None before the first one."""
         return self.attempts[-1] if self.attempts else None
 
     def wants_reboot(self, boots: int) -> bool:

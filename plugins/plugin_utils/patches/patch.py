@@ -59,7 +59,7 @@ class Patch:
 
     name: str
     kb: str = ""
-    """KB number such as `KB5034439`, or empty."""
+    """KB number such as `KB5034439`; empty if the entry has none."""
     build: Build | None = None
     """The build that a cumulative update installs."""
     package: str = ""

@@ -23,8 +23,8 @@ def node_entry(
     """Return one node's entry in patch.json.
 
     Args:
-        notes: the notes of role node_maintenance (`node_maintenance_state`); `found` is the result of patch_install in
-            check mode, before the rollout. None if the host failed before that check.
+        notes: the record that role node_maintenance keeps (`node_maintenance_state`); its field `found` is the result
+            of patch_install in check mode, before the rollout. None if the host failed before that check.
         result: the last result of patch_install; the result of the check if the host's turn never came.
         check_mode: whether the run only checked.
     """

@@ -25,7 +25,7 @@ _STARTS = 3
 _LEAST_FREE = 16 * 2**20
 """Minimum free space in bytes: a node needs that much just to record the work."""
 _MAX_WAITS = 3
-"""How many times the run waits, at most, for the work of earlier runs."""
+"""Maximum number of times that the run waits for the work of earlier runs."""
 FIRST_POLL, POLL = 600, 900
 """How long the first poll and each later poll wait on the node for the end of an installation, in seconds. A cumulative
 update takes 15 to 30 minutes, and each poll is a remote command. A poll returns as soon as the installation ends."""
@@ -290,7 +290,7 @@ class PatchRun:
     def _tidy(self, seen: PatchObservation) -> None:
         """Clean up after earlier runs: restore services, and remove the files of installed patches.
 
-        Like the calls that prepare an installation, these may safely run twice, so they need no idempotency key.
+        Like the calls that prepare an installation, these calls may safely run twice, so they need no idempotency key.
         """
         calls = list(patches_observe.restore_calls(seen.node.to_restore))
         files = [record for record in self.records if not record.patch.public]

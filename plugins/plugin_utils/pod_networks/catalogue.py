@@ -69,6 +69,9 @@ class Mode:
     """Bytes of each packet that the encapsulation takes."""
     routes: t.Literal["cni", "role", "none"]
     """What creates the routes to the pods of other nodes: the network itself, the role cni, or nothing."""
+    other_subnets: str = ""
+    """What to use instead if nodes are in several subnets, which the routes of this mode cannot cross; empty: the mode
+    works across subnets."""
     features: tuple[str, ...] = ()
     """Windows features that this mode needs."""
     flannel_backend: t.Literal["host-gw", "vxlan", ""] = ""
@@ -169,7 +172,7 @@ class RegistryValue:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Release:
+class NetworkRelease:
     """What differs between releases of a network. Each entry applies until the next one."""
 
     since: str
@@ -194,7 +197,7 @@ class BrokenReleases:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Network:
+class KnownNetwork:
     """A network, which is the plugin that `cni_plugin` names."""
 
     name: str
@@ -224,7 +227,7 @@ class Network:
     supported: Support
     oldest_version: str = ""
     """The oldest version of the network that works on Windows; empty if the version is ours."""
-    releases: tuple[Release, ...] = ()
+    releases: tuple[NetworkRelease, ...] = ()
     """Differences between the network's releases, from the oldest to the newest."""
     broken: tuple[BrokenReleases, ...] = ()
     needs_node_label: bool = False
@@ -257,7 +260,7 @@ class Network:
             raise ResourceError(where, name, f"expected {' or '.join(self.modes)} with {self.title}")
         return self.modes[name]
 
-    def release(self, version: str) -> Release:
+    def release(self, version: str) -> NetworkRelease:
         """Return what is known of a release of the network.
 
         Args:
@@ -324,7 +327,7 @@ class Network:
 
 
 @functools.cache
-def catalogue() -> t.Mapping[str, Network]:
+def catalogue() -> t.Mapping[str, KnownNetwork]:
     """Return all networks by name.
 
     Raises:
@@ -333,7 +336,7 @@ def catalogue() -> t.Mapping[str, Network]:
     return types.MappingProxyType({name: _loaded(name) for name in NAMES})
 
 
-def network(name: str) -> Network:
+def network(name: str) -> KnownNetwork:
     """Return a network.
 
     Args:
@@ -347,7 +350,7 @@ def network(name: str) -> Network:
     return catalogue()[name]
 
 
-def parsed(name: str, text: str) -> Network:
+def parsed(name: str, text: str) -> KnownNetwork:
     """Return a network from the text of its data file.
 
     Args:
@@ -358,7 +361,7 @@ def parsed(name: str, text: str) -> Network:
         ResourceError: as for `catalogue`.
     """
     where = f"data/networks/{name}.yml"
-    loaded = t.cast("Network", to_dataclass(Network, yaml_load(text) or _NOTHING, where))
+    loaded = t.cast("KnownNetwork", to_dataclass(KnownNetwork, yaml_load(text) or _NOTHING, where))
     if loaded.name != name:
         raise ResourceError(f"{where}.name", loaded.name, f"expected {name}")
     if bool(loaded.mode_variable) == (len(loaded.modes) == 1):
@@ -368,5 +371,5 @@ def parsed(name: str, text: str) -> Network:
     return loaded
 
 
-def _loaded(name: str) -> Network:
+def _loaded(name: str) -> KnownNetwork:
     return parsed(name, (_FOLDER / f"{name}.yml").read_text(encoding="utf-8"))

@@ -98,7 +98,8 @@ class Flannel(NetworkRules):
             daemon_set(_DAEMON_SET, _LABELS, self._pod(cluster), *read),
         ]
 
-    def account_objects(self) -> list[KubernetesObject]:
+    @staticmethod
+    def account_objects() -> list[KubernetesObject]:
         """Return flannel's account and namespace, and the Secret of the account's token."""
         return [*_account(), token_secret(_ACCOUNT)]
 

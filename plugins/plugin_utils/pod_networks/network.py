@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
 import typing as t
 
 from . import kube_proxy, kube_proxy_pods
 from .azure import AzureCni
 from .calico import Calico
-from .catalogue import Mode, Network, NetworkFiles
+from .catalogue import KnownNetwork, Mode, NetworkFiles
 from .flannel import Flannel
 from .rules import NetworkRules
 from .sdn import SdnBridge, SdnOverlay
@@ -49,7 +50,7 @@ class PodNetwork:
     def __init__(self, settings: NetworkSettings) -> None:
         self.settings = settings
         self.rules = _RULES[settings.plugin](settings)
-        self.known: Network = settings.known
+        self.known: KnownNetwork = settings.known
         self.mode: Mode = settings.known_mode
 
     @property
@@ -150,6 +151,20 @@ class PodNetwork:
         configuration = self.rules.cni_configuration(internal_ip)
         return None if configuration is None else (self.files.configuration, configuration)
 
+    def cni_configuration_in_azure(self, internal_ip: str = "") -> dict[str, t.Any] | None:
+        """Return the content of the CNI configuration file on a machine in Azure.
+
+        Args:
+            internal_ip: as for `cni_configuration`.
+
+        Returns:
+            None if the content does not depend on this, or if it is known whether the machine is in Azure.
+        """
+        if not self.settings.blocks_in_azure:
+            return None
+        blocking = dataclasses.replace(self.settings, block_wireserver=True, blocks_in_azure=False)
+        return type(self.rules)(blocking).cni_configuration(internal_ip)
+
     def winkernel(self, pod_cidr: str, overlay_address: str = "") -> dict[str, t.Any]:
         """Return the section `winkernel` of kube-proxy's configuration.
 
@@ -187,12 +202,6 @@ class PodNetwork:
             return []
         return [*self.rules.cluster_objects(cluster), *kube_proxy_pods.objects(cluster, self.name)]
 
-    def account_objects(self) -> list[KubernetesObject]:
-        """Return the objects in the cluster that give accounts to the network and kube-proxy as services."""
-        if not self.is_managed:
-            return []
-        return [*self.rules.account_objects(), *kube_proxy_pods.account_objects()]
-
     def service_files(self, node: NodeSettings) -> list[NetworkFile]:
         """Return the files that the network's services read.
 
@@ -227,6 +236,29 @@ def images(settings: NetworkSettings, cluster: ClusterSettings) -> list[str]:
         cluster: the cluster.
     """
     return _RULES[settings.plugin](settings).images(cluster)
+
+
+def accounts(plugins: t.Iterable[str]) -> list[str]:
+    """Return the accounts (`NAMESPACE/NAME`) of networks that run as services, and of kube-proxy.
+
+    Args:
+        plugins: values of `cni_plugin`.
+    """
+    names = [name for plugin in plugins for name in (*_RULES[plugin].accounts, kube_proxy_pods.ACCOUNT)]
+    return [*dict.fromkeys(names)]
+
+
+def account_objects(plugins: t.Iterable[str]) -> list[KubernetesObject]:
+    """Return the objects in the cluster that give accounts to networks that run as services, and to kube-proxy.
+
+    Args:
+        plugins: as for `accounts`.
+    """
+    objects: list[KubernetesObject] = []
+    for plugin in plugins:
+        needed = [*_RULES[plugin].account_objects(), *kube_proxy_pods.account_objects()]
+        objects += [one for one in needed if one not in objects]
+    return objects
 
 
 def daemon_sets(plugin: str) -> tuple[str, ...]:

@@ -53,7 +53,8 @@ class NetworkRules:
         """
         return []
 
-    def account_objects(self) -> list[KubernetesObject]:
+    @staticmethod
+    def account_objects() -> list[KubernetesObject]:
         """Return the objects of the network's service accounts in the cluster, if its programs are services."""
         return []
 

@@ -8,7 +8,7 @@ import dataclasses
 import json
 import typing as t
 
-from .catalogue import Mode, Network, network
+from .catalogue import KnownNetwork, Mode, network
 
 KubernetesObject: t.TypeAlias = dict[str, t.Any]
 """An object of the Kubernetes API."""
@@ -34,13 +34,15 @@ class NetworkSettings:
     """Version of Kubernetes on the node; empty if unknown."""
     block_wireserver: bool = False
     """Whether containers cannot reach Azure's WireServer."""
+    blocks_in_azure: bool = False
+    """Whether containers cannot reach WireServer if the machine is in Azure, which is not known."""
     block_imds: bool = False
     """Whether containers cannot reach Azure's Instance Metadata Service."""
     vnet_subnets: tuple[str, ...] = ()
     """Networks that pods of Azure CNI reach with their own addresses, in addition to the pods' network."""
 
     @property
-    def known(self) -> Network:
+    def known(self) -> KnownNetwork:
         """What the catalogue contains on the network."""
         return network(self.plugin)
 

@@ -19,8 +19,6 @@ from .host import HostVariables
 from .variables import Problem
 
 _PLUGIN = "cni_plugin (from kube_network_plugin)"
-_ETHERNET = 1500
-"""The usual MTU of a network adapter."""
 _VXLAN_SETTINGS = (
     "Set calico_network_backend: vxlan, calico_vxlan_mode: Always and calico_ipip_mode: Never in kubespray's "
     "inventory, or change the IPPool."
@@ -85,24 +83,7 @@ def warnings(node: HostVariables, calico: Facts) -> list[str]:
             "cni_calico_enable_windows: this run may change the Installation default and the ConfigMap "
             "tigera-operator/kubernetes-services-endpoint, so that the Tigera operator runs Calico on Windows nodes"
         )
-    return different + _mtu(calico)
-
-
-def _mtu(calico: Facts) -> list[str]:
-    """Return a warning if Linux nodes send packets that do not fit into the usual network of Windows nodes."""
-    own = mode_of(calico)
-    mtu = calico["vxlan"]["mtu"]
-    usual = _ETHERNET - network("calico").mode("vxlan").mtu_overhead
-    if own != "vxlan" or mtu is None or mtu == usual:
-        return []
-    return [
-        (
-            f"The VXLAN MTU of Calico on Linux nodes is {mtu} (calico_mtu; FELIX_VXLANMTU of the DaemonSet "
-            f"{calico['namespace']}/calico-node, or vxlanMTU of the FelixConfiguration default). Windows nodes always "
-            f"use the MTU of their network adapter minus {_ETHERNET - usual}, which is {usual} for an MTU of "
-            f"{_ETHERNET}. Make sure that both are the same"
-        )
-    ]
+    return different
 
 
 def _version(node: HostVariables, calico: Facts) -> list[Problem]:

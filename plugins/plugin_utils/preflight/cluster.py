@@ -39,10 +39,19 @@ def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Proble
         mismatches += overlaps(
             node.cni_plugin, parsed_networks(node.pods), parsed_networks(node.services), node.address
         )
-    if node.cni_plugin in _CHECKS:
-        mismatches += _CHECKS[node.cni_plugin](node, cluster.get(_FACTS.get(node.cni_plugin, node.cni_plugin)) or {})
-    mismatches += dns(node, cluster)
-    return mismatches + endpoint(node, str(cluster.get("api_server") or ""))
+    return mismatches + linux_problems(node, cluster) + endpoint(node, str(cluster.get("api_server") or ""))
+
+
+def linux_problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Return the problems with the network of the Linux nodes, and with the DNS address that they use.
+
+    Args:
+        node: the host.
+        cluster: the result of cluster_info.
+    """
+    check = _CHECKS.get(node.cni_plugin)
+    facts = cluster.get(_FACTS.get(node.cni_plugin, node.cni_plugin)) or {}
+    return [*(check(node, facts) if check is not None else ()), *dns(node, cluster)]
 
 
 def network_warnings(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[str]:
@@ -53,28 +62,6 @@ def network_warnings(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> lis
         cluster: the result of cluster_info.
     """
     return calico.warnings(node, cluster.get("calico") or {}) if node.cni_plugin == "calico" else []
-
-
-def warnings(cluster: t.Mapping[str, t.Any], bound: t.Collection[str] = ()) -> list[str]:
-    """Return warnings about settings of the cluster that harm Windows nodes, with remedies.
-
-    Args:
-        cluster: the result of cluster_info.
-        bound: namespaces whose DaemonSets the run binds to Linux.
-    """
-    unbound = [f"{one['namespace']}/{one['name']}" for one in cluster.get("unbound_daemon_sets") or ()]
-    names = sorted(name for name in unbound if name.split("/")[0] not in bound)
-    if not names:
-        return []
-    namespace, name = names[0].split("/")
-    patch = '{"spec":{"template":{"spec":{"nodeSelector":{"kubernetes.io/os":"linux"}}}}}'
-    return [
-        (
-            f"DaemonSets that select no operating system will be scheduled on Windows nodes, and fail there if their "
-            f"images are for Linux: {', '.join(names)}. To keep a DaemonSet on Linux nodes: "
-            f"kubectl -n {namespace} patch daemonset {name} --patch '{patch}'"
-        )
-    ]
 
 
 def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> list[str]:

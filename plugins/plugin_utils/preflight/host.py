@@ -25,6 +25,8 @@ class HostVariables:
     """Whether the run sets Calico's strict affinity."""
     enable_calico_windows: bool = False
     """Whether the run enables Windows in the Installation of the Tigera operator."""
+    mtu: int = 0
+    """The MTU of the pods' packets (cni_mtu); 0: that of the network adapter without the headers of the overlay."""
     cluster_dns: tuple[str, ...] = ()
     """DNS addresses that replace those of kubeadm's configuration."""
     pods: str

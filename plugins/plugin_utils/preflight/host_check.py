@@ -13,8 +13,9 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ..connection import checks as connection_checks
 from ..connection.host import settings_of_host
 from ..role_decisions import table
+from ..role_decisions.cni import networks_of_pods
 from ..values.shown import text_without_secrets
-from . import artifacts, cluster, kubespray_calico, networks, shared_names
+from . import artifacts, cluster, kubespray_calico, networks, pod_networks, shared_names
 from . import values as checked_values
 from . import variables as checks
 
@@ -32,7 +33,8 @@ class HostCheck:
         self._variables = variables
         self._template = template
         self._connection = connection
-        self._templates = table.of_host(variables, template).templates
+        self._host = table.of_host(variables, template)
+        self._templates = self._host.templates
 
     def run(self, options: t.Mapping[str, t.Any]) -> tuple[list[str], list[str]]:
         """Return the problems and the warnings, one sentence each.
@@ -53,6 +55,7 @@ class HostCheck:
         warnings += cluster.proxy_warnings(proxy, given, str(values.get("node_join_kubeconfig") or ""))
         problems += kubespray_calico.problems(values, self._of_cluster)
         problems += checks.name_problems(_host_names(variables))
+        problems += pod_networks.different_networks(self._networks(values))
         problems += missing_kubeconfigs(values, joins=options["join"], drains=options["drain"])
         sentences = [str(problem) for problem in checked_values.without_consequences(problems)]
         sentences += self._connection_problems()
@@ -79,6 +82,14 @@ class HostCheck:
                 if not any(own in str(error) for role in roles for own in role.own):
                     problems.append(_untemplated(name, self._variables[name], error))
         return values, problems
+
+    def _networks(self, values: t.Mapping[str, t.Any]) -> dict[str, str]:
+        """Return the networks that run as pods; empty except on the first host, as they are the same on all."""
+        hosts = list(self._variables.get("ansible_play_hosts_all") or ())
+        needed = ("cni_plugin", "cni_run_as", "cni_flannel_backend")
+        if any(name not in values for name in needed) or hosts[:1] != [self._variables.get("inventory_hostname")]:
+            return {}
+        return networks_of_pods(self._host)
 
     def _address(self) -> str:
         """Return the address or name at which Ansible reaches the host; empty if it cannot be read."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 from ..node_resources.services import DOCKER_RUNTIMES
-from ..pod_networks.catalogue import Network, catalogue
+from ..pod_networks.catalogue import KnownNetwork, catalogue
 from ..pod_networks.network import unusable
 from ..values.versions import Version
 from .networks import parsed_networks
@@ -15,6 +15,8 @@ from .variables import Problem
 
 _PLUGIN = "cni_plugin (from kube_network_plugin)"
 _RUN_AS = "cni_run_as"
+_SMALLEST_MTU = 576
+"""Every host accepts packets of this size (RFC 791)."""
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
@@ -32,15 +34,18 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
         hint = "For any other network, set cni_plugin: none on the Windows hosts, and use that network's own tool."
         return [Problem(_PLUGIN, plugin, reason, hint)]
     docker = str(values.get("container_runtime", "containerd")) in DOCKER_RUNTIMES
+    unsupported = _unsupported(known, values, docker=docker)
     return [
-        *_unsupported(known, values, docker=docker),
-        *_run_as(known, values, docker=docker),
+        # With a supported runtime, another value of cni_run_as is expected.
+        *(unsupported or _run_as(known, values, docker=docker)),
         *_policy(known, values),
         *_subnets(values),
+        *_mtu(values),
+        *_daemon_sets(values),
     ]
 
 
-def _unsupported(known: Network, values: t.Mapping[str, t.Any], *, docker: bool) -> list[Problem]:
+def _unsupported(known: KnownNetwork, values: t.Mapping[str, t.Any], *, docker: bool) -> list[Problem]:
     kubernetes = str(values.get("kubernetes_node_version") or "")
     try:
         Version.parse(kubernetes)
@@ -51,7 +56,7 @@ def _unsupported(known: Network, values: t.Mapping[str, t.Any], *, docker: bool)
     return [] if expected is None else [Problem(_PLUGIN, known.name, expected, known.supported.reason)]
 
 
-def _run_as(known: Network, values: t.Mapping[str, t.Any], *, docker: bool) -> list[Problem]:
+def _run_as(known: KnownNetwork, values: t.Mapping[str, t.Any], *, docker: bool) -> list[Problem]:
     run_as = values.get("cni_run_as")
     if run_as is None or not known.is_managed:
         return []
@@ -78,7 +83,7 @@ def _subnets(values: t.Mapping[str, t.Any]) -> list[Problem]:
     ]
 
 
-def _policy(known: Network, values: t.Mapping[str, t.Any]) -> list[Problem]:
+def _policy(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return the problem if the engine of network policies does not work with the network."""
     engine = str(values.get("cni_network_policy") or "")
     # Values that are no engines are refused as such.
@@ -86,3 +91,42 @@ def _policy(known: Network, values: t.Mapping[str, t.Any]) -> list[Problem]:
         return []
     expected = f"expected {' or '.join([*known.policy, 'an empty value'])} with {known.title}"
     return [Problem("cni_network_policy", engine, expected, known.refused_policies[engine])]
+
+
+def different_networks(hosts: t.Mapping[str, str]) -> list[Problem]:
+    """Return the problem if the pods of several networks would run on the same nodes.
+
+    One host applies the DaemonSets for all hosts, flannel's has one configuration, and it runs on all nodes on which no
+    network runs as services.
+
+    Args:
+        hosts: the network (`cni_plugin`, with flannel's backend) of each host on whose node DaemonSets run.
+    """
+    first: dict[str, str] = {}
+    for host, network in hosts.items():
+        first.setdefault(network, host)
+    if len(first) < 2:
+        return []
+    shown = ", ".join(f"{network} ({host})" for network, host in first.items())
+    hint = "Set cni_run_as: service on the hosts with the other networks, or use the same network on all hosts."
+    expected = "expected one network for all hosts whose network runs as pods (cni_run_as: daemonset)"
+    return [Problem("cni_plugin", shown, expected, hint)]
+
+
+def _mtu(values: t.Mapping[str, t.Any]) -> list[Problem]:
+    mtu = values.get("cni_mtu")
+    if not isinstance(mtu, int) or isinstance(mtu, bool) or mtu == 0 or mtu >= _SMALLEST_MTU:
+        return []  # any other value is refused as such
+    return [Problem("cni_mtu", mtu, f"expected at least {_SMALLEST_MTU}, or 0 for that of the network adapter")]
+
+
+def _daemon_sets(values: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Return the patterns of DaemonSets that have no namespace."""
+    given = values.get("cni_linux_daemon_sets")
+    patterns = given if isinstance(given, list) else []  # any other value is refused as such
+    expected = "expected NAMESPACE/NAME, such as monitoring/node-exporter or monitoring/*"
+    return [
+        Problem(f"cni_linux_daemon_sets[{number}]", one, expected)
+        for number, one in enumerate(patterns)
+        if isinstance(one, str) and not all(one.partition("/"))
+    ]

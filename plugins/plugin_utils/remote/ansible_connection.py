@@ -15,7 +15,7 @@ from .orphaned_shells import OrphanedShells
 
 MODULE = "winkube.node.invoke_calls"
 COLLECTING_MODULE = "winkube.node.collect_batch"
-"""The module that only fetches results, and is half as large."""
+"""The module that only fetches results, and is half as large as the one that runs batches."""
 
 
 KEEPS_FILES = (
@@ -178,8 +178,8 @@ class ModuleRunner:
 
         Args:
             name: the action, such as `ansible.windows.win_updates`; it must support async.
-            arguments: its options.
-            detach: its time limit in seconds, and the folder for its result (a file `jNUMBER.NUMBER`).
+            arguments: the options of the action.
+            detach: time limit of the action in seconds, and the folder for its result (a file `jNUMBER.NUMBER`).
 
         Returns:
             The result of Ansible's async wrapper.
@@ -246,7 +246,7 @@ class ModuleRunner:
             raise
 
     def close_abandoned(self) -> None:
-        """Delete the shells of failed connections on the node, once the result of their commands is known."""
+        """Delete the shells of failed connections on the node, once the results of their commands are known."""
         self._abandoned.close(self._connection)
 
     @contextlib.contextmanager

@@ -16,7 +16,7 @@ _SYSTEM = {"become_user": "SYSTEM", "become_pass": None, "become_flags": ""}
 def as_system(connection: t.Any) -> t.Iterator[None]:
     """Make Ansible run commands in this context as SYSTEM, whatever the user's task says about `become`.
 
-    The Windows Update API and wusa.exe reject network logons, and SYSTEM does not have one
+    The Windows Update API and wusa.exe reject network logons, which SYSTEM does not use
     (docs.ansible.com/ansible/latest/os_guide/windows_usage.html, become and limitations of WinRM).
     """
     plugin = become_loader.get("runas")

@@ -14,7 +14,7 @@ def failure(result: t.Mapping[str, t.Any], private: bool) -> str:
 
     Args:
         result: the module's result from Ansible.
-        private: whether its output may contain secrets.
+        private: whether the module's output may contain secrets.
     """
     if policy := blocked(result):
         return policy

@@ -115,7 +115,7 @@ class Node:
             batch: the batch; it gets a key if it has none.
             step: name of the step, for messages.
             private: keep the result out of the output at any verbosity; this is always so for secret batches.
-            system: run it as SYSTEM.
+            system: run the batch as SYSTEM.
             may_reboot: whether the batch's last calls may reboot the node, so that the node may be away for longer.
 
         Returns:
@@ -227,7 +227,7 @@ class Node:
 
         Args:
             name: the action, such as `ansible.windows.win_updates`.
-            arguments: its options.
+            arguments: the options of the action.
             key: name of the folder below FOLDER.
             step: name of the step, for messages.
 
@@ -282,7 +282,7 @@ class Node:
 
         Args:
             step: name of the step, for messages.
-            ordered: whether a batch has requested the reboot (`reboot.order`); None: perhaps.
+            ordered: whether a batch has requested the reboot (`reboot.order`); None: unknown.
             boot: the boot time in the last observation before that batch; empty: the boot time in the latest
                 observation.
 

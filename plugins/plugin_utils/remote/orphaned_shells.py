@@ -21,7 +21,7 @@ class OrphanedShells:
         self._psrp: dict[str, t.Any] = {}
 
     def note(self, connection: t.Any) -> None:
-        """Record the connection's open shells; called before `reset` and, if that fails, after it.
+        """Record the connection's open shells; called before `reset` and, if `reset` fails, again afterwards.
 
         In `reset`, winrm does not close its shell, and psrp tries to close its shell, but over the failed connection.
         """
@@ -35,7 +35,7 @@ class OrphanedShells:
     def close(self, connection: t.Any) -> None:
         """Delete the recorded shells over the new connection.
 
-        Call this only when the results of their commands are known, because deleting a shell ends its commands.
+        Call this only when the results of the shells' commands are known, because deleting a shell ends its commands.
         """
         # `protocol` is pywinrm's client.
         protocol, current = getattr(connection, "protocol", None), getattr(connection, "shell_id", None)
@@ -44,7 +44,7 @@ class OrphanedShells:
                 protocol.close_shell(shell, close_session=False)  # type: ignore[union-attr]
         pool = getattr(connection, "runspace", None)
         for old in self._psrp.values():
-            # A shell that was closed has no id any more.
+            # A shell that was closed no longer has an id.
             if old is not pool and old.shell.id is not None:
                 with contextlib.suppress(Exception):
                     _delete(pool, old.id)

@@ -139,7 +139,7 @@ class Reboot:
         Args:
             boot: the boot time in the node's last observation before the request.
             message: message to users who are logged on.
-            ordered: whether an earlier batch requested the reboot; None: perhaps. A reboot is then requested only if
+            ordered: whether an earlier batch requested the reboot; None: unknown. A reboot is then requested only if
                 the node is still up.
 
         Raises:
@@ -170,7 +170,7 @@ class Reboot:
         raise NotRebooted(f"expected the node to be back within {self.timeout:.0f} seconds; last seen: {error}")
 
     def _order(self, message: str, deadline: float) -> tuple[bool, str]:
-        """Send the request; return whether the node certainly received it, and what to report if it never goes down."""
+        """Send the request; return whether the node certainly received it, and what to report if the node stays up."""
         try:
             seen = self.send(Batch(calls=order(message), key=self.keys[-1]))
             if seen is not None and seen.state == "known":
@@ -182,7 +182,7 @@ class Reboot:
         if seen is None or seen.state in ("unknown", "running"):
             return False, "it did not respond to the request to reboot"
         if seen.state == "lost":
-            # The session ended while the request was sent. A second request is harmless: it ends with 1115.
+            # The session ended while the request was sent. A second request is harmless: it fails with 1115.
             self.keys.append(str(uuid.uuid4()))
             return False, "the request to reboot was interrupted"
         refused = [seen[name] for name in ("order", "again")]

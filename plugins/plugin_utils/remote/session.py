@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What one task learns about its node and tells the user: the version of Windows, progress, warnings and the result."""
+"""What one task knows about its node and reports to the user: version of Windows, progress, warnings and result."""
 
 from __future__ import annotations
 

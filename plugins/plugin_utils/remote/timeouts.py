@@ -20,7 +20,7 @@ class Timeouts:
     first_contact: float = 10.0
     """Time limit for a first connection; short, so that a node that is off is soon reported as unreachable."""
     poll: int = 60
-    """How long the node itself waits for a result in one remote command."""
+    """How long the node waits for a result within one remote command."""
     longest_poll: int = 60
     """Maximum wait of a poll. Each poll of a batch waits four times as long as the previous one, so that long work
     costs few commands."""

@@ -46,15 +46,28 @@ def _not_compared(before: t.Sequence[t.Mapping[str, t.Any] | None]) -> dict[str,
     return {"status": "error", "message": "an earlier step failed; see the run's output"}
 
 
-def document(nodes: t.Mapping[str, t.Mapping[str, t.Any]], *, time: str, join_compared: bool) -> dict[str, t.Any]:
+def document(
+    nodes: t.Mapping[str, t.Mapping[str, t.Any]],
+    *,
+    time: str,
+    join_compared: bool,
+    findings: t.Sequence[t.Mapping[str, t.Any]] = (),
+) -> dict[str, t.Any]:
     """Return plan.json as a whole.
 
     Args:
         nodes: entries by node.
         time: time of the comparison (UTC).
         join_compared: whether the settings from the cluster were compared, which needs a kubeconfig.
+        findings: what was found on the Linux side of the cluster (cluster_findings.shared).
     """
-    return {"schema_version": SCHEMA_VERSION, "time": time, "join_compared": join_compared, "nodes": nodes}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "time": time,
+        "join_compared": join_compared,
+        "cluster_findings": list(findings),
+        "nodes": nodes,
+    }
 
 
 def counts(nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, int]:

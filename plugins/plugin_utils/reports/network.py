@@ -30,7 +30,7 @@ _STATUSES: t.Mapping[str, tuple[str, str]] = {
 """How a status is shown, and the style of the page for it. Rows are sorted in this order."""
 _WIDEST = (15, 36, 36, 14)
 _REASONS = 5
-"""Maximum number of reasons that the last lines list; others are only counted."""
+"""Maximum number of reasons that the last lines list; any further reasons are only counted."""
 
 Entry = t.Mapping[str, t.Any]
 
@@ -156,7 +156,7 @@ def _row(one: Entry) -> tuple[str, ...]:
 
 
 def detail(one: Entry) -> str:
-    """Return the reason for a status, with what the pod connected to."""
+    """Return the reason for a status, with the address that the pod connected to."""
     parts = [one["detail"]]
     if one["answered_by"]:
         parts.append(f"service of a pod on {one['answered_by']}")

@@ -24,7 +24,7 @@ class Task:
     remote_commands: int
     rebooted: bool
     message: str
-    """The reason for a failure, or an empty string."""
+    """The reason for a failure; empty if the task did not fail."""
     changes: t.Sequence[t.Mapping[str, str]]
     """Changes: `type`, `name`, `action` and `why` of each resource."""
 

@@ -22,7 +22,7 @@ from ..wire.scopes import Scope
 from .service import running
 
 _SIGNED, _STARTS = Scope("signed-"), Scope("start-")
-"""Prefix of the ids of the calls that check signatures."""
+"""Scopes of the calls that check signatures, and of the calls that start services again."""
 _PROGRAM = ".exe"
 
 
@@ -159,7 +159,7 @@ class Archive(Resource):
         return f"{self.folder}\\{file.replace('/', chr(92))}"
 
     def _records(self) -> dict[str, str]:
-        """Return, by the path of each hashed file, the file of the record that stores its hash."""
+        """Return the files of the record that store hashes, by the path of the hashed file."""
         recorded = {self.path: f"{self.record}\\archive.sha256"}
         for index, file in enumerate(self.check):
             recorded[self._path_of(file)] = f"{self.record}\\file-{index}.sha256"

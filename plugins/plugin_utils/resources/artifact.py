@@ -30,7 +30,7 @@ class Artifact(Resource):
     The next run resumes an interrupted download. With `checksum_url`, the checksum file is stored next to the file
     (`PATH.checksum`), so that later runs can verify the file without the network; `path` should then contain the
     version. With `kind`, a manifest (`PATH.manifest.json`) describes the file. If there is no checksum, the hash in the
-    manifest is used. A file that cannot be verified yet is stored as `PATH.unverified` until it is.
+    manifest is used. A file that cannot be verified yet is stored as `PATH.unverified` until it is verified.
     """
 
     type: t.ClassVar[str] = "Artifact"
@@ -94,7 +94,7 @@ class Artifact(Resource):
     )
     ignore_revocation: bool = dataclasses.field(
         default=False,
-        metadata={"help": "Whether to continue if it cannot be checked whether the server's certificate was revoked."},
+        metadata={"help": "Whether to continue if the node cannot check the server's certificate for revocation."},
     )
     limit_rate: str | None = dataclasses.field(
         default=None, metadata={"help": "Maximum bytes per second, such as `500K` or `2M`."}
@@ -167,7 +167,7 @@ class Artifact(Resource):
 
     @property
     def _asks(self) -> bool:
-        """Whether each run asks the source whether the file there has changed."""
+        """Whether each run asks the source if its file has changed."""
         return self.custom and not self._verified
 
     @property
@@ -297,7 +297,7 @@ class Artifact(Resource):
         return attempts.downloaded(self._download({}, curl.RemoteFile()), results)
 
     def failure(self, results: Results) -> str:
-        """Return why each source failed, without signatures.
+        """Return why each source failed. Signatures in URLs are redacted.
 
         Args:
             results: results of the change's calls, by id.
@@ -383,7 +383,7 @@ class Artifact(Resource):
         return files.get(path.casefold(), {})
 
     def _expected(self, seen: Results) -> str | None:
-        """Return the expected hash, or None if the node cannot know it without the network."""
+        """Return the expected hash, or None if the node cannot determine the hash without the network."""
         if self.sha256 or self.sha512:
             return self.sha256 or self.sha512
         content = str(only(self, seen, "checksum").get("content") or "")

@@ -150,9 +150,7 @@ class ContainerImage(InStore):
     )
     size: int | None = dataclasses.field(
         default=None,
-        metadata={
-            "help": "Number of bytes to download, if known. If omitted, the registry is asked for it before the pull."
-        },
+        metadata={"help": "Number of bytes to download, if known. If omitted, the registry is asked for the size."},
     )
     likely_size: int | None = dataclasses.field(
         default=None,

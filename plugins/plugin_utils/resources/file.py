@@ -15,7 +15,7 @@ from ..engine.changes import create, only, remove, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..values.shown import AsItIs
-from ..windows import sddl
+from ..windows import azure_platform, sddl
 from ..windows.path_calls import remove_path, set_acl
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
@@ -33,6 +33,10 @@ class File(Resource):
     name: str = dataclasses.field(metadata={"help": "The file's path on the node."})
     content: str | None = dataclasses.field(
         default=None, metadata={"help": "The file's text, written as UTF-8 without a byte-order mark."}
+    )
+    azure_content: str | None = dataclasses.field(
+        default=None,
+        metadata={"help": "The file's text on virtual machines of Azure. Other machines get `content`."},
     )
     source_content_base64: str | None = dataclasses.field(
         default=None,
@@ -62,6 +66,8 @@ class File(Resource):
             raise ResourceError(
                 "source_content_base64", AsItIs("both"), "expected either content or source_content_base64"
             )
+        if self.azure_content is not None and self.content is None:
+            raise ResourceError("azure_content", AsItIs("no content"), "expected content for other machines, too")
         check_acl(self.acl)
         data = self.data()
         if data is None and self.state == "present" and self.acl is None:
@@ -88,14 +94,17 @@ class File(Resource):
         return text.encode("utf-8")
 
     def observe(self) -> tuple[Call, ...]:
-        """Return the call that reads the file's hash, to detect a difference, and its content only for --diff."""
+        """Return the calls that read the file's hash, to detect a difference, and its content only for --diff."""
         show = self.content is not None and not self.no_log and not self.create_only
         parameters: dict[str, Json] = {"paths": [self.name], "hash": True}
         parameters |= {"content": True} if show else {}
         parameters |= {"acl": True} if self.acl else {}
-        return (query("file", "@read-file", parameters),)
+        chassis = [] if self.azure_content is None else [azure_platform.chassis_call()]
+        return (*chassis, query("file", "@read-file", parameters))
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
+        if self.azure_content is not None and azure_platform.is_azure(seen.get(azure_platform.CHASSIS)):
+            return dataclasses.replace(self, content=self.azure_content, azure_content=None).plan(seen, windows)
         observed = only(self, seen, "file")
         if observed.get("type") == "directory":
             raise ResourceError(self.title, AsItIs("a directory"), "expected a file at this path, or nothing")

@@ -15,7 +15,7 @@ from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
 
-# The name of each property in New-NetFirewallRule, and in the results of Get-NetFirewallRule and the filters.
+# The name of each property in New-NetFirewallRule, Get-NetFirewallRule and the Get-NetFirewall…Filter cmdlets.
 _PARAMETERS = {
     "display_name": "DisplayName",
     "description": "Description",
@@ -78,7 +78,7 @@ class FirewallRule(Resource):
     )
     platform: t.Literal["any", "azure"] = dataclasses.field(
         default="any",
-        metadata={"help": "`azure`: only on virtual machines of Azure. Other machines keep the rule if they have it."},
+        metadata={"help": "With `azure`, the rule is managed only on virtual machines of Azure."},
     )
     profile: tuple[t.Literal["Any", "Domain", "Private", "Public"], ...] = dataclasses.field(
         default=("Any",), metadata={"help": "The network profiles to which the rule applies."}
@@ -158,7 +158,7 @@ class FirewallRule(Resource):
         return update(self, before, desired, [self._write("Set-NetFirewallRule", changed)])
 
     def _named(self) -> list[str]:
-        """Return the exempt users whose SIDs the node must be asked for."""
+        """Return the exempt users that are given by name. Their SIDs are requested from the node."""
         return [name for name in self.except_users if not name.startswith(_SID)]
 
     def _local_user(self, seen: Results) -> str:

@@ -74,7 +74,8 @@ class Service(Resource):
         default=None, metadata={"help": "When the service starts. The default for a new service is `demand`."}
     )
     dependencies: tuple[str, ...] | None = dataclasses.field(
-        default=None, metadata={"help": "Services that must run first. An empty list removes all dependencies."}
+        default=None,
+        metadata={"help": "Services that must run before this one. An empty list removes all dependencies."},
     )
     environment: t.Mapping[str, str] | None = dataclasses.field(
         default=None,

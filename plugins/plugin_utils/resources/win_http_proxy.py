@@ -120,7 +120,7 @@ def patterns(entry: str) -> list[str]:
 
 
 def parse_proxy(text: str) -> tuple[str | None, list[str]]:
-    """Return proxy and bypass list from `netsh winhttp show proxy`: in any language, two lines with a colon each."""
+    """Return proxy and bypass list from `netsh winhttp show proxy`, which prints them after a colon in any language."""
     values = [line.split(" : ", 1)[1].strip() for line in text.splitlines() if " : " in line]
     if not values:
         return None, []

@@ -67,7 +67,7 @@ def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str
 
 
 def is_unreachable(api_server: str) -> bool:
-    """Return whether Windows nodes cannot reach an API server: it is unknown, or a load balancer of Linux nodes.
+    """Return whether Windows nodes cannot reach an API server: its address is unknown, or a loopback address.
 
     Args:
         api_server: `host:port` from the ConfigMap kubernetes-services-endpoint.
@@ -76,7 +76,7 @@ def is_unreachable(api_server: str) -> bool:
 
 
 def _facts(host: Variables, switch: str) -> t.Mapping[str, t.Any]:
-    """Return how Calico is installed; empty if the host has another network, or its variables request no change."""
+    """Return how Calico is installed; empty if the host's network is not Calico or its variables request no change."""
     if host.value("cni_plugin") != _PLUGIN or not to_bool(host.value(switch)):
         return {}
     return t.cast("t.Mapping[str, t.Any]", host.part("winkube_cluster", "calico", default={}))

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
 import typing as t
 
@@ -11,8 +12,10 @@ from ..node_resources import cni
 from ..node_resources.services import DOCKER_RUNTIMES, KUBE_PROXY
 from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
+from ..pod_networks.linux_daemon_sets import Restricted
 from ..pod_networks.manifests import NETWORK_LABEL, REVISION_LABEL, RUN_AS_LABEL
-from ..pod_networks.network import daemon_sets, images
+from ..pod_networks.mtu import linux_mtu
+from ..pod_networks.network import account_objects, accounts, daemon_sets, images
 from ..windows.node_paths import HOST_LOCAL_ADDRESSES
 
 _PROXY_NAMESPACE = "kube-system"
@@ -136,6 +139,32 @@ def _applying_host(host: Variables, expected: str) -> str:
     return first_host(host.value("ansible_play_hosts"), lambda name: runs_of(host, name)[1], expected)
 
 
+def networks_of_pods(host: Variables) -> dict[str, str]:
+    """Return the networks of the play's hosts on whose nodes the DaemonSets run, with flannel's backend.
+
+    They run on all nodes without the label that keeps them away (`PodNetwork.node_label`), even if another tool
+    provides the network.
+
+    Args:
+        host: the host that asks.
+    """
+    backend, own_name = host.value("cni_flannel_backend"), str(host.value("inventory_hostname"))
+    networks = {}
+    for name in host.value("ansible_play_hosts_all"):
+        plugin, how = runs_of(host, name)
+        runtime = host.runtime if name == own_name else str(host.of_host(name, "container_runtime"))
+        if how != "service" and runtime not in DOCKER_RUNTIMES:
+            own = host.of_host(name, "cni_flannel_backend", default=backend)
+            networks[name] = f"{plugin} {own}" if plugin == "flannel" else plugin
+    return networks
+
+
+def _service_plugins(host: Variables) -> list[str]:
+    """Return the networks of the play's hosts that run as services; one host creates the accounts of all of them."""
+    networks = (runs_of(host, name) for name in host.value("ansible_play_hosts"))
+    return [*dict.fromkeys(plugin for plugin, how in networks if how == "service")]
+
+
 def _network_services(host: Variables) -> list[str]:
     """Return the services of the network that the node has or gets; those that depend on others come first."""
     network = cni.pod_network(host)
@@ -232,18 +261,19 @@ def _recorded_resources(host: Variables) -> list[t.Any]:
 
 
 def _tokens(host: Variables) -> dict[str, str]:
-    """Return the tokens of the service accounts, which one host read for all hosts.
+    """Return the tokens of the host's service accounts, which one host of each play read for all hosts of that play.
 
-    That host may have failed since, or may not be part of a later play, so all hosts are searched. Tokens that this run
-    created come first, because tokens that were read earlier may be incomplete.
+    That host may have failed since, or may not be part of a later play, so all hosts are searched until all tokens are
+    found. Tokens that this run created come first, because tokens that were read earlier may be incomplete.
     """
-    hosts = host.part("groups", "all")
+    hosts, needed = host.part("groups", "all"), set(host.value("cni_account_secrets"))
+    tokens: dict[str, str] = {}
     for result in ("cni_accounts_made", "cni_accounts"):
         for name in hosts:
-            tokens: dict[str, str] = host.of_host(name, result, "tokens", default={})
-            if tokens:
+            tokens = {**host.of_host(name, result, "tokens", default={}), **tokens}
+            if tokens and needed <= tokens.keys():
                 return tokens
-    return {}
+    return tokens
 
 
 def _former_network_hosts(host: Variables) -> list[str]:
@@ -267,6 +297,28 @@ def _cluster_objects(host: Variables) -> list[t.Any]:
     automatic = host.value("cni_block_wireserver") == "auto"
     in_azure = automatic and bool(host.optional("winkube_play_in_azure", False))
     return cni.pod_network(host, in_azure=in_azure).cluster_objects(cni.cluster_settings(host))
+
+
+def _daemon_sets_to_restrict(host: Variables) -> list[dict[str, str]]:
+    """Return the DaemonSets of Linux nodes that the run restricts to them."""
+    restricted = Restricted(namespaces=host.value("cni_linux_namespaces"), patterns=host.value("cni_linux_daemon_sets"))
+    return restricted.of(host.value("cni_unbound_daemon_sets"))
+
+
+def _linux_mtu(host: Variables) -> dict[str, t.Any]:
+    """Return the MTU of the pods' packets on Linux nodes; empty if the cluster does not show it."""
+    own = cni.pod_network(host)
+    known = catalogue()[own.settings.plugin]
+    mtu = linux_mtu(known, own.settings.mode, host.optional("winkube_cluster", {}))
+    return {} if mtu is None else dataclasses.asdict(mtu)
+
+
+def _node_addresses(host: Variables) -> dict[str, str]:
+    """Return the internal IP addresses of the cluster's nodes, if the network needs all nodes in one subnet."""
+    if not cni.pod_network(host).mode.other_subnets:
+        return {}
+    nodes = host.part("winkube_cluster", "nodes", default={})
+    return {name: str(node["internal_ip"]) for name, node in nodes.items() if node.get("internal_ip")}
 
 
 def _label_differs(host: Variables) -> bool:
@@ -310,7 +362,11 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_new_labels": _new_labels,
         "cni_label_differs": _label_differs,
         "cni_cluster_objects": _cluster_objects,
-        "cni_account_objects": lambda host: cni.pod_network(host).account_objects(),
+        "cni_account_objects": lambda host: account_objects(_service_plugins(host)),
+        "cni_all_account_secrets": lambda host: accounts(_service_plugins(host)),
+        "cni_daemon_sets_to_restrict": _daemon_sets_to_restrict,
+        "cni_linux_mtu": _linux_mtu,
+        "cni_node_addresses": _node_addresses,
         "winkube_network_services": _network_services,
         "cni_tokens": _tokens,
         "cni_missing_tokens": lambda host: [

@@ -21,7 +21,7 @@ def is_live(*, joined: bool, known: bool | None) -> bool:
 
 
 def version_problem(host: str, node: str, kubelet: str, expected: str) -> str:
-    """Return why the run must not continue with the minor version of a live node's kubelet; empty if it may.
+    """Return why the minor version of a live node's kubelet prevents the run from continuing; empty if it does not.
 
     Args:
         host: name of the host.
@@ -40,7 +40,7 @@ def version_problem(host: str, node: str, kubelet: str, expected: str) -> str:
 
 
 def drain_problem(host: str, node: str, address: str) -> str:
-    """Return why a node with deferred changes is not drained: only the machine itself claims to be this node.
+    """Return the message for a node that is not drained because only the machine itself claims to be this node.
 
     Nodes are drained with the administrator's kubeconfig, so a name that only the machine reports is not sufficient.
 

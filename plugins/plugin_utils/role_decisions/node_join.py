@@ -21,7 +21,7 @@ from .cni import runs_of
 
 _SHORTEST_TTL = 1800
 _SECONDS_PER_GROUP = 300
-"""Seconds in which one group of nodes joins. A group has as many nodes as there are forks of Ansible."""
+"""Seconds in which one group of nodes joins. A group has as many nodes as Ansible has forks."""
 _LABELS = "node-labels"
 """The kubelet's flag that sets the labels of its node."""
 _CHANGES = (
@@ -51,8 +51,8 @@ def purposes(
         approves: whether the run approves certificates of nodes.
         rejoins: whether the run may delete nodes whose machines join again.
         services: whether the network of hosts runs as services.
-        pods: what runs as pods on hosts, by the names of purposes.
-        calico: what the run does with Calico on Linux nodes, by the names of purposes.
+        pods: the purposes that follow from what runs as pods on the hosts.
+        calico: the purposes that follow from what the run does with Calico on Linux nodes.
     """
     needed = {
         "read": True,
@@ -100,8 +100,8 @@ def kubelet_arguments(
     """Return the kubelet's arguments that kubeadm passes on.
 
     A node whose network runs as services registers with a label that keeps the networks' DaemonSets away, and a node
-    with Calico with a label that admits Calico's. A flag that kubeadm passes on replaces the same flag of the kubelet's
-    service, so the labels of that flag are repeated.
+    with Calico registers with a label that admits Calico's DaemonSets. A flag that kubeadm passes on replaces the same
+    flag of the kubelet's service, so the labels of that flag are repeated.
 
     Args:
         given: value of `node_join_kubelet_arguments`.
@@ -256,7 +256,8 @@ def _registered(host: Variables, field: str) -> str:
 def _overlay_address(host: Variables) -> str:
     """Return the node's address in its network's overlay; empty if unknown.
 
-    The query at the beginning of the run shows the address of a node that this run may have replaced.
+    For a machine that joins in this run, the query at the beginning of the run does not count, because it shows the
+    address of a former node of this name.
     """
     joined = bool(host.part("node_join_info", "joined", default=True))
     return _address_of(host, str(host.value("node_join_name")), joined=joined)
@@ -269,7 +270,7 @@ def _address_of(host: Variables, node: str, *, joined: bool) -> str:
 
 
 def _unaddressed(host: Variables) -> list[str]:
-    """Return the nodes whose network has started in this run, and whose addresses in its overlay are not known."""
+    """Return the nodes whose network has started in this run but whose address in the network's overlay is unknown."""
     defers, own = bool(host.value("node_join_defers")), host.value("cni_plugin")
     hosts = [
         name

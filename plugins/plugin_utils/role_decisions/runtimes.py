@@ -45,7 +45,7 @@ def base_images(store: str, pause: str, host_process: str) -> list[str]:
 
 
 def needs_buildkit(store: str, builds: bool) -> bool:
-    """Return whether to install BuildKit, which is needed because containerd cannot build images.
+    """Return whether to install BuildKit: it builds the images of nodes with containerd, which cannot build images.
 
     Args:
         store: as in `base_images`.
@@ -57,7 +57,8 @@ def needs_buildkit(store: str, builds: bool) -> bool:
 def _cluster_dns(host: Variables) -> list[str]:
     """Return the DNS addresses that replace those of kubeadm's configuration on this node; empty to keep those.
 
-    The cluster is the better source. Without a cluster, kubespray's variables show what its configuration will be.
+    The cluster is the more reliable source. Without a cluster, kubespray's variables show what its configuration will
+    be.
     """
     if host.has("winkube_cluster", "cluster_dns"):
         configured = host.part("winkube_cluster", "cluster_dns")

@@ -38,7 +38,7 @@ def direct_hosts(exceptions: str | t.Sequence[str], bundle_urls: t.Sequence[str]
 
 
 def check_problem(result: t.Mapping[str, t.Any]) -> str:
-    """Return why a check does not know what to install; empty if it succeeded, or failed after it found a patch.
+    """Return why a check failed without finding a patch to install; empty if it succeeded or found one.
 
     Args:
         result: result of patch_install in check mode.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role windows_settings: the exceptions of the proxy, and the entries of the hosts file."""
+"""Decisions of role windows_settings: the proxy exceptions, and the entries of the hosts file."""
 
 from __future__ import annotations
 

@@ -72,7 +72,9 @@ class CniVariables(PodNetworkVariables, CniProgramVariables, DownloadVariables):
     kubeconfig_context: str
     proxy: str = dataclasses.field(metadata=SECRET)
     no_proxy: str
+    mtu: int
     linux_namespaces: tuple[str, ...]
+    linux_daemon_sets: tuple[str, ...]
     unbound_daemon_sets: tuple[t.Mapping[str, t.Any], ...]
     remove_daemon_sets: bool
     change_throttle: int

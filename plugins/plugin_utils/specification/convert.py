@@ -96,7 +96,7 @@ def to_dataclass(type_: type[t.Any], values: t.Mapping[t.Any, t.Any], where: str
 
 
 def hidden_error(problem: ResourceError) -> ResourceError:
-    """Return the error without the rejected value, which the original texts may quote."""
+    """Return the error without the rejected value, which the original message may quote."""
     if str(problem.value) in f"{problem.expected} {problem.hint}":
         return ResourceError(
             problem.where, AsItIs(HIDDEN), "expected a different value", "See the documentation of this property."
@@ -224,5 +224,5 @@ def short(value: t.Any) -> t.Any:
 
 
 def short_text(text: str) -> str:
-    """Return a key, short and on one line, for a message that names it as part of a value's place."""
+    """Return a key, short and on one line, for a message that names the key as part of a value's place."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:60])

@@ -47,7 +47,7 @@ def is_secret(field: dataclasses.Field[t.Any]) -> bool:
 
 
 def members(annotation: t.Any) -> tuple[t.Any, ...]:
-    """Return the members of a union other than None, or the annotation itself."""
+    """Return the members of a union other than None; the annotation itself if it is not a union."""
     if t.get_origin(annotation) in (t.Union, types.UnionType):
         return tuple(member for member in t.get_args(annotation) if member is not types.NoneType)
     return (annotation,)

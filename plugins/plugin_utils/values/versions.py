@@ -62,7 +62,7 @@ def within(minor: str, span: t.Mapping[str, str]) -> bool:
 
 
 def containerd_line(version: Version) -> t.Mapping[str, t.Any] | None:
-    """Return the row of the table for a containerd version, or None if unknown."""
+    """Return the row of the table for a containerd version, or None if the table does not have this version."""
     for line in supported()["containerd"]:
         if version.minor_version in line["minors"]:
             return t.cast("t.Mapping[str, t.Any]", line)

@@ -24,7 +24,7 @@ ADDRESSES = "azure.addresses"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PlatformService:
-    """A service of the platform."""
+    """A service that Azure provides to virtual machines."""
 
     address: str
     ports: tuple[int, ...]
@@ -33,23 +33,25 @@ class PlatformService:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AzurePlatform:
-    """What is known of the platform."""
+    """Facts about Azure that the collection relies on."""
 
     chassis_asset_tag: str
     wire_server: PlatformService
     host_ports: tuple[int, ...]
-    """TCP ports of WireServer that the firewall of the host closes to the programs of other users."""
+    """TCP ports of WireServer that a firewall rule on the machine blocks, except for the programs of exempt users."""
     metadata_service: PlatformService
     addresses_url: str
     block_priority: int
     allow_priority: int
+    virtual_network_mtu: int
+    """Packets that are longer than this are split in virtual networks, whatever MTU the network adapter shows."""
     boot_user: str
     """The local user that configures the machine when it starts, and needs WireServer."""
 
 
 @functools.cache
 def platform() -> AzurePlatform:
-    """Return what is known of the platform.
+    """Return the facts about Azure in the data file.
 
     Raises:
         ResourceError: the data file has an unknown or missing key, or a value of the wrong type.

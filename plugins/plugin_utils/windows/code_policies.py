@@ -57,7 +57,7 @@ _UNSIGNED = re.compile(r"is not digitally signed|running scripts is disabled on 
 
 
 def calls() -> tuple[Call, ...]:
-    """Return the calls that read the policies; a failed call means that nothing is known."""
+    """Return the calls that read the policies. If a call fails, its policies are unknown."""
     values: list[Json] = [{"path": path, "name": name} for path, name in _VALUES]
     guard: dict[str, Json] = {
         "Namespace": "root/Microsoft/Windows/DeviceGuard",

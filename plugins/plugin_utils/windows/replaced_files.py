@@ -41,7 +41,7 @@ def list_calls(targets: t.Sequence[str]) -> tuple[Call, ...]:
 
 
 def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
-    """Return the replaced files that no process can be running any more.
+    """Return the replaced files that no process can still be running.
 
     Args:
         targets: as in `list_calls`.
@@ -75,7 +75,7 @@ def _stem(target: str) -> str:
 
 
 def _stamp(time: t.Any) -> str:
-    """Return a time of the wire (ISO 8601 in UTC) as digits, as in the files' names."""
+    """Return a time in the wire format (ISO 8601 in UTC) as digits, as in the names of replaced files."""
     return re.sub(r"[^0-9]", "", str(time or ""))[:14]
 
 

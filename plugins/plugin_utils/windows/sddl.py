@@ -51,11 +51,11 @@ owner."""
 _DACL = re.compile(r"D:([A-Z_]*)((?:\([^()]*\))*)")
 
 Acl = tuple[bool, frozenset[tuple[str, frozenset[str], str, str]]]
-"""Whether the list is protected from inheritance, and its own entries, each with kind, flags, rights and trustee."""
+"""Whether an access list is protected from inheritance, and its explicit entries: kind, flags, rights and trustee."""
 
 
 def parse(sddl: str) -> Acl | None:
-    """Return the discretionary access list of a descriptor without inherited entries, or None."""
+    """Return a descriptor's discretionary access list (DACL) without inherited entries; None if it has no DACL."""
     match = _DACL.search(sddl)
     if not match:
         return None
@@ -70,7 +70,7 @@ def parse(sddl: str) -> Acl | None:
 
 
 def owner(sddl: str) -> str | None:
-    """Return the SID of the owner, or None."""
+    """Return the SID of a descriptor's owner; None if the descriptor names no owner."""
     match = _OWNER.match(sddl)
     return _TRUSTEES.get(match[1], match[1]) if match else None
 
@@ -90,7 +90,7 @@ def others(sddl: str, rights: int) -> tuple[str, ...]:
     sids = {sid for sid in (owner(sddl),) if sid}
     listed = _DACL.search(sddl)
     if listed is None or "NO_ACCESS_CONTROL" in listed[1]:
-        # Without an access list everybody has all rights.
+        # Without an access list, every user has all rights.
         sids.add(_TRUSTEES["WD"])
     for entry in re.findall(r"\(([^()]*)\)", listed[2] if listed else ""):
         kind, flags, mask, dummy_object, dummy_inherited, trustee = (*entry.split(";"), *[""] * 6)[:6]

@@ -28,7 +28,9 @@ class FailureAction:
     action: t.Literal["restart", "none", "reboot"] = dataclasses.field(
         metadata={"help": "What the service manager does."}
     )
-    delay_seconds: float = dataclasses.field(default=0, metadata={"help": "How long the service manager waits first."})
+    delay_seconds: float = dataclasses.field(
+        default=0, metadata={"help": "Seconds that the service manager waits first."}
+    )
 
     def __post_init__(self) -> None:
         if not 0 <= self.delay_seconds < INFINITE / 1000:
@@ -45,10 +47,10 @@ class Recovery:
     """The failure actions of a service: one for each failure in order; the last one repeats."""
 
     reset_seconds: int = dataclasses.field(
-        default=86400, metadata={"help": "After this time without a failure the count starts again at zero."}
+        default=86400, metadata={"help": "After this time without a failure, the count starts again at zero."}
     )
     actions: tuple[FailureAction, ...] = dataclasses.field(
-        metadata={"help": "One for each failure in order; the last one repeats. An empty list means no action."}
+        metadata={"help": "One for each failure, in order; the last one repeats. An empty list means no action."}
     )
     on_error_exit: bool | None = dataclasses.field(
         default=None, metadata={"help": "Whether a stop with an error code counts as a failure, as a crash does."}

@@ -36,7 +36,7 @@ def check_signers(signers: t.Sequence[str], where: str = "allowed_signers") -> N
         where: the option, for messages.
 
     Raises:
-        ResourceError: the list is mixed, or an entry is neither a subject nor a thumbprint.
+        ResourceError: the list mixes subjects and thumbprints, or an entry is neither of them.
     """
     accepted = "expected thumbprints (40 hexadecimal digits) or whole subjects (CN=…, O=…), all of one kind"
     thumbprints = [is_thumbprint(signer) for signer in signers]

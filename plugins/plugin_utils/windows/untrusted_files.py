@@ -21,7 +21,7 @@ from . import sddl as descriptors
 from .path_calls import make_closed, move_path
 
 Which = t.Literal["nothing", "foreign", "writable"]
-"""What to move aside: only content that others own, or also content that others can write."""
+"""What to move aside: nothing, content that other users own, or also content to which other users can write."""
 
 STRICTNESS: tuple[Which, ...] = ("nothing", "foreign", "writable")
 
@@ -35,7 +35,7 @@ _DEPTH = 5
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UntrustedItem:
-    """A file or folder that others own or can write."""
+    """A file or folder that users other than administrators own or to which they can write."""
 
     path: str
     who: tuple[str, ...]
@@ -68,7 +68,7 @@ def list_calls(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
 
 
 def find(folder: str, which: Which, seen: Results) -> list[UntrustedItem]:
-    """Return the outermost files and folders that others own or can write.
+    """Return the outermost files and folders that other users own or to which they can write.
 
     Content that cannot be checked is included, because administrators can check all of their own files.
 
@@ -105,7 +105,7 @@ def _who(sddl: str, which: Which, *, folder: bool) -> tuple[str, ...]:
         return (owner or "unknown",)
     if which == "foreign":
         return ()
-    # Content that others put into a folder is checked separately.
+    # Content that other users put into a folder is checked separately.
     return descriptors.others(sddl, descriptors.REPLACE if folder else descriptors.WRITE)
 
 

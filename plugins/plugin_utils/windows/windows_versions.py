@@ -20,9 +20,9 @@ class WindowsVersion:
     build: int
     """CurrentBuild, such as 20348."""
     supported: bool
-    """Whether the collection supports nodes that run it."""
+    """Whether the collection supports nodes that run this version."""
     listed_by_kubernetes: bool
-    """Whether Kubernetes' documentation lists it as supported for nodes."""
+    """Whether Kubernetes' documentation lists this version as supported for nodes."""
 
 
 _TABLE = json.loads((DATA / "windows_versions.json").read_text(encoding="utf-8"))

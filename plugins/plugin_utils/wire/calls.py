@@ -47,8 +47,9 @@ def query(
 ) -> Call:
     """Return a call that asks the node something and changes nothing.
 
-    If it fails, its error is recorded and the batch continues: the code that reads the result decides what the error
-    means. If later calls of the batch depend on a query, it has `on_error="stop"`, or those calls name it in `needs`.
+    If the call fails, its error is recorded and the batch continues: the code that reads the result decides what the
+    error means. If later calls of the batch depend on a query, it has `on_error="stop"`, or those calls name it in
+    `needs`.
 
     Args:
         call_id: id of the call, unique in its batch or resource.
@@ -72,8 +73,9 @@ def action(
 ) -> Call:
     """Return a call that changes the node.
 
-    If it fails, the batch stops, because later calls rely on the change. It returns no objects, since the next
-    observation shows the change. A change that is allowed to fail, such as a clean-up, has `on_error="continue"`.
+    If the call fails, the batch stops, because later calls rely on the change. By default, the call returns no objects,
+    since the next observation shows the change. A change that is allowed to fail, such as a clean-up, has
+    `on_error="continue"`.
 
     Args:
         call_id: id of the call, unique in its batch or resource.

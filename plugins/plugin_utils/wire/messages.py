@@ -67,7 +67,7 @@ class Call:
     retries: int = 0
     delay: float = 1.0
     final_codes: tuple[int, ...] = ()
-    """For a program: exit codes after which it is not run again."""
+    """For a program: exit codes after which the program is not run again."""
     until: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
     timeout: float = 600.0
     needs: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class Call:
     parallel: int | None = None
     """For a program: how many of the neighboring calls that also have this field may run at the same time."""
     watch: str | None = None
-    """For a program: path of a file that grows while it runs, to report progress."""
+    """For a program: path of a file that grows while the program runs, to report progress."""
     private: bool = dataclasses.field(default=False, metadata={"wire": False})
     """Whether the input is secret but the result is not: the batch is kept out of all output. Not sent to the node."""
     long: bool = dataclasses.field(default=False, metadata={"wire": False})
@@ -204,7 +204,7 @@ class CallResult:
 
     @property
     def first(self) -> t.Any:
-        """The first output object, or None."""
+        """The first output object; None if there is none."""
         return self.output[0] if self.output else None
 
     @classmethod
@@ -261,7 +261,8 @@ class RunningCall:
 
     id: str
     size: int | None = None
-    """Size of the file that it watches, in bytes; None: it watches no file, or the file does not exist yet."""
+    """Size in bytes of the file that the call watches; None: the call watches no file, or the file does not exist
+    yet."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -67,7 +67,7 @@ def zip_archive(members: Mapping[str, bytes]) -> bytes:
 
 
 def unsafe(name: str) -> bytes:
-    """Return an archive with members that would leave the target folder. Its format depends on the name.
+    """Return an archive with members that would leave the target folder. The name decides the format of the archive.
 
     Raises:
         ValueError: the name does not have the extension of an archive.

@@ -201,9 +201,9 @@ def checksum_file(content: bytes, name: str, suffix: str, form: str) -> bytes:
 
 @functools.lru_cache(maxsize=64)
 def content(url: str) -> bytes | None:
-    """Return the contents of `url` (host and path, without scheme), or None.
+    """Return the contents of `url` (host and path, without scheme), or None if no release has this URL.
 
-    They are the same in every process, because the members of archives are sorted and have fixed dates.
+    The contents are the same in every process, because the members of archives are sorted and have fixed dates.
     """
     for release in RELEASES:
         found = re.fullmatch(release.url, url)
@@ -221,7 +221,7 @@ def content(url: str) -> bytes | None:
 
 
 def _sums(url: str) -> bytes:
-    """Return the checksum file of a release with the archives for all platforms."""
+    """Return a release's checksum file, which lists the archives for all platforms."""
     file = content(url)
     assert file is not None
     name = url.rpartition("/")[2]

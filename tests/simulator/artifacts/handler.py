@@ -121,7 +121,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         self._send(204, b"", {})
 
     def _path(self) -> str:
-        """Return host and path of the request, which has the mirror layout or the absolute form for a proxy."""
+        """Return the host and path of the request, whose target has the mirror layout or is absolute (for a proxy)."""
         parts = urlsplit(self.path)
         if self.tunnelled:
             return self.tunnelled + parts.path

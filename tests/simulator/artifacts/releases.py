@@ -8,7 +8,7 @@ containerd/containerd `Makefile` (`bin/`) and `.github/workflows/release.yml`; k
 `hack/release.sh`; containernetworking/plugins `scripts/release.sh` (`tar -C bin .`) and `plugins/windows_only.txt`;
 flannel-io/flannel `Makefile` (`tar.gz`); flannel-io/cni-plugin `scripts/package.sh` (the member is
 `flannel-amd64.exe`); containerd/nerdctl `Makefile` (one member, without a folder). Sizes are about a twentieth of the
-real ones, which is enough to see transfers.
+real ones, which is enough to make transfers visible.
 """
 
 from __future__ import annotations
@@ -183,6 +183,6 @@ def calico(version: str) -> bytes:
 
 
 def windows_update(article: str, container: Literal["msu", "cab"]) -> bytes | None:
-    """Return a Windows update by its article (`kb5048654`), or None if it is unknown."""
+    """Return the file of a Windows update by its article (`kb5048654`); None if the article is unknown."""
     update = update_catalogue.find(article.upper())
     return None if update is None else update_package.make(update, container, size=256 * KB)

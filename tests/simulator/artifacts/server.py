@@ -90,7 +90,7 @@ class ArtifactServer:
         return f"{'https' if self.tls else 'http'}://{self.address}:{self.port}"
 
     def start(self) -> ArtifactServer:
-        """Start to serve, in a thread."""
+        """Start serving in a thread."""
         self._thread.start()
         return self
 
@@ -118,7 +118,7 @@ class ArtifactServer:
         self.faults.add(ArtifactFault(kind, path, **options))
 
     def content(self, path: str) -> bytes | None:
-        """Return the file at `path` (starting with the host, without a leading slash), or None."""
+        """Return the file at `path` (starting with the host, without a leading slash); None if there is none."""
         found = self._files.get(path)
         return catalog.content(path) if found is None else found
 

@@ -46,7 +46,7 @@ def _msi(package: InstallerPackage) -> bytes:
 
 
 def cloudbase_init(version: str | None) -> bytes:
-    """Return CloudbaseInitSetup_1_1_6_x64.msi. Without a version it is the newest one."""
+    """Return CloudbaseInitSetup_1_1_6_x64.msi, or the newest release if no version is given."""
     init, conf = rf"{_CLOUDBASE}\Python\Scripts\cloudbase-init.exe", rf"{_CLOUDBASE}\conf\cloudbase-init.conf"
     service = PackageService(
         rf'"{_CLOUDBASE}\bin\OpenStackService.exe" cloudbase-init "{init}" --config-file "{conf}"',

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from .calico import Calico, CalicoOptions, install_calico
+from .calico import CalicoInstallation, CalicoOptions, install_calico
 from .control_plane import ControlPlane, assets_folder, assets_version
 from .memory_api import MemoryCluster
 from .options import ClusterOptions
@@ -48,7 +48,7 @@ class SimulatedCluster:
 
         It is None for a real API server, which uses this machine's clock.
         """
-        self.calico: Calico | None = None
+        self.calico: CalicoInstallation | None = None
         """Calico, if it was installed."""
         self._stop: Callable[[], None] | None = stop
         self._process = os.getpid()
@@ -103,7 +103,7 @@ def start_cluster(
     """Start a cluster without nodes.
 
     Args:
-        kind: "real" needs `KUBEBUILDER_ASSETS`. "auto" is "real" if its programs have the `version`, else "memory".
+        kind: "real" needs `KUBEBUILDER_ASSETS`. "auto" is "real" if programs of the `version` exist, else "memory".
         version: the Kubernetes version of the control plane.
         address: the IPv4 address of this machine that the API server listens on.
         extra_sans: further names and addresses for its certificate.

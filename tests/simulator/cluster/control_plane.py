@@ -29,7 +29,7 @@ _KUBECONFIGS = ("admin", "super-admin", "controller-manager", "scheduler")
 
 
 def assets_folder() -> Path | None:
-    """Return the folder in `KUBEBUILDER_ASSETS`, or None if it is unset or lacks a program."""
+    """Return the folder in `KUBEBUILDER_ASSETS`; None if the variable is not set or the folder lacks a program."""
     named = os.environ.get("KUBEBUILDER_ASSETS", "")
     folder = Path(named).expanduser()
     return folder if named and all((folder / name).exists() for name in _PROGRAMS) else None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Child processes with log files, which are stopped by their process ids."""
+"""Child processes with log files. The processes are stopped by their process ids."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], seconds: float
 
 
 class ProgramGroup:
-    """Programs that run together, with their logs in one folder. They end with this process, even if it is killed."""
+    """Programs that run together, with their logs in one folder. They end when this process ends or is killed."""
 
     def __init__(self, logs: Path, environment: Mapping[str, str]) -> None:
         """Create the object without starting a program.

@@ -78,13 +78,13 @@ class Ace:
 
 @dataclass(frozen=True)
 class SecurityDescriptor:
-    """A security descriptor: owner, group, whether the list is protected from inheritance, and the entries."""
+    """A security descriptor: owner, group, and the access list, which may be protected from inheritance."""
 
     owner: str | None = None
     group: str | None = None
     protected: bool = False
     entries: tuple[Ace, ...] | None = None
-    """The entries; None if the descriptor contains no list."""
+    """The entries of the access list; None if the descriptor contains no access list."""
 
     def __str__(self) -> str:
         head = (f"O:{self.owner}" if self.owner else "") + (f"G:{self.group}" if self.group else "")
@@ -156,9 +156,9 @@ def inherited(parent: Iterable[Ace], *, folder: bool, owner: str) -> tuple[Ace, 
 
 
 def holders(descriptor: SecurityDescriptor, mask: int) -> set[str]:
-    """Return who has any of these rights, apart from SYSTEM, Administrators and TrustedInstaller.
+    """Return the accounts that have any of these rights, apart from SYSTEM, Administrators and TrustedInstaller.
 
-    An owner can always change the list (WRITE_DAC), and therefore has all rights:
+    An owner can always change the access list (WRITE_DAC), and therefore counts as having all rights:
     https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object
     """
     found = {
@@ -186,7 +186,7 @@ class AccessLists:
         self._of_children: dict[tuple[int, bool, str], tuple[SecurityDescriptor, tuple[Ace, ...]]] = {}
 
     def descriptor(self, path: str) -> SecurityDescriptor:
-        """Return owner and list, including inherited entries. It is the same object until one of them changes."""
+        """Return a path's security descriptor with inherited entries: the same object until owner or entries change."""
         found = self._worked_out.get(path)
         if found is None:
             changes, folder = self._changes, self._is_folder(path)
@@ -271,7 +271,7 @@ class AccessLists:
         self._changed(path)
 
     def moved(self, path: str, destination: str, before: SecurityDescriptor) -> None:
-        """Record a move. The item keeps the list that it had before.
+        """Record a move. The item keeps its access list, including the entries that it had inherited.
 
         https://learn.microsoft.com/troubleshoot/windows-client/windows-security/permissions-on-copying-moving-files
         """

@@ -62,7 +62,7 @@ class Account:
 
 @dataclass
 class LocalAccounts:
-    """The local accounts by lower-case name. It is empty until `accounts` fills it."""
+    """The local accounts by lower-case name. There are none until `accounts` creates them."""
 
     accounts: dict[str, Account] = field(default_factory=dict)
     next_id: int = _FIRST
@@ -151,7 +151,7 @@ def groups_of(machine: Machine, sids: Collection[str]) -> set[str]:
 
 
 def resolve(machine: Machine, name: str) -> str | None:
-    r"""Return the SID for an account name (`NAME`, `COMPUTER\NAME`, `.\NAME`, a SID), or None."""
+    r"""Return the SID for an account name (`NAME`, `COMPUTER\NAME`, `.\NAME`, a SID); None if it does not exist."""
     if re.fullmatch(r"S-1(-\d+){2,16}", name, re.IGNORECASE):
         return name.upper()
     authority, separator, short = name.rpartition("\\")
@@ -170,7 +170,7 @@ def resolve(machine: Machine, name: str) -> str | None:
 
 
 def name_of(machine: Machine, requested: str) -> str | None:
-    """Return the name for a SID, with its authority, or None."""
+    """Return the name for a SID, with its authority; None if no account has this SID."""
     if requested in WELL_KNOWN:
         return WELL_KNOWN[requested]
     for account in accounts(machine).accounts.values():

@@ -189,7 +189,7 @@ def make_users(machine: Machine) -> None:
 
 
 def at_logon(machine: Machine) -> None:
-    """Do what LogonUI does when the machine is ready. win_reboot waits for its volatile key."""
+    """Do what LogonUI does when the machine is ready. win_reboot waits for the volatile key that this creates."""
     machine.registry.create_key(f"{CURRENT_VERSION}\\Winlogon\\AutoLogonChecked", volatile=True)
 
 

@@ -97,7 +97,7 @@ def module_of(command: str) -> str:
 
 @cache
 def find(command: str, windows: str, *, is_core: bool = False) -> Contract | None:
-    """Return a command's contract, or None if it has none on this version of Windows.
+    """Return a command's contract; None if the command has no contract on this version of Windows.
 
     Args:
         command: the name of the command.

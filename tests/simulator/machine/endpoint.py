@@ -151,7 +151,7 @@ class MachineHost:
 
 
 def pipeline_text(pipeline: PipelineRequest) -> str:
-    """Return the script of a pipeline's first command, which is the only one that Ansible and pypsrp send."""
+    """Return the script of a pipeline's first command. Ansible and pypsrp send only one command."""
     return pipeline.commands[0].text
 
 

@@ -27,7 +27,7 @@ def make(program: str, version: str, size: int = 0) -> bytes:
 
 
 def identify(data: bytes) -> tuple[str, str] | None:
-    """Return (program, version) from the first bytes of an executable, or None if it is not a simulated program."""
+    """Return (program, version) from an executable's first bytes; None if it is not a simulated program."""
     if data[:2] != b"MZ":
         return None
     start = data[:HEAD_SIZE].find(_MARK)

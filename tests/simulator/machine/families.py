@@ -96,8 +96,8 @@ def names() -> tuple[str, ...]:
 def declared(project: Path = _PROJECT) -> list[EntryPoint]:
     """Return the entry points of all layers.
 
-    A checkout works without installation. Its pyproject.toml, which installed packages do not contain, declares the
-    layers of the simulator.
+    A checkout works without installation, because its pyproject.toml (which installed packages do not contain)
+    declares the layers of the simulator.
 
     Args:
         project: the pyproject.toml of the simulator.

@@ -4,13 +4,13 @@
 
 {"kind": "reboot"}                          reboots now
 {"kind": "power", "action": "off|start|reset"}
-{"kind": "disk_full", "free": BYTES}                    only this many bytes are free; {"free": null} ends it
+{"kind": "disk_full", "free": BYTES}                    only this many bytes are free; null ends the fault
 {"kind": "password_expired", "value": true}
-{"kind": "service_hangs", "name": NAME, "value": true}  it does not respond to the service manager (error 1053)
-{"kind": "service_crash", "name": NAME}     its process ends
-{"kind": "clock", "offset": SECONDS}                    its clock is ahead of the real time (negative: behind)
+{"kind": "service_hangs", "name": NAME, "value": true}  the service does not respond (error 1053)
+{"kind": "service_crash", "name": NAME}     the process of the service ends
+{"kind": "clock", "offset": SECONDS}                    the machine's clock is ahead (negative: behind)
 {"kind": "slow_imports", "seconds": N, "modules": [NAME, ...]}   cold imports of PowerShell modules (module_imports.py)
-{"kind": "language", "value": "de-DE"}      its programs print German text in the OEM code page (language.py)
+{"kind": "language", "value": "de-DE"}      Windows' programs print German text in the OEM code page (language.py)
 """
 
 from __future__ import annotations

@@ -72,15 +72,15 @@ class FileSystem:
         self._measured = (0.0, 0)
         self.open = OpenFiles()
         self.on_written: list[Callable[[str], None]] = []
-        """Called with each file that was written and closed."""
+        """Functions to call with the path of each file that was written and closed."""
         self.on_move: list[Callable[[str, str], None]] = [self.open.moved]
-        """Called with the old and the new path of each file or folder that is renamed."""
+        """Functions to call with the old and the new path of each renamed file or folder."""
         for letter in self._drives:
             (root / letter.lower()).mkdir(parents=True, exist_ok=True)
 
     @property
     def reserved(self) -> int:
-        """The used bytes of C: that are not in the folder: Windows itself, and those that a fault removes."""
+        """The bytes of C: that are used outside of the private folder: by Windows itself, or taken by a fault."""
         return self._reserved
 
     @reserved.setter
@@ -126,7 +126,7 @@ class FileSystem:
         return self.drive_exists(path) and self.real(path).is_file()
 
     def entry(self, path: str) -> FileEntry | None:
-        """Return the entry at a path, with the capitalization of its name on the disk, or None."""
+        """Return the entry at a path, with its name's capitalization on the disk; None if the path does not exist."""
         if not self.exists(path):
             return None
         real = self.real(path)
@@ -176,7 +176,7 @@ class FileSystem:
         self.write_bytes(path, text.encode())
 
     def make_directory(self, path: str, sddl: str | None = None) -> None:
-        """Create a folder and its parents. With SDDL, all new folders have this owner and list from the start.
+        """Create a folder and its missing parents, with the owner and access list in `sddl` if it is given.
 
         https://learn.microsoft.com/dotnet/api/system.io.directory.createdirectory
         """
@@ -224,7 +224,7 @@ class FileSystem:
             listener(path, destination)
 
     def replace(self, path: str, destination: str) -> None:
-        """Move a file to a path. If it replaces a file, it gets that file's owner and list. Raises PermissionError.
+        """Move a file to a path. A file that it replaces passes on its owner and access list.
 
         https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
         """
@@ -232,7 +232,7 @@ class FileSystem:
             raise AccessDeniedError(destination)
         kept = None
         if self.exists(destination):
-            # ReplaceFile opens both files for reading and deleting. Windows itself then sets the owner and list.
+            # ReplaceFile opens both files for reading and deleting. Windows itself then sets the owner and access list.
             self.guard.require(destination, check.GENERIC_READ)
             self.guard.require(path, check.GENERIC_READ)
             kept = str(self.descriptor(destination))
@@ -287,7 +287,7 @@ class FileSystem:
         return str(self.descriptor(path))
 
     def set_sddl(self, path: str, sddl: str, enabled: Collection[str] = ()) -> None:
-        """Set the owner or the access list of a file or folder to the one that the SDDL contains.
+        """Set the owner or the access list (whatever the SDDL contains) of a file or folder.
 
         Args:
             enabled: the privileges that the program has enabled.
@@ -322,18 +322,18 @@ class FileSystem:
             self.guard.made(self._key(path))
 
     def link_on(self, path: str) -> str | None:
-        """Return the first junction or symbolic link on a path, or None."""
+        """Return the first junction or symbolic link on a path; None if there is none."""
         for place in ancestry(normalise(path)):
             if self.drive_exists(place) and self.real(place).is_symlink():
                 return place
         return None
 
     def who_may_read(self, path: str) -> set[str]:
-        """Return who may read a file or list a folder, apart from SYSTEM, Administrators and TrustedInstaller."""
+        """Return the accounts that may read a file or list a folder, apart from those in `access_lists.TRUSTED`."""
         return access_lists.holders(self.descriptor(path), access_lists.READ)
 
     def who_may_write(self, path: str) -> set[str]:
-        """Return who may change the item at a path, apart from SYSTEM, Administrators and TrustedInstaller.
+        """Return the accounts that may change the item at a path, apart from those in `access_lists.TRUSTED`.
 
         This includes those who may replace the item or a folder above it.
         """
@@ -380,7 +380,7 @@ class FileSystem:
                 self._measured = (time.monotonic(), free - needed)
 
     def append(self, file: IO[bytes], data: bytes, drive: str = "C") -> None:
-        """Write to an open file, as much as fits on the drive. Raises DiskFullError.
+        """Write as much of the data to an open file as fits on the drive. Raises DiskFullError.
 
         Only one write runs at a time, so that nothing else takes the space between the check and the write.
         """

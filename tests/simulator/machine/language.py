@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Windows in another language: the messages of its own programs, and the code page of their output.
 
-It is set by the node's option `language` or the fault {"kind": "language", "value": "de-DE"}. The default is "en-US".
-Only the sentences in `german.json` are translated; all others stay English. Programs such as sc.exe and netsh.exe print
-in the OEM code page that the registry names: https://learn.microsoft.com/windows/win32/intl/code-pages.
+The node's option `language` or the fault {"kind": "language", "value": "de-DE"} sets the language. The default is
+"en-US". Only the sentences in `german.json` are translated; all others stay English. Programs such as sc.exe and
+netsh.exe print in the OEM code page that the registry names: https://learn.microsoft.com/windows/win32/intl/code-pages.
 """
 
 from __future__ import annotations

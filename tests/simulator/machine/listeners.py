@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The named pipes and local ports of one machine. They are open while the program that listens on them runs."""
+"""The named pipes and local ports of one machine. A pipe or port is open while the program that listens on it runs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pipe_name(address: str) -> str:
 
 
 def open_pipe(machine: Machine, address: str, server: object) -> None:
-    """Start to listen on a pipe."""
+    """Start listening on a pipe."""
     machine.part(Listeners).pipes[pipe_name(address)] = server
 
 
@@ -58,5 +58,5 @@ def close_pipe(machine: Machine, address: str, server: object) -> None:
 
 
 def behind(machine: Machine, address: str) -> object | None:
-    """Return the object that serves a pipe."""
+    """Return the object that serves a pipe; None if no program listens on it."""
     return machine.part(Listeners).pipes.get(pipe_name(address))

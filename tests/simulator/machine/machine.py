@@ -100,7 +100,7 @@ class Machine:
 
     @property
     def generalized(self) -> bool:
-        """Whether sysprep has generalized the machine, which has not been started since."""
+        """Whether sysprep has generalized the machine, and it has not been started since."""
         return self.registry.data(SETUP_STATE, "ImageState") == GENERALIZED
 
     def part(self, kind: Callable[[], Part]) -> Part:

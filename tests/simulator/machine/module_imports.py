@@ -28,7 +28,7 @@ _BUILT_IN = ("microsoft.powershell.",)
 
 @dataclass
 class ColdImports:
-    """The cost of imports on a machine: seconds of Windows' time, and the modules that it applies to (None: all)."""
+    """The duration of an import in seconds of Windows' time, and the modules that it applies to (None: all)."""
 
     seconds: float = 0.0
     modules: frozenset[str] | None = frozenset()

@@ -57,7 +57,7 @@ def too_long() -> CmdletError:
 
 @contextmanager
 def as_exceptions(path: str) -> Iterator[None]:
-    """Convert the exceptions of the machine's file system into those of .NET."""
+    """Convert the exceptions that the machine's file system raises into those of .NET."""
     try:
         yield
     except DiskFullError as error:
@@ -239,7 +239,7 @@ def remove(machine: Machine, path: str) -> None:
 
 
 def move_over(machine: Machine, path: str, destination: str) -> None:
-    """Simulate File.Replace for an existing file (which keeps owner and list), else File.Move.
+    """Simulate File.Replace if the destination exists (whose owner and access list are kept), else File.Move.
 
     https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
 

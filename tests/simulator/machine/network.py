@@ -13,7 +13,7 @@ class Ports(Protocol):
     """The operations of a machine on its network in the transport (`simulator.transport.host.NodePorts`)."""
 
     def drop_link(self, seconds: float) -> None:
-        """Cut all connections and refuse new ones for a time. Shells and commands continue."""
+        """Cut all connections, and refuse new ones for a number of seconds. Shells and commands continue."""
 
     def close_ports(self, *, forget_shells: bool = True) -> None:
         """Close the ports, because the machine is shutting down."""
@@ -64,7 +64,7 @@ class NetworkAdapter:
             self._ports.drop_link(seconds)
 
     def set_addressed(self, addressed: bool) -> None:
-        """Set whether the machine has its address. Without it, the ports are closed; shells and commands continue."""
+        """Set whether the machine has its address. If not, the ports are closed, while shells and commands continue."""
         with self._lock:
             changed, self._addressed = self._addressed != addressed, addressed
             powered, left = self._powered, self._down_until - time.monotonic()

@@ -28,7 +28,7 @@ class Enumeration:
 
 @dataclass
 class PSObject:
-    """An object with properties. Their names are case-insensitive.
+    """An object with properties, whose names are case-insensitive.
 
     Args:
         type_name: the .NET type, e.g. `System.ServiceProcess.ServiceController`.
@@ -42,7 +42,7 @@ class PSObject:
     text: str | None = None
 
     def find(self, name: str) -> str | None:
-        """Return the property's name with its own capitalization, or None."""
+        """Return the property's name with its own capitalization; None if there is no such property."""
         if name in self.properties:
             return name
         requested = name.casefold()
@@ -144,7 +144,7 @@ class ProcessEndedError(BaseException):
 
 
 class Bound(Mapping[str, object]):
-    """The parameters of one cmdlet call after binding and conversion. Their names are case-insensitive.
+    """The parameters of one cmdlet call after binding and conversion. Parameter names are case-insensitive.
 
     `pipeline` contains the input objects, and `piped` is true if there is a pipeline. `stop` is set when the process
     ends.
@@ -310,7 +310,7 @@ class IdleServiceProgram:
 
 @dataclass(frozen=True)
 class ScriptBlock:
-    """A script block as a value: its syntax tree (a `powershell.syntax.Block`) and its text."""
+    """A script block as a value: its syntax tree (a `powershell.parsing.syntax.Block`) and its text."""
 
     block: object
     text: str

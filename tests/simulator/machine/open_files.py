@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files that processes hold open, and what other processes may do with them in the meantime.
+"""Files that processes keep open, and what other processes may do with them in the meantime.
 
 Access and share modes are strings of letters: `r` for reading, `w` for writing, `d` for deleting and renaming.
 https://learn.microsoft.com/windows/win32/fileio/creating-and-opening-files
@@ -23,8 +23,8 @@ class Handle:
 
     Args:
         path: the path of the file; None after the file was deleted or replaced.
-        access: what the holder may do.
-        share: what others may do at the same time.
+        access: what the process may do with the file.
+        share: what other processes may do with the file at the same time.
         holder: the name of the process that opened it.
         process: the process whose end closes it; None if a context manager closes it.
     """
@@ -46,12 +46,12 @@ class OpenFiles:
 
     @contextlib.contextmanager
     def hold(self, path: str, access: str, share: str, holder: str = "another process") -> Iterator[Handle]:
-        """Hold a file open within the `with` block.
+        """Keep a file open within the `with` block.
 
         Args:
             path: the path of the file.
-            access: what the holder may do with it.
-            share: what others may do with it at the same time.
+            access: what the process may do with the file.
+            share: what other processes may do with the file at the same time.
             holder: the name of the process, as Windows' Restart Manager reports it.
         """
         handle = Handle(normalise(path).casefold(), frozenset(access), frozenset(share), holder)
@@ -64,7 +64,7 @@ class OpenFiles:
                 self._handles.remove(handle)
 
     def hold_until_end(self, path: str, access: str, share: str, process: Process) -> None:
-        """Hold a file open until a process ends. The arguments are those of `hold`."""
+        """Keep a file open until a process ends. The arguments are those of `hold`."""
         key = normalise(path).casefold()
         with self._lock:
             self._handles.append(Handle(key, frozenset(access), frozenset(share), process.name, process))
@@ -75,7 +75,7 @@ class OpenFiles:
         Args:
             path: the path of the file.
             access: what the caller is going to do with it.
-            share: what the caller allows others to do.
+            share: what the caller allows other processes to do.
         """
         key = normalise(path).casefold()
         requested, shared = frozenset(access), frozenset(share)
@@ -103,11 +103,11 @@ class OpenFiles:
         return any(handle.path != normalise(path).casefold() for handle in self._within(path))
 
     def blocks_removal(self, path: str) -> bool:
-        """Return whether a file, or any file below a folder, is open without sharing deletion."""
+        """Return whether a file, or any file below a folder, is open in a way that prevents its deletion."""
         return any("d" not in handle.share for handle in self._within(path))
 
     def holders(self, path: str) -> list[str]:
-        """Return the names of the processes that hold a file, or any file below a folder, open."""
+        """Return the names of the processes that have a file, or any file below a folder, open."""
         return sorted({handle.holder for handle in self._within(path)})
 
     def _within(self, path: str) -> list[Handle]:
@@ -124,7 +124,7 @@ class OpenFiles:
     def moved(self, path: str, destination: str) -> None:
         """Update the handles after a file or folder was renamed.
 
-        They stay open under the new name. Handles of a file that was replaced lose their path.
+        The handles of a renamed file refer to the new name. The handles of a file that was replaced lose their path.
         """
         old, new = normalise(path).casefold(), normalise(destination).casefold()
         with self._lock:

@@ -125,7 +125,7 @@ class Processes:
             return [process for process in self._running.values() if process.alive]
 
     def executing(self, path: str) -> str | None:
-        """Return the executable of a running process, at a path or below it.
+        """Return the running executable at a path or below it; None if there is none.
 
         Windows allows renaming it, but neither writing to it nor deleting it:
         https://en.wikipedia.org/wiki/File_locking#In_Microsoft_Windows

@@ -59,7 +59,7 @@ class FoundProgram:
 
 @contextmanager
 def _time_limit(seconds: float | None, signal: StopSignal) -> Iterator[threading.Event]:
-    """Stop a program after a number of seconds. The event is set if that happened."""
+    """Stop a program after a number of seconds. The yielded event is set if the time limit stopped the program."""
     late = threading.Event()
 
     def kill() -> None:
@@ -84,7 +84,7 @@ class MachinePrograms:
         self._machine = machine
 
     def locate(self, name: str, environment: Mapping[str, str] | None = None, directory: str = "C:\\") -> str | None:
-        """Return the path of the file that a program name refers to, in Windows' search order, or None."""
+        """Return the path of the file that a program name refers to, in Windows' search order; None without a match."""
         files = self._machine.files
         text = name.strip('"')
         if "\\" in text or "/" in text or ":" in text:

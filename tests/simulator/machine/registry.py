@@ -148,14 +148,14 @@ class Registry:
             return parent is not None and parent.subkeys.pop(names[-1].casefold(), None) is not None
 
     def get(self, path: str, name: str) -> Value | None:
-        """Return a value, or None. The key's default value has the name `""`."""
+        """Return a value; None if it does not exist. The key's default value has the name `""`."""
         with self._lock:
             key = self._find(path)
             found = key.values.get(name.casefold()) if key else None
             return found[1] if found else None
 
     def data(self, path: str, name: str, default: object = None) -> object:
-        """Return the data of a value, or the default."""
+        """Return the data of a value; `default` if the value does not exist."""
         value = self.get(path, name)
         return default if value is None else value.data
 

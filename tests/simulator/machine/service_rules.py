@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Checks of the service control manager for a service's configuration.
 
-https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew lists the errors. It also states that only
-drivers may use the start types boot and system.
+https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew lists the errors. The page also states
+that only drivers may use the start types boot and system.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def account_exists(machine: Machine, account: str, service: str) -> bool:
 
 
 def is_administrator(machine: Machine, account: str) -> bool:
-    """Return whether a service's account has administrator rights, which LocalSystem and administrators have.
+    """Return whether a service's account has administrator rights, as LocalSystem and administrators do.
 
     LocalService, NetworkService and the services' own accounts only have the rights of a user:
     https://learn.microsoft.com/windows/win32/services/localservice-account

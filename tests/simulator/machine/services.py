@@ -85,7 +85,7 @@ class Services:
         self.events: list[str] = []
 
     def names(self) -> list[str]:
-        """Return the names of all Win32 services, which excludes drivers."""
+        """Return the names of all Win32 services (drivers are not included)."""
         found = self._registry.subkeys(ROOT)
         return sorted((name for name in found if self._registry.get(f"{ROOT}\\{name}", "ImagePath")), key=str.casefold)
 
@@ -94,7 +94,7 @@ class Services:
         return self._registry.get(f"{ROOT}\\{name}", "ImagePath") is not None
 
     def get(self, name: str) -> Service | None:
-        """Return a service, or None."""
+        """Return a service; None if it does not exist."""
         key = f"{ROOT}\\{name}"
         image = self._registry.get(key, "ImagePath")
         if image is None:
@@ -220,7 +220,7 @@ class Services:
             self._crashed(name, runtime)
 
     def boot(self) -> None:
-        """Start the automatic services, delayed ones last. A failure is logged, and the others still start."""
+        """Start the automatic services, delayed ones last. A failure of one is logged, and the others still start."""
         with self._lock:
             self._runtime = {name: _Runtime() for name in self._runtime}
             services = [service for name in self.names() if (service := self.get(name)) and service.start <= 2]

@@ -46,7 +46,7 @@ def type_text(value: object) -> str:
 
 
 def member_text(value: object) -> str:
-    """Return how a property appears in the text of a PSCustomObject: the type for collections, nothing for objects.
+    """Return how a property's value appears in a PSCustomObject's text: a collection as its type, an object empty.
 
     PSObject.ToString with recurse: false; https://github.com/PowerShell/PowerShell/issues/6163
     """

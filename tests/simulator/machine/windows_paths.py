@@ -27,7 +27,7 @@ Directory.CreateDirectory and Directory.Move: https://referencesource.microsoft.
 MAX_NAME = 255
 _ILLEGAL = re.compile(r'[<>"|?*\x00-\x1f]')
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[1-9\u00b9\u00b2\u00b3])(?:\..*)?", re.IGNORECASE)
-"""Names of devices. Their digits may be superscript. With the prefix \\\\?\\ they are normal names."""
+"""Names of devices. Their digits may be superscript. With the prefix \\\\?\\ they are ordinary names."""
 
 
 def normalise(path: str) -> str:
@@ -62,7 +62,7 @@ def parent(path: str) -> str:
 
 
 def is_rooted(path: str) -> bool:
-    """Return whether a path is more than a name. For a mere name Path.GetDirectoryName returns an empty text."""
+    """Return whether a path is more than a name. For a name alone, Path.GetDirectoryName returns an empty text."""
     return bool(re.search(r"[\\/:]", path))
 
 
@@ -75,7 +75,7 @@ def is_on_share(path: str) -> bool:
 
 
 def root(path: str) -> str:
-    """Return the root of a path as .NET compares it, which includes a prefix."""
+    """Return the root of a path as .NET compares it, including the prefix `LONG`."""
     prefix = LONG if path.startswith(LONG) else ""
     return (prefix + normalise(path)[:3]).casefold()
 

@@ -18,7 +18,7 @@ PREFIX = "/simulator/"
 
 
 class Control:
-    """Handles control requests to one node. They need no credentials, and are not counted."""
+    """Handles control requests to one node. These requests need no credentials, and are not counted."""
 
     def __init__(
         self, host: Host, ports: NodePorts, counters: Counters, faults: FaultPlan, service: WinrmService

@@ -29,7 +29,7 @@ class TransportFault:
 
     Args:
         kind: one of KINDS.
-        request: the request that it affects, counted from 1 when the fault is set. With 0 (for `link_down` and
+        request: the request that the fault affects, counted from 1 after it is set. With 0 (for `link_down` and
             `shell_gone` only) it happens at once, without a request.
         action: count only requests with this WSMan verb (Create, Command, Send, Receive, Signal, Delete).
         count: the number of consecutive requests that it affects.
@@ -84,7 +84,7 @@ class FaultPlan:
         self.released = threading.Event()
 
     def add(self, fault: TransportFault) -> None:
-        """Add a fault. Its count of requests begins now."""
+        """Add a fault. It counts requests from now on."""
         with self._lock:
             self._faults.append(fault)
 
@@ -109,7 +109,7 @@ class FaultPlan:
             ]
 
     def next(self, verb: str) -> TransportFault | None:
-        """Count a request, and return the fault that affects it, or the first one if there are several."""
+        """Count a request, and return the first fault that affects it; None if no fault does."""
         hit: TransportFault | None = None
         left: list[TransportFault] = []
         with self._lock:

@@ -196,7 +196,7 @@ class NodePorts(Protocol):
     """The operations that a host may apply to its own network and shells. Thread-safe, also from inside a command."""
 
     def drop_link(self, seconds: float) -> None:
-        """Cut all connections and refuse new ones for a time. Shells and commands continue. Returns at once."""
+        """Cut all connections, and refuse new ones for some seconds. Shells and commands continue. Returns at once."""
 
     def close_ports(self, *, forget_shells: bool = True) -> None:
         """Handle a shutdown or reboot: close ports, cut connections, end shells and stop commands."""

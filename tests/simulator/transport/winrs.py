@@ -129,7 +129,7 @@ class WinrsShell(Shell):
             self.changed.notify_all()
 
     def receive(self, request: WsmanRequest) -> bytes:
-        """Wait for output of a command. Its exit code comes with the last output."""
+        """Wait for output of a command. The response with the last output contains the exit code."""
         command_id = desired_command(request)
         with self.changed:
             command = self._command(command_id)

@@ -149,7 +149,7 @@ def envelope(action: str, body: str, relates_to: str) -> bytes:
 
 
 def answer(request: WsmanRequest, body: str = "") -> bytes:
-    """Write the response to a request. Its action is that of the request with the suffix `Response`."""
+    """Write the response to a request. Its action is the action of the request with the suffix `Response`."""
     return envelope(f"{request.action}Response", body, request.message_id)
 
 

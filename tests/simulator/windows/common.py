@@ -14,7 +14,7 @@ def objects(bound: Bound, *parameters: str) -> list[PSObject]:
 
 
 class CimInstance(PSObject):
-    """A CIM instance. It knows its class, which is not one of its listed properties."""
+    """A CIM instance. Its class is available as `CimClass`, but is not a listed property."""
 
     def get(self, name: str, default: object = None) -> object:
         """Return a property's value. `CimClass` contains the name of the class."""

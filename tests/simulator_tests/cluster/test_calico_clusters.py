@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from simulator.cluster import Cluster, real_unavailable, start_cluster
-from simulator.cluster.calico import Calico
+from simulator.cluster import SimulatedCluster, real_unavailable, start_cluster
+from simulator.cluster.calico import CalicoInstallation
 from simulator.cluster.calico.options import CalicoOptions
 
 pytestmark = pytest.mark.waits
@@ -19,15 +19,15 @@ pytestmark = pytest.mark.waits
 CRD = "/apis/crd.projectcalico.org/v1"
 NETWORKS = {"pod_cidr": "10.233.64.0/18", "service_cidr": "10.233.0.0/18"}
 DAEMON = "/apis/apps/v1/namespaces/calico-system/daemonsets/calico-node-windows"
-Install = Callable[..., Calico]
+Install = Callable[..., CalicoInstallation]
 
 
 @pytest.fixture
 def install() -> Iterator[Install]:
     """Start clusters with Calico: `install(strict_affinity=True)`."""
-    running: list[Cluster] = []
+    running: list[SimulatedCluster] = []
 
-    def start(kind: str = "memory", **options: Any) -> Calico:
+    def start(kind: str = "memory", **options: Any) -> CalicoInstallation:
         running.append(start_cluster(kind=kind, calico=options, **NETWORKS))  # type: ignore[arg-type]
         assert running[-1].calico is not None
         return running[-1].calico
@@ -37,7 +37,7 @@ def install() -> Iterator[Install]:
         one.stop()
 
 
-def wait_status(calico: Calico, kind: str, text: str, name: str = "calico-windows") -> None:
+def wait_status(calico: CalicoInstallation, kind: str, text: str, name: str = "calico-windows") -> None:
     """Wait until a TigeraStatus has a condition whose message contains a text."""
     end = time.monotonic() + 30
     while calico.status(name)[0] != kind or text not in calico.status(name)[1]:

@@ -49,6 +49,7 @@ modules = [importlib.import_module(base + "modules." + name) for name in sys.arg
 params = {"kubeconfig": sys.argv[1], "context": None, "nodes": None, "verify_ca": True}
 module = types.SimpleNamespace(params=params, no_log_values=set())
 module.params["purposes"] = ["read", "approve"]
+module.params["networks"] = []
 cluster = importlib.import_module(base + "module_utils.cluster_client").Cluster(module)
 api = importlib.import_module(base + "module_utils.approval_api").ApprovalApi(cluster)
 nodes = importlib.import_module(base + "modules.cluster_info").read(module, cluster)["nodes"]

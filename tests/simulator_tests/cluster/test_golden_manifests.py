@@ -43,7 +43,19 @@ def real(admin: Client) -> Client:
     return admin
 
 
-@pytest.mark.parametrize("name", ["host-gw", "vxlan", "own-images", "docker"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "host-gw",
+        "vxlan",
+        "own-images",
+        "docker",
+        "calico-vxlan-3.31",
+        "calico-bgp-3.29",
+        "calico-vxlan-3.33",
+        "calico-operator",
+    ],
+)
 def test_the_api_server_accepts_every_object(name: str, real: Client) -> None:
     refused = []
     for item in objects(name):

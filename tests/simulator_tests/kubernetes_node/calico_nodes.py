@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-from simulator.cluster import Cluster, start_cluster
+from simulator.cluster import SimulatedCluster, start_cluster
 from simulator.cluster.calico import rendering
 from simulator.kubernetes_node.cni.calico.environment import Logs
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 
 from .conftest import Admin, Node, administrator, wait_for
 
@@ -22,11 +22,13 @@ NETWORKS = {"pod_cidr": "10.233.64.0/18", "service_cidr": "10.233.0.0/18"}
 
 def calico_cluster(kind: str = "memory", **options: Any) -> Admin:
     """Start a cluster with Calico. The caller stops `cluster`."""
-    found: Cluster = start_cluster(kind=kind, calico=options, **NETWORKS)  # type: ignore[arg-type]
+    found: SimulatedCluster = start_cluster(kind=kind, calico=options, **NETWORKS)  # type: ignore[arg-type]
     return Admin(found, administrator(found))
 
 
-def daemon_set(cluster: Cluster, version: str = "3.31.5", *, bgp: bool = False, vni: int = 4096) -> dict[str, Any]:
+def daemon_set(
+    cluster: SimulatedCluster, version: str = "3.31.5", *, bgp: bool = False, vni: int = 4096
+) -> dict[str, Any]:
     """Return a DaemonSet like the operator's, for a cluster of kubespray: in kube-system, and without Typha."""
     parts = urlsplit(cluster.server)
     network = {"bgp": "Enabled" if bgp else "Disabled"}
@@ -67,7 +69,7 @@ def environment(daemon: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return found
 
 
-def joined(make_node: Callable[..., Node], registry: Registry, admin: Admin, **options: Any) -> Node:
+def joined(make_node: Callable[..., Node], registry: SimulatedRegistry, admin: Admin, **options: Any) -> Node:
     """Return a node that joined the cluster and has no network yet."""
     node = make_node(**options)
     for host in ("registry.k8s.io", "mcr.microsoft.com", "quay.io", "docker.io"):

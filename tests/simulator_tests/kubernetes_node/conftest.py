@@ -135,8 +135,10 @@ class Node:
         document = {"name": "cbr0", "cniVersion": "1.0.0", "type": "flannel", "delegate": delegate}
         self.write(rf"{conf}\10-flannel.conf", json.dumps(document))
 
-    def join_configuration(self, cluster: SimulatedCluster, token: str, **changes: Any) -> None:
-        r"""Write C:\join.yaml."""
+    def join_configuration(
+        self, cluster: SimulatedCluster, token: str, discovery_timeout: str = "5s", **changes: Any
+    ) -> None:
+        r"""Write C:\join.yaml, with changes of the settings of the bootstrap token."""
         api = "v1beta3" if self.kubernetes.startswith("1.30") else "v1beta4"
         bootstrap = {
             "apiServerEndpoint": cluster.server.removeprefix("https://"),
@@ -154,9 +156,13 @@ class Node:
             },
         }
         if api == "v1beta3":
-            document["discovery"]["timeout"] = "5s"
+            document["discovery"]["timeout"] = discovery_timeout
         else:
-            document["timeouts"] = {"discovery": "5s", "kubeletHealthCheck": "8s", "tlsBootstrap": "15s"}
+            document["timeouts"] = {
+                "discovery": discovery_timeout,
+                "kubeletHealthCheck": "8s",
+                "tlsBootstrap": "15s",
+            }
         self.write(r"C:\join.yaml", json.dumps(document))
 
     def join(self) -> ProgramResult:

@@ -14,7 +14,7 @@ from simulator.cluster import real_unavailable
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.cni.calico import node_service
 from simulator.kubernetes_node.hns import acls
-from simulator.kubernetes_node.registry.server import Registry
+from simulator.kubernetes_node.registry.server import SimulatedRegistry
 
 from . import manifests
 from .calico_nodes import (
@@ -79,7 +79,7 @@ def endpoint_at(node: Node, address: str) -> Any:
 
 @pytest.mark.parametrize("kind", ["memory", "real"])
 def test_a_windows_node_gets_a_vxlan_network_and_its_pods_addresses(
-    make_node: Make, registry: Registry, kind: str
+    make_node: Make, registry: SimulatedRegistry, kind: str
 ) -> None:
     if kind == "real" and (reason := real_unavailable()):
         pytest.skip(reason)
@@ -90,7 +90,7 @@ def test_a_windows_node_gets_a_vxlan_network_and_its_pods_addresses(
         admin.cluster.stop()
 
 
-def _check_vxlan(admin: Admin, make_node: Make, registry: Registry) -> None:
+def _check_vxlan(admin: Admin, make_node: Make, registry: SimulatedRegistry) -> None:
     node = joined(make_node, registry, admin)
     deploy(admin, daemon_set(admin.cluster))
     wait_calico(admin, node)
@@ -138,7 +138,7 @@ def _check_vxlan(admin: Admin, make_node: Make, registry: Registry) -> None:
 
 
 def test_kube_proxy_uses_the_endpoint_of_calico_as_source_address(
-    make_node: Make, registry: Registry, strict: Admin
+    make_node: Make, registry: SimulatedRegistry, strict: Admin
 ) -> None:
     node = joined(make_node, registry, strict)
     deploy(strict, daemon_set(strict.cluster))
@@ -164,7 +164,9 @@ def test_kube_proxy_uses_the_endpoint_of_calico_as_source_address(
     assert [item.name for item in found] == ["Calico_ep"]
 
 
-def test_without_strict_affinity_the_node_has_no_network(make_node: Make, registry: Registry, default: Admin) -> None:
+def test_without_strict_affinity_the_node_has_no_network(
+    make_node: Make, registry: SimulatedRegistry, default: Admin
+) -> None:
     node = joined(make_node, registry, default)
     deploy(default, daemon_set(default.cluster))
     text = "Unable to ensure network for os error=global strict affinity should not be false for Windows node"
@@ -193,7 +195,9 @@ def test_without_strict_affinity_the_node_has_no_network(make_node: Make, regist
     )
 
 
-def test_network_policies_become_rules_of_the_endpoints(make_node: Make, registry: Registry, strict: Admin) -> None:
+def test_network_policies_become_rules_of_the_endpoints(
+    make_node: Make, registry: SimulatedRegistry, strict: Admin
+) -> None:
     node = joined(make_node, registry, strict)
     deploy(strict, daemon_set(strict.cluster))
     wait_calico(strict, node)
@@ -227,7 +231,7 @@ def test_network_policies_become_rules_of_the_endpoints(make_node: Make, registr
 
 
 def test_a_first_run_removes_other_networks_but_a_restart_does_not(
-    make_node: Make, registry: Registry, strict: Admin
+    make_node: Make, registry: SimulatedRegistry, strict: Admin
 ) -> None:
     node = joined(make_node, registry, strict)
     store = hns.store(node.machine)
@@ -264,7 +268,7 @@ def test_a_first_run_removes_other_networks_but_a_restart_does_not(
     ],
 )
 def test_mistakes_in_the_daemon_set_are_in_the_log(
-    make_node: Make, registry: Registry, strict: Admin, container: str, variable: str, value: str, text: str
+    make_node: Make, registry: SimulatedRegistry, strict: Admin, container: str, variable: str, value: str, text: str
 ) -> None:
     node = joined(make_node, registry, strict)
     daemon = daemon_set(strict.cluster)
@@ -277,7 +281,7 @@ def test_mistakes_in_the_daemon_set_are_in_the_log(
 
 
 def test_the_address_of_the_kubernetes_service_does_not_work_before_kube_proxy(
-    make_node: Make, registry: Registry, strict: Admin
+    make_node: Make, registry: SimulatedRegistry, strict: Admin
 ) -> None:
     node = joined(make_node, registry, strict)
     daemon = daemon_set(strict.cluster)
@@ -289,7 +293,7 @@ def test_the_address_of_the_kubernetes_service_does_not_work_before_kube_proxy(
 
 
 def test_a_missing_folder_for_the_configuration_stops_the_installation(
-    make_node: Make, registry: Registry, strict: Admin
+    make_node: Make, registry: SimulatedRegistry, strict: Admin
 ) -> None:
     node = joined(make_node, registry, strict)
     node.machine.files.delete(r"C:\etc\cni\net.d")
@@ -297,7 +301,7 @@ def test_a_missing_folder_for_the_configuration_stops_the_installation(
     wait_log(node, "install-cni", "The system cannot find the path specified.")
 
 
-def test_without_definitions_nothing_works(make_node: Make, registry: Registry) -> None:
+def test_without_definitions_nothing_works(make_node: Make, registry: SimulatedRegistry) -> None:
     admin = calico_cluster(datastore="etcd")
     try:
         node = joined(make_node, registry, admin)
@@ -307,7 +311,7 @@ def test_without_definitions_nothing_works(make_node: Make, registry: Registry) 
         admin.cluster.stop()
 
 
-def test_without_permissions_calico_node_ends(make_node: Make, registry: Registry, strict: Admin) -> None:
+def test_without_permissions_calico_node_ends(make_node: Make, registry: SimulatedRegistry, strict: Admin) -> None:
     node = joined(make_node, registry, strict)
     deploy(strict, daemon_set(strict.cluster))
     wait_calico(strict, node)
@@ -319,7 +323,7 @@ def test_without_permissions_calico_node_ends(make_node: Make, registry: Registr
     wait_log(node, "install-cni", "Unable to create token for CNI kubeconfig error=")
 
 
-def test_bgp_needs_the_features_of_remote_access(make_node: Make, registry: Registry) -> None:
+def test_bgp_needs_the_features_of_remote_access(make_node: Make, registry: SimulatedRegistry) -> None:
     admin = calico_cluster(backend="bird", vxlan_mode="Never", strict_affinity=True)
     try:
         node = joined(make_node, registry, admin)
@@ -339,7 +343,7 @@ def test_bgp_needs_the_features_of_remote_access(make_node: Make, registry: Regi
         admin.cluster.stop()
 
 
-def test_release_3_33_has_one_program(make_node: Make, registry: Registry, strict: Admin) -> None:
+def test_release_3_33_has_one_program(make_node: Make, registry: SimulatedRegistry, strict: Admin) -> None:
     node = joined(make_node, registry, strict)
     deploy(strict, daemon_set(strict.cluster, "3.33.1"))
     wait_calico(strict, node)
@@ -347,7 +351,7 @@ def test_release_3_33_has_one_program(make_node: Make, registry: Registry, stric
     assert strict.client.get(f"{CRD}/clusterinformations/default")["spec"]["calicoVersion"] == "v3.33.1"
 
 
-def test_the_operator_renders_what_a_node_runs(make_node: Make, registry: Registry) -> None:
+def test_the_operator_renders_what_a_node_runs(make_node: Make, registry: SimulatedRegistry) -> None:
     admin = calico_cluster(install="operator", windows=True, strict_affinity=True)
     try:
         calico = admin.cluster.calico
@@ -373,7 +377,7 @@ def test_the_operator_renders_what_a_node_runs(make_node: Make, registry: Regist
     ],
 )
 def test_images_exist_for_2019_and_2022(
-    make_node: Make, registry: Registry, windows: str, containerd: str, name: str, pulled: bool
+    make_node: Make, registry: SimulatedRegistry, windows: str, containerd: str, name: str, pulled: bool
 ) -> None:
     node = make_node(windows, containerd=containerd)
     text = f"server = 'https://quay.io'\n[host.'{registry.url}']\n  capabilities = ['pull', 'resolve']\n"

@@ -194,7 +194,7 @@ def test_an_unknown_token_is_refused(make_node: Callable[..., Node], cluster: Ad
     node = make_node(kubernetes=kubernetes)
     node.start_containerd()
     node.install_kubernetes()
-    node.join_configuration(cluster.cluster, "zzzzzz.0123456789abcdef")
+    node.join_configuration(cluster.cluster, "zzzzzz.0123456789abcdef", discovery_timeout="2s")
 
     result = node.join()
 
@@ -207,7 +207,7 @@ def test_a_forged_token_is_refused(make_node: Callable[..., Node], cluster: Admi
     node.start_containerd()
     node.install_kubernetes()
     token = cluster.token()
-    node.join_configuration(cluster.cluster, token[:7] + "0" * 16)
+    node.join_configuration(cluster.cluster, token[:7] + "0" * 16, discovery_timeout="2s")
 
     result = node.join()
 

@@ -74,7 +74,7 @@ class Guest(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def house() -> Iterator[Meeting]:
     server = Meeting(3)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield server
     server.hold.set()

@@ -74,7 +74,7 @@ def cluster(**nodes: dict[str, t.Any]) -> dict[str, t.Any]:
         "pod_subnet": "10.244.0.0/16",
         "service_subnet": "10.96.0.0/12",
         "unbound_daemon_sets": [
-            {"namespace": "kube-system", "name": "node-local-dns"},
+            {"namespace": "kube-system", "name": "kube-proxy"},
             {"namespace": "monitoring", "name": "exporter"},
         ],
         "nodes": {"linux1": LINUX, **{name.replace("_", "-"): about for name, about in nodes.items()}},

@@ -9,6 +9,7 @@ import typing as t
 
 import yaml
 from ansible.template import Templar
+from unit import calico_facts
 from unit.roles.templates import task, templar, value
 
 CONTAINERD = ("1.6.36", "1.7.35", "2.0.14", "2.1.9", "2.2.9", "2.3.7", "2.4.2")
@@ -200,9 +201,24 @@ def manifests() -> dict[str, str]:
     ):
         applied = task("cni", "cluster.yml")["kubernetes.core.k8s"]["definition"]
         found[f"manifests/{name}.yaml.txt"] = _manifests(node(**more), applied)
+    for name, facts in _calico().items():
+        applied = task("cni", "cluster.yml")["kubernetes.core.k8s"]["definition"]
+        networks = {"pod_subnet": "10.233.64.0/18", "service_subnet": "10.233.0.0/18", "cluster_dns": ["10.233.0.3"]}
+        known = node(cni_plugin="calico", node_join_cluster={**CLUSTER, **networks, "calico": facts})
+        found[f"manifests/{name}.yaml.txt"] = _manifests(known, applied)
     made = task("cni", "services.yml")["kubernetes.core.k8s"]["definition"]
     found["manifests/docker.yaml.txt"] = _manifests(node("docker"), made)
     return found
+
+
+def _calico() -> dict[str, dict[str, t.Any]]:
+    """Return clusters with Calico, one for each form of its DaemonSet."""
+    return {
+        "calico-vxlan-3.31": calico_facts.facts(version="v3.31.5"),
+        "calico-bgp-3.29": calico_facts.bgp(version="v3.29.7"),
+        "calico-vxlan-3.33": calico_facts.facts(version="v3.33.1", typha="calico-typha"),
+        "calico-operator": calico_facts.facts(installation=calico_facts.installation()),
+    }
 
 
 def _manifests(found: Templar, definition: str) -> str:

@@ -14,11 +14,12 @@ from ansible_collections.winkube.node.plugins.module_utils.cluster_access import
 
 
 @pytest.mark.parametrize(
-    ("purpose", "variable"), [("flannel", "cni_cluster_objects"), ("services", "cni_account_objects")]
+    ("purpose", "variable", "run_as"),
+    [("flannel", "cni_cluster_objects", "daemonset"), ("services", "cni_account_objects", "service")],
 )
-def test_the_right_to_apply_every_object_is_checked(purpose: str, variable: str) -> None:
+def test_the_right_to_apply_every_object_is_checked(purpose: str, variable: str, run_as: str) -> None:
     asked = {(need.resource, need.namespace, need.name) for need in NEEDS[purpose] if set(APPLY) <= set(need.verbs)}
-    applied = resources(node(), variable)
+    applied = resources(node(cni_run_as=run_as), variable)
     metadata = [(f"{one['kind'].lower()}s", one["metadata"]) for one in applied]
     assert asked == {(kind, about.get("namespace", ""), about["name"]) for kind, about in metadata}
     assert len(asked) == len(applied)

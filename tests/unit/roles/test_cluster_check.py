@@ -20,14 +20,20 @@ CLUSTER: dict[str, t.Any] = {
     "pod_subnet": "10.233.64.0/18,fd00::/56",
     "service_subnet": "10.233.0.0/18",
     "flannel": {},
-    "unbound_daemon_sets": [{"namespace": "default", "name": "x"}, {"namespace": "kube-system", "name": "y"}],
+    "unbound_daemon_sets": [{"namespace": "default", "name": "x"}, {"namespace": "kube-system", "name": "kube-proxy"}],
 }
 
 
 def check(cluster: t.Mapping[str, t.Any] | None = None, **variables: t.Any) -> dict[str, t.Any]:
     """Return the result of the task for a host with these variables."""
     arguments = task("node_join", "check.yml", "Compare the variables with the cluster")["winkube.node.cluster_check"]
-    magic = {"inventory_hostname": "win1", "ansible_host": "10.3.0.4", "groups": {}, "hostvars": {}}
+    magic = {
+        "ansible_check_mode": False,
+        "inventory_hostname": "win1",
+        "ansible_host": "10.3.0.4",
+        "groups": {},
+        "hostvars": {},
+    }
     known = templar(ROLES, {**magic, "node_join_cluster": {**CLUSTER, **(cluster or {})}, **variables})
     options = {
         name: known.template(trust_as_template(text)) if isinstance(text, str) else text
@@ -42,7 +48,15 @@ def test_values_missing_in_the_inventory_come_from_the_cluster() -> None:
     assert result["problems"] == []
     (warning,) = result["warnings"]
     assert "default/x" in warning
-    assert "kube-system/y" not in warning
+    assert "kube-system/kube-proxy" not in warning
+    outcomes = {one["object"]: one["outcome"] for one in result["findings"]}
+    assert outcomes == {"DaemonSet default/x": "reported", "DaemonSet kube-system/kube-proxy": "changed"}
+
+
+def test_in_check_mode_the_table_replaces_the_warnings() -> None:
+    result = check(ansible_check_mode=True)
+    assert result["warnings"] == []
+    assert len(result["findings"]) == 2
 
 
 @pytest.mark.parametrize(

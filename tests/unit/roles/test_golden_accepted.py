@@ -179,11 +179,11 @@ def test_the_real_kubeadm_takes_the_join(api: str, name: str, tmp_path: Path, go
 def test_kubeadm_takes_the_join_by_contract(join: str, version: str, golden: Golden) -> None:
     api = "v1beta3" if version == "1.30" else "v1beta4"
     text = golden(f"kubeadm/{api}/{join}.yaml")
-    read = join_configuration.read(text, flags.Flags(), [], f"{version}.0", "host")
+    read = join_configuration.read(text, flags.CommandFlags(), [], f"{version}.0", "host")
     assert read.warnings == []
     assert read.node_name == "win1"
     wrong = text.replace("criSocket:", "criSockets:")
-    (warning,) = join_configuration.read(wrong, flags.Flags(), [], f"{version}.0", "host").warnings
+    (warning,) = join_configuration.read(wrong, flags.CommandFlags(), [], f"{version}.0", "host").warnings
     assert 'unknown field "nodeRegistration.criSockets"' in warning
 
 

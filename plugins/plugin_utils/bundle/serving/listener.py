@@ -21,9 +21,9 @@ from .handler import Handler
 from .nodes import Nodes
 
 _CHECK_INTERVAL = 0.5
-"""Seconds between two checks for late connections."""
+"""Seconds between two checks for connections whose time limit has passed."""
 _HEAD, _HEAD_TIME = 16 * 1024, 10.0
-"""Maximum size of a request's head in bytes, and the time limit in seconds until it is complete."""
+"""Maximum size of a request's head in bytes, and the time limit in seconds until the head is complete."""
 _IDLE, _STALL = 30.0, 60.0
 """Time limits in seconds: for the pause between two requests, and for a response that makes no progress."""
 _WAITING = 256
@@ -154,7 +154,7 @@ class RequestListener:
         connection.socket.close()
 
     def _is_waiting(self, connection: _Connection) -> bool:
-        """Return whether the connection is still open."""
+        """Return whether the connection still waits for a complete request."""
         return connection in self._waiting.get(connection.address, ())
 
     def _expire(self, now: float) -> None:

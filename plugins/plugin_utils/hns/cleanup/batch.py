@@ -61,7 +61,7 @@ class BatchOptions:
 
 
 def batch_calls(plan: CleanupPlan, key: str, options: BatchOptions) -> tuple[Call, ...]:
-    """Return the calls of a plan's batch. Calls with `always` run even after failures.
+    """Return the calls of a plan's batch. Calls with `always` run even if earlier calls failed.
 
     Args:
         plan: the plan.
@@ -97,7 +97,7 @@ def batch_calls(plan: CleanupPlan, key: str, options: BatchOptions) -> tuple[Cal
 
 
 def _container_calls(containers: t.Sequence[Owner], programs: Programs) -> list[Call]:
-    """Return the calls that stop and remove containers; when a pod is removed, the CNI removes its network."""
+    """Return the calls that stop and remove containers; when a pod is removed, the CNI removes the pod's endpoint."""
     calls: list[Call] = []
 
     def call(command: str, *arguments: str) -> None:

@@ -26,7 +26,7 @@ from .plan import CleanupPlan, CleanupRequest, ScopeError, check_request
 from .planning import make_plan
 
 _ROUNDS = 6
-"""Maximum number of rounds. A lost batch, a restart of HNS and a reboot each need a new round; allow two for each."""
+"""Maximum number of rounds. Each lost batch, restart of HNS and reboot needs another round; two of each may occur."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -162,7 +162,7 @@ class Cleanup:
         """Restart HNS; if that is not allowed or did not help, reboot the node.
 
         Raises:
-            NodeError: no step is left that the options allow.
+            NodeError: the options allow no further step.
         """
         waited = self._options.facts.hns_timeout
         self.outcome.step("wait", f"HNS did not respond to {call} within {waited:g} s")
@@ -193,7 +193,7 @@ class Cleanup:
         )
 
     def _restart(self, facts: HnsFacts) -> bool:
-        """Stop the services that use HNS, restart HNS, and start the services again, even after a failure.
+        """Stop the services that use HNS, restart HNS, and start the services again, even if the restart fails.
 
         Returns:
             Whether HNS responds again.

@@ -157,7 +157,7 @@ def _files(request: CleanupRequest, facts: HnsFacts, aim: _TargetNetworks) -> tu
 
 
 def _unasked(request: CleanupRequest, facts: HnsFacts, items: t.Sequence[Removal]) -> tuple[KeptObject, ...]:
-    """Return the note that containers may keep running because the runtime could not be queried."""
+    """Return an entry stating that containers may keep running, if the runtime could not be queried."""
     problem = facts.last.runtime.problem
     if request.keep_running_containers or not problem or not items:
         return ()

@@ -41,6 +41,8 @@ _AZURE_STATE = (
         for suffix in ("", ".lock")
     ),
 )
+_CALICO_STATE = ("C:\\var\\run\\calico\\nodename",)
+"""The file with the node's name that Calico writes (projectcalico/calico v3.31.5, node-service.ps1)."""
 AZURE_PROGRAMS = ("azure-vnet.exe", "azure-vnet-ipam.exe")
 """Programs of azure-cni; leftover processes keep its state files locked (AgentBaker cleanupnetwork.ps1)."""
 
@@ -93,7 +95,7 @@ def calls(conf_dirs: t.Sequence[str] = CONF_DIRS) -> tuple[Call, ...]:
     state = query(
         "cni-state",
         "@read-file",
-        {"paths": [*_AZURE_STATE, SUBNET_ENV, _OLD_SUBNET_ENV], "content": True, "limit": 4096},
+        {"paths": [*_AZURE_STATE, *_CALICO_STATE, SUBNET_ENV, _OLD_SUBNET_ENV], "content": True, "limit": 4096},
     )
     return listing, content, folders, state
 
@@ -155,12 +157,15 @@ def state_of(cni: Cni, names: t.Collection[str], everything: bool) -> tuple[str,
     """
     azure = any(name.startswith("azure") for name in names)
     flannel = any(name.startswith(("cbr0", "vxlan", "flannel")) for name in names)
+    calico = any(name.startswith("calico") for name in names)
 
     def goes(path: str) -> bool:
         lower = path.lower()
         if lower.startswith(HOST_LOCAL.lower()):
             return lower.rpartition("\\")[2] in names
-        return flannel if lower.endswith("subnet.env") else azure
+        if lower.endswith("subnet.env"):
+            return flannel
+        return calico if path in _CALICO_STATE else azure
 
     return tuple(path for path in cni.state_files if everything or goes(path))
 

@@ -49,7 +49,7 @@ class FactsOptions:
     conf_dirs: tuple[str, ...] = hns_cni.CONF_DIRS
     programs: Programs = dataclasses.field(default_factory=Programs)
     extra_files: tuple[str, ...] = ()
-    """Additional state files to look for."""
+    """Additional state files to search for."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -154,7 +154,7 @@ def _snapshot(results: t.Mapping[str, CallResult], installed: t.Collection[str])
 
 
 def hang(seen: t.Mapping[str, CallResult]) -> str:
-    """Return the first cmdlet that exceeded its time limit, or an empty string."""
+    """Return the first cmdlet that exceeded its time limit; empty if none did."""
     late = (name for name, result in seen.items() if result.error is not None and result.error.id == LATE)
     return next((cmdlet(name) for name in late if not hns_services.is_of_service(name)), "")
 

@@ -78,7 +78,7 @@ class HnsEndpoint:
     containers: tuple[str, ...] = ()
     """Ids of its containers in lower case; empty with Hyper-V isolation (projectcalico/calico#8913)."""
     shared: str = ""
-    """`SharedContainers` as PowerShell prints it, which a removal compares again on the node."""
+    """`SharedContainers` as PowerShell prints it. The node compares this text again before it removes the endpoint."""
     namespace: str = ""
     """Id of the network namespace."""
     state: int = 0
@@ -140,7 +140,7 @@ def cmdlet(call_id: str) -> str:
 
 
 def listing_calls(timeout: float) -> tuple[Call, ...]:
-    """Return one listing for each kind, with the kind as its id; if one exceeds its time limit, the rest are skipped.
+    """Return a listing for each kind, with the kind as its id. If a listing times out, the later ones are skipped.
 
     Args:
         timeout: time limit of each listing in seconds.

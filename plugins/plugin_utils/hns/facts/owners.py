@@ -164,7 +164,7 @@ def _elsewhere(user: str | None) -> OwnerEvidence:
     kube-proxy removes the endpoint).
 
     Args:
-        user: the local pod that has the address, or None.
+        user: the local pod that has the address; None if no local pod has it.
     """
     if user is None:
         return OwnerEvidence(state="remote")

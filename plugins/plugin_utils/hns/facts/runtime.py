@@ -35,7 +35,7 @@ _OUTPUT = 16_000_000
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Programs:
-    """The command-line clients on the node: names on the PATH, or paths."""
+    """The command-line clients on the node, each given as a name on the PATH or as a path."""
 
     crictl: str = "crictl.exe"
     ctr: str = "ctr.exe"
@@ -125,7 +125,7 @@ def read(answers: t.Mapping[str, CallResult], installed: t.Collection[str]) -> R
     """Read the results of `calls`.
 
     Args:
-        answers: these results, by call id.
+        answers: the results of `calls`, by call id.
         installed: the runtimes (containerd, docker) whose service runs or may start.
     """
     if not installed:

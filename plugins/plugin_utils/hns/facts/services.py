@@ -129,7 +129,7 @@ def stop_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
 
 
 def start_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
-    """Return the calls that start services, even after failures."""
+    """Return the calls that start services. They run even if earlier calls of the batch failed."""
     starts = tuple(
         action(
             START.id(name),

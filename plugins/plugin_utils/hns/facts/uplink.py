@@ -92,7 +92,7 @@ def calls() -> tuple[Call, ...]:
     ipv4: dict[str, Json] = {"AddressFamily": "IPv4"}
     return (
         query("adapters", "Get-NetAdapter", select=adapters),
-        query("interfaces", "Get-NetIPInterface", ipv4, select=("InterfaceIndex", "Dhcp")),
+        query("interfaces", "Get-NetIPInterface", ipv4, select=("InterfaceIndex", "Dhcp", "NlMtu")),
         query(
             "addresses",
             "Get-NetIPAddress",
@@ -186,7 +186,7 @@ def without_routes(uplink: Uplink, gone: t.Collection[tuple[str, str]]) -> Uplin
 
 
 def restore_calls(uplink: Uplink, scope: Scope, *, seconds: int = 30) -> tuple[Call, ...]:
-    """Return the calls that compare an adapter with its earlier settings and restore them, even after failures.
+    """Return the calls that restore an adapter's missing settings, even if earlier calls of the batch failed.
 
     Args:
         uplink: the earlier settings.

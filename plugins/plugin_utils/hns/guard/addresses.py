@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A guard for static addresses until a CNI has created its first network, at an unknown time (no I/O).
+"""A guard that protects static addresses until a CNI creates its first network, at an unknown time (no I/O).
 
 The first external network turns the adapter into a virtual switch and may reset it to DHCP (microsoft/SDN#498), which
 makes the node unreachable. A pod or service creates the network some time after the node has joined. So a detached
@@ -111,7 +111,7 @@ def noted(seen: t.Mapping[str, CallResult]) -> tuple[str, tuple[Uplink, ...]]:
 
 
 def _wait(uplinks: t.Sequence[Uplink], seconds: int) -> Call:
-    """Return the call that waits for a switch's virtual adapter, which has the MAC address of a physical one."""
+    """Return the call that waits for a switch's virtual adapter, which has the MAC address of a physical adapter."""
     return query(
         "switch",
         "Get-NetAdapter",

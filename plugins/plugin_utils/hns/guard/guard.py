@@ -23,7 +23,7 @@ class AddressGuard:
         session: the session with the node.
         network_timeout: time limit for a network to appear, in seconds.
         settle: seconds between the two comparisons.
-        check_mode: whether to start nothing.
+        check_mode: whether to leave the node unchanged, without starting a guard.
     """
 
     def __init__(self, session: NodeSession, *, network_timeout: int, settle: float, check_mode: bool) -> None:

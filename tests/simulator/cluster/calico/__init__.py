@@ -3,8 +3,8 @@
 """Calico in a cluster for tests: the objects that kubespray or the Tigera operator create, and the operator itself.
 
 `start_cluster(…, calico={"install": "kubespray", "strict_affinity": True})` works with both kinds of cluster. In a
-fleet file, this is `cluster: {…, calico: {install: kubespray, strict_affinity: true}}`. The programs of Linux nodes do
-not exist.
+fleet file, this is `cluster: {…, calico: {install: kubespray, strict_affinity: true}}`. Linux
+nodes are only objects: no programs run on them.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from . import kubespray, operator
-from .client import AdminClient, Loop
+from .client import AdminClient, RepeatingThread
 from .options import CalicoOptions
 
-__all__ = ["AdminClient", "Calico", "CalicoOptions", "install_calico"]
+__all__ = ["AdminClient", "CalicoInstallation", "CalicoOptions", "install_calico"]
 
 _CRD = "/apis/crd.projectcalico.org/v1"
 
 
-class Calico:
+class CalicoInstallation:
     """Calico in a running cluster.
 
     Args:
-        client: a connection of an administrator.
+        client: an administrator's connection.
         loop: the running operator, if there is one.
     """
 
-    def __init__(self, client: AdminClient, options: CalicoOptions, loop: Loop | None) -> None:
+    def __init__(self, client: AdminClient, options: CalicoOptions, loop: RepeatingThread | None) -> None:
         self.client, self.options, self._loop = client, options, loop
 
     def stop(self) -> None:
@@ -54,7 +54,7 @@ class Calico:
         self.client.merge("/apis/operator.tigera.io/v1/installations/default", {"spec": spec})
 
     def status(self, name: str = "calico-windows") -> tuple[str, str]:
-        """Return (type, message) of the condition that holds in a TigeraStatus; empty texts without one."""
+        """Return (type, message) of the true condition in a TigeraStatus; two empty texts if no condition is true."""
         found = self.client.find(f"/apis/operator.tigera.io/v1/tigerastatuses/{name}") or {}
         for one in (found.get("status") or {}).get("conditions") or []:
             if one["status"] == "True":
@@ -62,7 +62,7 @@ class Calico:
         return "", ""
 
 
-def install_calico(kubeconfig: Path, server: str, options: CalicoOptions) -> Calico:
+def install_calico(kubeconfig: Path, server: str, options: CalicoOptions) -> CalicoInstallation:
     """Install Calico in a cluster.
 
     Args:
@@ -72,11 +72,11 @@ def install_calico(kubeconfig: Path, server: str, options: CalicoOptions) -> Cal
     client = AdminClient(kubeconfig)
     if options.install == "kubespray":
         kubespray.install(client, options)
-        return Calico(client, options, None)
+        return CalicoInstallation(client, options, None)
     loop = operator.install(client, options)
     if options.services_endpoint:
         parts = urlsplit(server)
         data = {"KUBERNETES_SERVICE_HOST": parts.hostname, "KUBERNETES_SERVICE_PORT": str(parts.port)}
         path = "/api/v1/namespaces/tigera-operator/configmaps/kubernetes-services-endpoint"
         client.merge(path, {"data": data})
-    return Calico(client, options, loop)
+    return CalicoInstallation(client, options, loop)

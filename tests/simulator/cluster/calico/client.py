@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A connection of an administrator to a cluster of either kind, for what installs Calico in it."""
+"""An administrator's connection to a cluster of either kind, for the code that installs Calico in the cluster."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def path_of(document: Mapping[str, Any]) -> str:
 
 
 class AdminClient:
-    """The connection. It can be used by several threads, and sends one request at a time.
+    """The connection. Several threads can use it, and it sends one request at a time.
 
     Args:
         kubeconfig: a kubeconfig with a client certificate, such as `Cluster.kubeconfig`.
@@ -164,8 +164,8 @@ class AdminClient:
                 raise
 
 
-class Loop:
-    """A thread that runs a function again and again, until it is stopped or the API server is gone.
+class RepeatingThread:
+    """A thread that runs a function repeatedly, until it is stopped or the API server is gone.
 
     Args:
         pause: seconds between two runs.

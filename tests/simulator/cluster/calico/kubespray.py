@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A cluster as kubespray installs it: `data/kubespray.yaml`, and what it applies with calicoctl.
+"""Calico as kubespray installs it: `data/kubespray.yaml`, and the objects that kubespray applies with calicoctl.
 
 Sources: kubespray v2.31.0 roles/network_plugin/calico/tasks/install.yml (FelixConfiguration, IPPool, BGPConfiguration,
 IPAMConfig), roles/kubernetes/control-plane/templates/kubeadm-config.v1beta4.yaml.j2 (clusterDNS of the kubelets).
@@ -20,7 +20,7 @@ _IMAGES = re.compile(r"(quay\.io/calico/[a-z-]+):v[0-9.]+")
 
 
 def install(client: AdminClient, options: CalicoOptions) -> None:
-    """Install Calico and the DNS as kubespray does."""
+    """Install Calico and the DNS service as kubespray does."""
     etcd = options.datastore == "etcd"
     if not etcd:
         client.apply_all(documents("calico-crds.yaml"))

@@ -58,7 +58,7 @@ def pool(options: CalicoOptions, name: str = "default-pool") -> Object:
 
 
 def cluster_information(options: CalicoOptions, cluster_type: str) -> Object:
-    """Return ClusterInformation default, which calico-node of the first Linux node wrote."""
+    """Return the ClusterInformation object `default`, as calico-node writes it on the first Linux node."""
     spec = {
         "calicoVersion": f"v{options.version}",
         "clusterGUID": "5a2d1c90b3f34a6f9d4f6f1f8c1f0a11",

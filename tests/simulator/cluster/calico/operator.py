@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from . import rendering
-from .client import AdminClient, Loop, Object
+from .client import AdminClient, Object, RepeatingThread
 from .objects import calico, cluster_information, documents, linux_nodes, pool
 from .options import CalicoOptions
 from .rendering import NAMESPACE, Rendered
@@ -38,7 +38,7 @@ class _DegradedError(Exception):
         super().__init__(f"{message}: {cause}" if cause else message)
 
 
-def install(client: AdminClient, options: CalicoOptions) -> Loop:
+def install(client: AdminClient, options: CalicoOptions) -> RepeatingThread:
     """Install Calico as the operator does, and start the operator.
 
     Returns:
@@ -48,7 +48,7 @@ def install(client: AdminClient, options: CalicoOptions) -> Loop:
     client.apply_all(documents("operator-crds.yaml"))
     client.apply_all(_objects(options))
     client.apply_all(linux_nodes(options))
-    return Loop("tigera-operator", Operator(client, options.version).reconcile)
+    return RepeatingThread("tigera-operator", Operator(client, options.version).reconcile)
 
 
 def _named(kind: str, name: str, namespace: str = "", version: str = "v1", **more: Any) -> Object:
@@ -90,7 +90,7 @@ def _objects(options: CalicoOptions) -> list[Object]:
 
 
 def _moved(one: Object) -> Object:
-    """Return an object of kube-system in the operator's namespace."""
+    """Return an object of the kubespray installation, moved from kube-system to the operator's namespace."""
     if "namespace" in one["metadata"]:
         one["metadata"]["namespace"] = NAMESPACE
     for subject in one.get("subjects") or []:
@@ -191,7 +191,7 @@ class Operator:
         self._report("calico-windows", None)
 
     def _first(self) -> str:
-        """Return the first word of messages, which starts with a small letter since operator 1.40.8."""
+        """Return the first word of messages, which begins with a lower-case letter since operator 1.40.8."""
         modern = tuple(int(part) for part in self._version.split(".")) >= (3, 31, 5)
         return "installation" if modern else "Installation"
 
@@ -287,7 +287,7 @@ class Operator:
 
 
 def _covers(known: Any, wanted: Any) -> bool:
-    """Return whether an object contains everything of another one."""
+    """Return whether `known` contains all fields and values of `wanted`."""
     if isinstance(wanted, dict) and isinstance(known, dict):
         return all(name in known and _covers(known[name], value) for name, value in wanted.items())
     if isinstance(wanted, list) and isinstance(known, list):

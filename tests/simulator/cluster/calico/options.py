@@ -36,7 +36,7 @@ class CalicoOptions:
     wireguard: bool = False
     datastore: str = "kdd"
     linux_nodes: int = 0
-    """The number of Linux nodes: objects with Calico's annotations and blocks, whose kubelets do not exist."""
+    """The number of Linux nodes. They are only objects with Calico's annotations and blocks: no kubelet runs."""
     windows: bool = False
     """The operator only: whether the Installation has `windowsDataplane: HNS`."""
     service_cidrs: bool = True
@@ -71,5 +71,5 @@ class CalicoOptions:
 
     @property
     def dns_address(self) -> str:
-        """The address of the DNS service: the third of the services (kubespray), the tenth (kubeadm)."""
+        """The address of the DNS service: the third of the service network (kubespray), or the tenth (kubeadm)."""
         return str(ipaddress.IPv4Network(self.service_cidr)[3 if self.install == "kubespray" else 10])

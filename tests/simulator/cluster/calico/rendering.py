@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The DaemonSet calico-node-windows and its ConfigMap, as the Tigera operator renders them (pkg/render/windows.go).
 
-Modelled for CNI type Calico with IPAM Calico: tigera/operator v1.40.8, with the properties of `Rendered` for what other
-versions do differently. Not rendered: overrides of the DaemonSet, image sets, pull secrets.
+Modelled for CNI type Calico with IPAM Calico: tigera/operator v1.40.8. The properties of `Rendered` cover the
+differences of other versions. Not rendered: overrides of the DaemonSet, image sets, pull secrets.
 """
 
 from __future__ import annotations

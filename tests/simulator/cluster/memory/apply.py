@@ -137,7 +137,7 @@ def server_side_apply(live: Object | None, applied: Object, manager: str, force:
     """Apply a configuration.
 
     Args:
-        live: the current object, or None.
+        live: the current object; None if it does not exist.
         applied: the manager's configuration. The manager owns its fields afterwards.
         manager: the name of the field manager.
         force: whether to take over fields from other managers.

@@ -146,7 +146,7 @@ class Authenticator:
         Args:
             certificate: the client's certificate (DER). TLS verified it against the cluster's CA, except for its time.
                 An expired one is not a valid credential (k8s.io/apiserver authentication/request/x509).
-            authorization: the header, or empty.
+            authorization: the header Authorization; empty if it is missing.
 
         Raises:
             ApiErrorResponse: 401 for wrong credentials. Without any, the user is anonymous.
@@ -162,7 +162,7 @@ class Authenticator:
         return user
 
     def token_user(self, token: str) -> User | None:
-        """Return the user for a bearer token, or None."""
+        """Return the user for a bearer token; None if the token is not valid."""
         return self._bootstrap_user(token) or self._service_account_user(token)
 
     def _bootstrap_user(self, token: str) -> User | None:

@@ -125,7 +125,7 @@ class _ApiHandler(http.server.BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _client_left(self) -> bool:
-        """Return whether the client has closed its side. It sends nothing else during a watch."""
+        """Return whether the client has closed its side of the connection. Clients send no data during a watch."""
         self.request.setblocking(False)
         try:
             return bool(self.request.recv(1) == b"")

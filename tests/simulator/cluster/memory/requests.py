@@ -51,7 +51,7 @@ class ApiRequest:
 
     @property
     def dry_run(self) -> bool:
-        """Whether nothing must be stored."""
+        """Whether the request must not store anything."""
         return self.query.get("dryRun", "") == "All"
 
     def parse(self) -> Any:
@@ -79,7 +79,7 @@ class ApiRequest:
 
 @dataclass(frozen=True)
 class Target:
-    """The target of a request. `resource` is empty for paths outside of the resources."""
+    """The target of a request. `resource` is empty for a path that does not belong to a resource."""
 
     verb: str
     path: str

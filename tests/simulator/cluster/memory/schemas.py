@@ -37,7 +37,7 @@ def schema_of(definition: Object, version: str) -> Object:
 
 
 def complete(obj: Object, schema: Object) -> None:
-    """Remove the fields of an object that its schema does not know, and set its defaults."""
+    """Remove the fields of an object that its schema does not define, and set the defaults of missing fields."""
     known = schema.get("properties") or {}
     if not schema.get("x-kubernetes-preserve-unknown-fields"):
         for name in [name for name in obj if name not in known and name not in _METADATA]:

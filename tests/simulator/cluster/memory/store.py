@@ -69,12 +69,12 @@ class ObjectStore:
                 self.remove(kind.key, namespace, name)
 
     def peek(self, plural: str, namespace: str, name: str) -> Object | None:
-        """Return an object, which the caller must not change, or None."""
+        """Return an object, which the caller must not change; None if it does not exist."""
         with self.lock:
             return self._objects[plural].get((namespace, name))
 
     def get(self, plural: str, namespace: str, name: str) -> Object | None:
-        """Return a copy of an object, or None."""
+        """Return a copy of an object; None if it does not exist."""
         return copy.deepcopy(self.peek(plural, namespace, name))
 
     def peek_all(self, plural: str, namespace: str = "") -> list[Object]:

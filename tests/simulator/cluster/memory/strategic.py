@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Strategic merge patch: lists of objects are merged by a key that the API's types declare.
 
-The keys are the `patchMergeKey` tags in k8s.io/api/*/types.go. Lists without one (tolerations, taints, args …) are
+The keys are the `patchMergeKey` tags in k8s.io/api/*/types.go. Lists without a key (tolerations, taints, args …) are
 replaced as a whole, as in the real server.
 """
 
@@ -38,7 +38,7 @@ _ORDER, _DELETE_VALUES, _RETAIN = "$setElementOrder/", "$deleteFromPrimitiveList
 
 
 def merge_key(field: str, elements: Sequence[Any]) -> str | None:
-    """Return the key by which the list `field` is merged, or None if the list is replaced.
+    """Return the key by which the list `field` is merged; None if the list is replaced.
 
     Args:
         elements: the objects in the list, which are needed to distinguish lists of ports.

@@ -66,7 +66,7 @@ class ServerAccess:
 
 
 def read_kubeconfig(machine: Machine, path: str) -> ServerAccess:
-    """Parse a kubeconfig of the node, whose paths are relative to its folder.
+    """Parse a kubeconfig on the node. Paths in the kubeconfig are relative to its folder.
 
     Raises:
         KubeconfigError: the file is missing or invalid.
@@ -115,7 +115,7 @@ def _absolute(folder: str, path: str) -> str:
 
 
 class Client:
-    """A persistent connection to an API server. It can be used by several threads, and sends one request at a time.
+    """A persistent connection to an API server. Several threads can use it, and it sends one request at a time.
 
     Args:
         machine: the machine whose link, names and token file are used.

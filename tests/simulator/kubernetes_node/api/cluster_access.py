@@ -43,7 +43,7 @@ def reach(machine: Machine, access: ServerAccess) -> ServerAccess:
 
 
 def _is_service(machine: Machine, host: str) -> bool:
-    """Return whether an address belongs to a service: nodes have addresses in 127.0.0.0/8."""
+    """Return whether a host outside of 127.0.0.0/8 (the network of nodes) is the address of a service."""
     return host.replace(".", "").isdigit()
 
 

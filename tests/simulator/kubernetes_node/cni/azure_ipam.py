@@ -36,7 +36,7 @@ _QUERY = "http://168.63.129.16/machine/plugins?comp=nmagent&type=getinterfaceinf
 
 
 @dataclass(frozen=True)
-class Lease:
+class AddressLease:
     """An assigned address with its subnet."""
 
     address: str
@@ -55,7 +55,7 @@ class Boot:
     time: str = ""
 
 
-def allocate(machine: Machine, container: str, version: str) -> Lease:
+def allocate(machine: Machine, container: str, version: str) -> AddressLease:
     """Assign an address to a container.
 
     Raises:
@@ -73,7 +73,7 @@ def allocate(machine: Machine, container: str, version: str) -> Lease:
             if not record["InUse"]:
                 record.update(ID=container, InUse=True)
                 _save(machine, state, version)
-                return Lease(address, subnet)
+                return AddressLease(address, subnet)
     raise CniError("Failed to allocate address: No available addresses")
 
 

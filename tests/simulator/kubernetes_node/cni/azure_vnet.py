@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.cni import azure_ipam
-from simulator.kubernetes_node.cni.azure_ipam import Lease
-from simulator.kubernetes_node.cni.objects import NO_NAMESPACE, Attachment, Call, CniError, attach, plugin_path
+from simulator.kubernetes_node.cni.azure_ipam import AddressLease
+from simulator.kubernetes_node.cni.objects import NO_NAMESPACE, Attachment, CniError, PluginCall, attach, plugin_path
 from simulator.kubernetes_node.hns.objects import Network
 from simulator.kubernetes_node.hns.policies import normalize
 
@@ -31,7 +31,7 @@ _IPAM = "azure-vnet-ipam"
 _MODES = {"bridge": "L2Bridge", "tunnel": "L2Tunnel", "": "L2Tunnel"}
 
 
-def add(call: Call) -> Attachment:
+def add(call: PluginCall) -> Attachment:
     """Add a pod.
 
     Raises:
@@ -80,7 +80,7 @@ def _require_unlocked(machine: Machine) -> None:
         raise CniError(f"Failed to initialize key-value store of network plugin, err:{message}.")
 
 
-def _lease(call: Call, version: str) -> Lease:
+def _lease(call: PluginCall, version: str) -> AddressLease:
     ipam = str((call.get("ipam") or {}).get("type") or "")
     failed = "IPAM Invoker Add failed with error: Failed to allocate pool: Failed to delegate: "
     if ipam.removesuffix(".exe") != _IPAM:
@@ -93,7 +93,7 @@ def _lease(call: Call, version: str) -> Lease:
         raise CniError(f"{failed}{error}") from error
 
 
-def _network(call: Call, lease: Lease) -> Network:
+def _network(call: PluginCall, lease: AddressLease) -> Network:
     store = hns.store(call.machine)
     known = store.network_named(call.name)
     if known:
@@ -108,7 +108,7 @@ def _network(call: Call, lease: Lease) -> Network:
         raise CniError(f"Failed to create network: {message}") from error
 
 
-def _attach(call: Call, network: Network, lease: Lease, dns: hns.Dns) -> Attachment:
+def _attach(call: PluginCall, network: Network, lease: AddressLease, dns: hns.Dns) -> Attachment:
     api = 2 if call.namespace and call.namespace != NO_NAMESPACE else 1
     try:
         policies = normalize(_policies(call, lease.address, api), api)
@@ -118,7 +118,7 @@ def _attach(call: Call, network: Network, lease: Lease, dns: hns.Dns) -> Attachm
         raise CniError(f"Failed to create endpoint: {error}") from error
 
 
-def _policies(call: Call, address: str, api: int) -> list[object]:
+def _policies(call: PluginCall, address: str, api: int) -> list[object]:
     """Return the policies for HNS. Those of the configuration have the form of the first API for both APIs."""
     found: list[object] = []
     for item in call.get("additionalArgs") or []:
@@ -155,7 +155,7 @@ def _second_form(value: Mapping[str, Any]) -> list[object]:
     return []
 
 
-def _dns(call: Call) -> hns.Dns:
+def _dns(call: PluginCall) -> hns.Dns:
     given = {key.casefold(): value for key, value in (call.get("dns") or {}).items()}
     servers, search = given.get("nameservers") or [], given.get("search") or []
     if bool(servers) != bool(search):
@@ -164,7 +164,9 @@ def _dns(call: Call) -> hns.Dns:
     return hns.Dns(tuple(servers), (*first, *search[1:]))
 
 
-def _remember(call: Call, state: dict[str, Any], lease: Lease, attachment: Attachment, version: str) -> None:
+def _remember(
+    call: PluginCall, state: dict[str, Any], lease: AddressLease, attachment: Attachment, version: str
+) -> None:
     card = state.setdefault("ExternalInterfaces", {}).setdefault("Ethernet", {"Name": "Ethernet", "Networks": {}})
     about = {"Id": call.name, "Mode": call.get("mode"), "Endpoints": {}, "Subnets": [lease.subnet]}
     name = endpoint_name(call.container)

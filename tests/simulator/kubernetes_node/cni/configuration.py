@@ -20,7 +20,7 @@ NOT_INITIALIZED = "cni plugin not initialized"
 _ENDINGS = (".conf", ".conflist", ".json")
 
 
-class _InvalidError(Exception):
+class _InvalidConfigurationError(Exception):
     pass
 
 
@@ -42,7 +42,7 @@ def load(machine: Machine, conf_dir: str, bin_dirs: list[str], *, skips_invalid:
         several = path.endswith(".conflist")
         try:
             return _read(machine.files.read_text(path), path, bin_dirs, several=several)
-        except _InvalidError as error:
+        except _InvalidConfigurationError as error:
             if not skips_invalid:
                 kind = "config list file" if several else "config file"
                 raise CniError(f"failed to load CNI {kind} {path}: {error}: invalid cni config") from error
@@ -58,34 +58,34 @@ def _read(text: str, path: str, bin_dirs: list[str], *, several: bool) -> Networ
         plugins: object = [document]
         name = document.get("name", "")
     elif "name" not in document:
-        raise _InvalidError(f"{what}: no name")
+        raise _InvalidConfigurationError(f"{what}: no name")
     else:
         name, plugins = document["name"], document.get("plugins")
     if not isinstance(name, str):
-        raise _InvalidError(f"{what}: invalid name type {_go_type(name)}")
+        raise _InvalidConfigurationError(f"{what}: invalid name type {_go_type(name)}")
     version = document.get("cniVersion", "")
     if not isinstance(version, str):
-        raise _InvalidError(f"{what}: invalid cniVersion type {_go_type(version)}")
+        raise _InvalidConfigurationError(f"{what}: invalid cniVersion type {_go_type(version)}")
     if plugins is None:
-        raise _InvalidError("no plugin configs found")
+        raise _InvalidConfigurationError("no plugin configs found")
     if not isinstance(plugins, list):
-        raise _InvalidError(f"{what}: invalid 'plugins' type {_go_type(plugins)}")
+        raise _InvalidConfigurationError(f"{what}: invalid 'plugins' type {_go_type(plugins)}")
     if not plugins:
-        raise _InvalidError(f"{what}: no plugins in list")
+        raise _InvalidConfigurationError(f"{what}: no plugins in list")
     for number, plugin in enumerate(plugins):
         try:
             _plugin(plugin)
-        except _InvalidError as error:
-            raise _InvalidError(f"failed to parse plugin config {number}: {error}") from error
+        except _InvalidConfigurationError as error:
+            raise _InvalidConfigurationError(f"failed to parse plugin config {number}: {error}") from error
     return NetworkConfig(path, name, version or "0.1.0", plugins, bin_dirs)
 
 
 def _plugin(plugin: object) -> None:
     if not isinstance(plugin, dict):
         message = f"json: cannot unmarshal {_go_kind(plugin)} into Go value of type types.PluginConf"
-        raise _InvalidError(f"error parsing configuration: {message}")
+        raise _InvalidConfigurationError(f"error parsing configuration: {message}")
     if not plugin.get("type"):
-        raise _InvalidError("error parsing configuration: missing 'type'")
+        raise _InvalidConfigurationError("error parsing configuration: missing 'type'")
 
 
 def _decoded(text: str, what: str) -> dict[str, Any]:
@@ -95,10 +95,10 @@ def _decoded(text: str, what: str) -> dict[str, Any]:
         rest = text[error.pos :]
         wrong = f"invalid character {rest[:1]!r} looking for beginning of value"
         reason = wrong if rest else "unexpected end of JSON input"
-        raise _InvalidError(f"{what}: {reason}") from error
+        raise _InvalidConfigurationError(f"{what}: {reason}") from error
     if not isinstance(document, dict):
         message = f"json: cannot unmarshal {_go_kind(document)} into Go value of type map[string]interface {{}}"
-        raise _InvalidError(f"{what}: {message}")
+        raise _InvalidConfigurationError(f"{what}: {message}")
     return document
 
 

@@ -30,7 +30,7 @@ _PREFIX = "flannel.alpha.coreos.com"
 
 
 @dataclass(frozen=True)
-class Lease:
+class FlannelLease:
     """The subnet of another node."""
 
     subnet: str
@@ -39,7 +39,7 @@ class Lease:
     data: str
 
 
-def leases(nodes: list[dict[str, Any]], own: str) -> list[Lease]:
+def leases(nodes: list[dict[str, Any]], own: str) -> list[FlannelLease]:
     """Return the leases of all nodes but one that announce themselves."""
     found = []
     for node in nodes:
@@ -47,7 +47,7 @@ def leases(nodes: list[dict[str, Any]], own: str) -> list[Lease]:
         subnet = (node.get("spec") or {}).get("podCIDR")
         if subnet and node["metadata"]["name"] != own and notes.get(f"{_PREFIX}/kube-subnet-manager") == "true":
             values = [notes.get(f"{_PREFIX}/{key}", "") for key in ("public-ip", "backend-type", "backend-data")]
-            found.append(Lease(subnet, *values))
+            found.append(FlannelLease(subnet, *values))
     return found
 
 
@@ -56,7 +56,7 @@ class Leases:
 
     def __init__(self, machine: Machine, backend: Backend, node: str, log: Log) -> None:
         self._machine, self._backend, self._node, self._log = machine, backend, node, log
-        self._known: set[Lease] = set()
+        self._known: set[FlannelLease] = set()
 
     def follow(self, client: Client, stop: threading.Event) -> None:
         """Apply the leases until flanneld is stopped."""
@@ -69,7 +69,7 @@ class Leases:
                 pass
             stop.wait(_SECONDS)
 
-    def apply(self, found: list[Lease]) -> None:
+    def apply(self, found: list[FlannelLease]) -> None:
         """Create the routes of new leases and remove those of nodes that are gone."""
         current = set(found)
         for lease in sorted(self._known - current, key=lambda item: item.subnet):
@@ -81,7 +81,7 @@ class Leases:
                 self._route(lease, is_new=lease not in self._known)
         self._known = current
 
-    def _route(self, lease: Lease, *, is_new: bool) -> None:
+    def _route(self, lease: FlannelLease, *, is_new: bool) -> None:
         if lease.kind != "host-gw":
             if is_new:
                 self._log.write("W", f"Ignoring non-host-gw subnet({lease.subnet}): type={lease.kind}")
@@ -96,7 +96,7 @@ class Leases:
         self._log.write("I", f"Subnet added: {lease.subnet} via {lease.address}")
         state.routes.append(route)
 
-    def _policy(self, lease: Lease, *, is_new: bool) -> None:
+    def _policy(self, lease: FlannelLease, *, is_new: bool) -> None:
         if lease.kind != "vxlan":
             if is_new:
                 self._log.write("W", f"ignoring non-vxlan subnet({lease.subnet}): type={lease.kind}")
@@ -121,7 +121,7 @@ class Leases:
         if policy not in network.policies:
             network.policies = [*_without(network.policies, lease.subnet), policy]
 
-    def _remove(self, lease: Lease) -> None:
+    def _remove(self, lease: FlannelLease) -> None:
         if self._backend.vni:
             network = hns.store(self._machine).network_named(self._backend.name)
             if network:

@@ -147,7 +147,7 @@ def _fits(network: hns.Network, backend: Backend, subnet: str, gateway: str) -> 
     return (network.subnet, network.gateway) == (subnet, gateway)
 
 
-def _delete(store: hns.Store, network: hns.Network, kind: str, log: Log) -> None:
+def _delete(store: hns.HnsStore, network: hns.Network, kind: str, log: Log) -> None:
     for endpoint in store.endpoints():
         if endpoint.network == network.id:
             store.remove_endpoint(endpoint.id)

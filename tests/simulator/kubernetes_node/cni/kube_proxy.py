@@ -24,7 +24,7 @@ from simulator.kubernetes_node.cni.kube_proxy_sync import Programmer, ProxyLog
 from simulator.kubernetes_node.kubelet.settings import drive
 from simulator.kubernetes_node.programs import configuration, contracts
 from simulator.kubernetes_node.programs.configuration import ConfigurationError
-from simulator.kubernetes_node.programs.flags import FlagError, Flags, parse
+from simulator.kubernetes_node.programs.flags import CommandFlags, FlagError, parse
 from simulator.kubernetes_node.programs.log_file import Stderr, klog, nowhere
 from simulator.kubernetes_node.programs.versions import version_of
 from simulator.machine.objects import Invocation, Program, ProgramResult, RunningService, ServiceProgram
@@ -47,7 +47,7 @@ class ProxyError(Exception):
 class ProxySettings:
     """The settings of kube-proxy."""
 
-    flags: Flags
+    flags: CommandFlags
     document: dict[str, Any] = field(default_factory=dict)
     gates: dict[str, bool] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -133,7 +133,7 @@ def _load(machine: Machine, path: str, settings: ProxySettings, version: str) ->
     settings.document = document
 
 
-class Proxy:
+class KubeProxy:
     """A running kube-proxy. `run` returns when it is stopped, or raises ProxyError."""
 
     def __init__(self, machine: Machine, invocation: Invocation, settings: ProxySettings) -> None:
@@ -238,7 +238,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
                 "failed to connect to the service controller: The service process could not connect to the service "
                 "controller."
             )
-        Proxy(machine, invocation, settings).run()
+        KubeProxy(machine, invocation, settings).run()
     except (ProxyError, hns.HnsError) as error:
         return ProgramResult(1, "", f'E1121 00:00:00.000000    1000 run.go:72] "command failed" err="{error}"\n')
     return ProgramResult(0, "", "".join(f"I1121 00:00:00.000000    1000 {text}\n" for text in settings.warnings))
@@ -250,7 +250,7 @@ class _Running:
     def __init__(self, machine: Machine, invocation: Invocation, settings: ProxySettings, stderr: Stderr) -> None:
         self.exit_code = 0
         self._machine, self._invocation, self._stderr = machine, invocation, stderr
-        self._proxy = Proxy(machine, invocation, settings)
+        self._proxy = KubeProxy(machine, invocation, settings)
         self._thread = threading.Thread(
             target=machine.acting.carried(self._run), name=f"kube-proxy-{machine.name}", daemon=True
         )

@@ -42,7 +42,7 @@ class Attachment:
 
 
 @dataclass(frozen=True)
-class Call:
+class PluginCall:
     """The call of one plugin.
 
     Args:
@@ -81,7 +81,7 @@ class Call:
         wanted = name.casefold()
         return next((value for key, value in self.conf.items() if key.casefold() == wanted), None)
 
-    def delegate(self, conf: Mapping[str, Any]) -> Call:
+    def delegate(self, conf: Mapping[str, Any]) -> PluginCall:
         """Return the call of a plugin that this plugin calls itself."""
         return replace(self, conf=conf)
 
@@ -109,7 +109,7 @@ def plugin_path(machine: Machine, name: str, bin_dirs: Sequence[str]) -> str:
     raise CniError(f'failed to find plugin "{name}" in path [{" ".join(bin_dirs)}]')
 
 
-def attach(call: Call, network: hns.Network, address: str, wiring: hns.Wiring, name: str = "") -> Attachment:
+def attach(call: PluginCall, network: hns.Network, address: str, wiring: hns.Wiring, name: str = "") -> Attachment:
     """Create a pod's endpoint in HNS.
 
     Raises:

@@ -20,9 +20,9 @@ from simulator.kubernetes_node.cni.configuration import load, load_status, ready
 from simulator.kubernetes_node.cni.objects import (
     VERSIONS,
     Attachment,
-    Call,
     CniError,
     NetworkConfig,
+    PluginCall,
     plugin_path,
 )
 from simulator.machine.objects import Invocation, Program, ProgramResult
@@ -35,7 +35,7 @@ FLANNEL_DATA = r"C:\var\lib\cni\flannel"
 __all__ = ["Attachment", "CniError", "NetworkConfig", "add", "endpoint_name", "endpoints_of", "load", "load_status",
            "plugin_path", "ready", "remove"]  # fmt: skip
 
-PLUGINS: Mapping[str, Callable[[Call], Attachment]] = {
+PLUGINS: Mapping[str, Callable[[PluginCall], Attachment]] = {
     **win_plugins.PLUGINS,
     **sdn_plugins.PLUGINS,
     **azure_vnet.PLUGINS,
@@ -68,8 +68,10 @@ def add(
     for conf in config.plugins:
         plugin_path(machine, str(conf["type"]), config.bin_dirs)
         capable = bool((conf.get("capabilities") or {}).get("portMappings"))
-        call = Call(machine, conf, config.name, config.version, sandbox, namespace, config.bin_dirs, pod_namespace,
-                    ports if capable else (), pod)  # fmt: skip
+        call = PluginCall(
+            machine, conf, config.name, config.version, sandbox, namespace, config.bin_dirs, pod_namespace,
+            ports if capable else (), pod,
+        )  # fmt: skip
         try:
             found = _called(call) or found
         except CniError as error:
@@ -81,7 +83,7 @@ def add(
     return found
 
 
-def _called(call: Call) -> Attachment | None:
+def _called(call: PluginCall) -> Attachment | None:
     plugin = PLUGINS.get(call.kind)
     if plugin is None:
         raise CniError(f"the simulator does not model the plugin {call.kind}")

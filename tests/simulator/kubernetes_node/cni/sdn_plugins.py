@@ -16,7 +16,7 @@ from typing import Any
 
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.cni import host_local
-from simulator.kubernetes_node.cni.objects import Attachment, Call, CniError, attach, plugin_path
+from simulator.kubernetes_node.cni.objects import Attachment, CniError, PluginCall, attach, plugin_path
 from simulator.kubernetes_node.hns.objects import INVALID_PARAMETER
 from simulator.kubernetes_node.hns.policies import normalize
 
@@ -26,7 +26,7 @@ _CREATES = (0, 3, 2)
 _ACL_PRIORITY = 1000
 
 
-def add(call: Call) -> Attachment:
+def add(call: PluginCall) -> Attachment:
     """Add a pod.
 
     Raises:
@@ -52,7 +52,7 @@ def add(call: Call) -> Attachment:
         raise
 
 
-def _reserved(call: Call, ipam: Mapping[str, Any]) -> str:
+def _reserved(call: PluginCall, ipam: Mapping[str, Any]) -> str:
     """Return the address from the IPAM plugin; empty if HNS chooses it.
 
     The program writes its own structure to the IPAM plugin, which has a subnet but no ranges and no folder
@@ -65,12 +65,12 @@ def _reserved(call: Call, ipam: Mapping[str, Any]) -> str:
     return host_local.allocate(call.machine, kept, call.name, call.container).partition("/")[0]
 
 
-def _release(call: Call, ipam: Mapping[str, Any]) -> None:
+def _release(call: PluginCall, ipam: Mapping[str, Any]) -> None:
     if ipam.get("type"):
         host_local.release(call.machine, call.name, call.container)
 
 
-def _network(call: Call, ipam: Mapping[str, Any]) -> hns.Network:
+def _network(call: PluginCall, ipam: Mapping[str, Any]) -> hns.Network:
     store = hns.store(call.machine)
     known = store.network_named(call.name)
     if known:
@@ -97,7 +97,7 @@ def _network_gateway(ipam: Mapping[str, Any]) -> str:
     return str(gateway or ipaddress.ip_network(str(ipam["subnet"]), strict=False)[1])
 
 
-def _attach(call: Call, network: hns.Network, address: str) -> Attachment:
+def _attach(call: PluginCall, network: hns.Network, address: str) -> Attachment:
     ipam = call.get("ipam") or {}
     gateway = network.gateway
     if ipam.get("subnet"):
@@ -110,16 +110,16 @@ def _attach(call: Call, network: hns.Network, address: str) -> Attachment:
     return attach(call, network, address, wiring)
 
 
-def _flag(call: Call, name: str) -> bool:
+def _flag(call: PluginCall, name: str) -> bool:
     return bool((call.get("optionalFlags") or {}).get(name))
 
 
-def _policies(call: Call) -> list[object]:
+def _policies(call: PluginCall) -> list[object]:
     found = [{key.casefold(): value for key, value in item.items()} for item in call.get("additionalArgs") or []]
     return [item.get("value") for item in found if item.get("name") == "EndpointPolicy"]
 
 
-def _port_mappings(call: Call) -> list[object]:
+def _port_mappings(call: PluginCall) -> list[object]:
     found: list[object] = []
     for item in call.ports:
         ports = {"InternalPort": item["containerPort"], "ExternalPort": item["hostPort"], "Protocol": item["protocol"]}
@@ -131,7 +131,7 @@ def _port_mappings(call: Call) -> list[object]:
     return found
 
 
-def _dns(call: Call) -> hns.Dns:
+def _dns(call: PluginCall) -> hns.Dns:
     """Return the DNS settings. The pod's namespace is prefixed to the first name of the search list."""
     given = {key.casefold(): value for key, value in (call.get("dns") or {}).items()}
     search = list(given.get("search") or ())
@@ -140,4 +140,4 @@ def _dns(call: Call) -> hns.Dns:
     return hns.Dns(tuple(given.get("nameservers") or ()), tuple(search))
 
 
-PLUGINS: Mapping[str, Callable[[Call], Attachment]] = dict.fromkeys(TYPES, add)
+PLUGINS: Mapping[str, Callable[[PluginCall], Attachment]] = dict.fromkeys(TYPES, add)

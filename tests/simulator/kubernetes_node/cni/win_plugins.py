@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.cni import host_local, sdn_plugins
-from simulator.kubernetes_node.cni.objects import VERSIONS, Attachment, Call, CniError, attach, plugin_path
+from simulator.kubernetes_node.cni.objects import VERSIONS, Attachment, CniError, PluginCall, attach, plugin_path
 from simulator.kubernetes_node.hns.adapters import management_ip
 from simulator.kubernetes_node.hns.policies import normalize
 from simulator.kubernetes_node.kubelet.settings import drive
@@ -27,7 +27,7 @@ _KEYS = ("FLANNEL_NETWORK", "FLANNEL_SUBNET", "FLANNEL_MTU", "FLANNEL_IPMASQ")
 _OWN = ("name", "ipam")
 
 
-def flannel(call: Call) -> Attachment:
+def flannel(call: PluginCall) -> Attachment:
     """Add a pod with the plugin that flannel's configuration names (by default win-bridge).
 
     Raises:
@@ -46,7 +46,7 @@ def flannel(call: Call) -> Attachment:
         raise CniError(f"failed to delegate add: {error}") from error
 
 
-def _delegate(call: Call) -> dict[str, Any]:
+def _delegate(call: PluginCall) -> dict[str, Any]:
     values = _subnet_env(call.machine, str(call.get("subnetFile") or SUBNET_FILE))
     delegate = dict(call.get("delegate") or {})
     for name in _OWN:
@@ -77,7 +77,7 @@ def _subnet_env(machine: Machine, path: str) -> Mapping[str, str]:
     return values
 
 
-def win_bridge(call: Call) -> Attachment:
+def win_bridge(call: PluginCall) -> Attachment:
     """Add a pod to an L2Bridge or L2Tunnel network. Its gateway is the third address of its subnet.
 
     Raises:
@@ -96,7 +96,7 @@ def win_bridge(call: Call) -> Attachment:
     return _add(call, network, api, policies, adding)
 
 
-def win_overlay(call: Call) -> Attachment:
+def win_overlay(call: PluginCall) -> Attachment:
     """Add a pod to an Overlay network. Its gateway is that of the network, its provider address the node's.
 
     Raises:
@@ -125,7 +125,7 @@ def win_overlay(call: Call) -> Attachment:
 
 
 def _add(
-    call: Call, network: hns.Network, api: int, policies: list[dict[str, Any]], adding: str, mac: str = ""
+    call: PluginCall, network: hns.Network, api: int, policies: list[dict[str, Any]], adding: str, mac: str = ""
 ) -> Attachment:
     """Reserve an address and create the endpoint. If that fails, release the address."""
     _require_namespace(call, api, adding)
@@ -152,7 +152,7 @@ def _add(
         raise CniError(f"{adding}: failed to create the new {kind}: {error}") from error
 
 
-def _require_namespace(call: Call, api: int, adding: str) -> None:
+def _require_namespace(call: PluginCall, api: int, adding: str) -> None:
     """Raise CniError if the API does not fit to the runtime.
 
     The second API adds the endpoint to the sandbox's namespace, which Docker's containers do not have. With the first
@@ -166,7 +166,7 @@ def _require_namespace(call: Call, api: int, adding: str) -> None:
         raise CniError(f"{adding}: failed to find HNSEndpoint {call.endpoint}: Endpoint {call.endpoint} not found")
 
 
-def _api(call: Call) -> int:
+def _api(call: PluginCall) -> int:
     """Return the version of HNS's API. Any value but 2 means the first one."""
     return 2 if call.get("apiVersion") == 2 else 1
 
@@ -179,12 +179,12 @@ def _mac(prefix: str, address: str) -> str:
     return "-".join([prefix, *(f"{int(part):02x}" for part in address.split("."))]).upper()
 
 
-def _dns(call: Call) -> hns.Dns:
+def _dns(call: PluginCall) -> hns.Dns:
     given = call.get("dns") or {}
     return hns.Dns(tuple(given.get("nameservers") or ()), tuple(given.get("search") or ()))
 
 
-def _policies(call: Call) -> list[dict[str, Any]]:
+def _policies(call: PluginCall) -> list[dict[str, Any]]:
     """Return the policies of the configuration, as data."""
     found = []
     for item in call.get("policies") or []:
@@ -224,7 +224,7 @@ def _provider(policies: list[dict[str, Any]], address: str, api: int) -> list[di
     return [*policies, own]
 
 
-def _port_mappings(call: Call, api: int) -> list[dict[str, Any]]:
+def _port_mappings(call: PluginCall, api: int) -> list[dict[str, Any]]:
     found = []
     for item in call.ports:
         ports = {"InternalPort": item["containerPort"], "ExternalPort": item["hostPort"], "Protocol": item["protocol"]}

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""BuildKit under containerd: buildkitd.exe as a service, `buildctl.exe build` of a Dockerfile.
 
-Sources: moby/buildkit docs/windows.md, docs/buildkitd.toml.md, cmd/buildkitd/service_windows.go. On Windows its
-configuration is %ProgramData%\buildkitd\buildkitd.toml. It supports only containerd, uses the namespace `buildkit` by
+Sources: moby/buildkit docs/windows.md, docs/buildkitd.toml.md, cmd/buildkitd/service_windows.go. On Windows, buildkitd
+reads %ProgramData%\buildkitd\buildkitd.toml. buildkitd supports only containerd, uses the namespace `buildkit` by
 default, and does not read containerd's hosts.toml. Credentials are those of the client (DOCKER_CONFIG).
 """
 
@@ -98,7 +98,7 @@ class _RunningBuildkit:
 
 class _BuildkitService:
     def start(self, machine: Machine, service: Service) -> RunningService:
-        """Start buildkitd as a service. It detects by itself that it runs as a service."""
+        """Start buildkitd as a service. buildkitd detects by itself that it runs as one."""
         environment = {**machine.environment(), **service.environment}
         return _RunningBuildkit(machine, _start(machine, list(service.argv[1:]), environment))
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """ctr.exe: images, content, containers, tasks, namespaces, plugins. Flags are in contracts/containerd.json.
 
-It needs containerd's pipe.
+ctr needs containerd's pipe.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 """ctr images export and import, for archives with an OCI layout or with Docker's `manifest.json`.
 
 Sources: containerd cmd/ctr/commands/images/{export,import}.go, core/images/archive/{exporter,importer,reference}.go.
-The name is the annotation io.containerd.image.name, or org.opencontainers.image.ref.name after --base-name or
-`import-DATE`. Names are added to the store before the image is unpacked.
+An imported image gets the name in its annotation io.containerd.image.name. Without it, the name is that of --base-name
+(or `import-DATE`), followed by the annotation org.opencontainers.image.ref.name. Names are added to the store before
+the image is unpacked.
 """
 
 from __future__ import annotations

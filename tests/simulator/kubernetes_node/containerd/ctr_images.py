@@ -65,7 +65,7 @@ def _pull(run: CtrRun) -> str:
 
 
 def build_of(run: CtrRun) -> int:
-    """Return the build in --platform (`windows(10.0.17763)/amd64`, since 2.0), or this machine's build without one.
+    """Return the build in --platform (`windows(10.0.17763)/amd64`, since 2.0), or else this machine's build.
 
     Raises:
         CtrError: --platform is invalid.

@@ -259,6 +259,6 @@ class Containerd(CriRuntime):
 
 
 def connect(machine: Machine, address: str) -> Containerd | None:
-    """Return the containerd that listens on a pipe, or None."""
+    """Return the containerd that listens on a pipe; None if there is none."""
     found = listeners.behind(machine, address)
     return found if isinstance(found, Containerd) else None

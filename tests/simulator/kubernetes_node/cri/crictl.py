@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """crictl.exe: images, pods, containers and the state of the runtime, over CRI.
 
-Flags: kubernetes-sigs/cri-tools docs/crictl.md. Its configuration is `.crictl.yaml` in the user's profile.
+Flags: kubernetes-sigs/cri-tools docs/crictl.md. crictl's configuration is `.crictl.yaml` in the user's profile.
 """
 
 from __future__ import annotations

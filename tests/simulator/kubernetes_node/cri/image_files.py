@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What a container gets from its image: its program, its working folder, and a copy of the image's files.
 
-The program: https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/. The files of a
-HostProcess container are in a layer of its own, so that what it writes there ends with it.
+The program: https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/. Each
+HostProcess container has its own copy of the image's files, which is deleted together with the container.
 """
 
 from __future__ import annotations
@@ -63,6 +63,6 @@ def mount(machine: Machine, command: ContainerCommand, root: str, scratch: str) 
 
 
 def remove(machine: Machine, scratch: str) -> None:
-    """Remove a container's copy."""
+    """Remove a container's copy of the image's files."""
     if machine.files.exists(scratch):
         machine.files.delete(scratch)

@@ -190,6 +190,6 @@ class CriRuntime(ABC):
 
 
 def connect(machine: Machine, address: str) -> CriRuntime | None:
-    """Return the runtime that serves CRI on a pipe, or None."""
+    """Return the runtime that serves CRI on a pipe; None if there is none."""
     found = listeners.behind(machine, address)
     return found if isinstance(found, CriRuntime) else None

@@ -52,7 +52,7 @@ class Sandbox:
     attempt: int = 0
     netns: str = ""
     shim: Process | None = None
-    """The process that runs as long as the sandbox exists. Meanwhile, its executable cannot be replaced."""
+    """The process that runs as long as the sandbox exists. While it runs, its executable cannot be replaced."""
 
 
 @dataclass
@@ -108,7 +108,8 @@ class ContainerCommand:
 
     Args:
         argv: the program and its arguments; empty for the image's own program, which only waits.
-        replaces_entry_point: whether argv begins with a program. Otherwise, it only has arguments for the image's own.
+        replaces_entry_point: whether argv begins with a program. Otherwise, argv contains only arguments
+            for the image's own program.
         environment: the container's own variables.
         mounts: folders of the host that are visible under other paths.
         host_process: whether it runs on the host itself. Other containers only wait to be stopped.
@@ -146,7 +147,7 @@ def new_id() -> str:
 
 
 def settle(machine: Machine) -> Shims:
-    """Return the shims, after recording those that have ended (killed, or lost in a reboot)."""
+    """Return the sandboxes and containers, after recording which of them have ended (killed, or lost in a reboot)."""
     shims = machine.part(Shims)
     for container in list(shims.containers.values()):
         if container.state == "RUNNING" and not container.alive:

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """cri-dockerd.exe: its command line, and CRI over its pipe, which it implements with Docker containers.
 
-Flags are in contracts/docker.json. It ends at once if dockerd does not respond, and does not support the service
-control manager (Mirantis/cri-dockerd main.go, cmd/server.go, core/docker_service.go), so on Windows it needs a wrapper
-such as nssm. Containers of a pod: core/{naming,sandbox_run,sandbox_helpers,container_create}.go. Pods on the host's
-network cannot start: kubernetes-sigs/sig-windows-tools#88.
+Flags are in contracts/docker.json. cri-dockerd ends at once if dockerd does not respond. It does not support the
+service control manager (Mirantis/cri-dockerd main.go, cmd/server.go, core/docker_service.go), so on Windows it needs a
+wrapper such as nssm. Containers of a pod: core/{naming,sandbox_run,sandbox_helpers,container_create}.go. Pods on the
+host's network cannot start: kubernetes-sigs/sig-windows-tools#88.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from simulator.kubernetes_node.images import oci
 from simulator.kubernetes_node.images.puller import PullError
 from simulator.kubernetes_node.images.store import ImageStore, StoredImage
 from simulator.kubernetes_node.kubelet.settings import drive
-from simulator.kubernetes_node.programs.flags import FlagError, Flags, parse
+from simulator.kubernetes_node.programs.flags import CommandFlags, FlagError, parse
 from simulator.machine import listeners
 from simulator.machine.objects import Invocation, Program, ProgramResult
 
@@ -52,7 +52,7 @@ class CriDockerd(CriRuntime):
 
     kind = "docker"
 
-    def __init__(self, machine: Machine, flags: Flags, own_version: str) -> None:
+    def __init__(self, machine: Machine, flags: CommandFlags, own_version: str) -> None:
         self._machine = machine
         self.endpoint = flags.text("docker-endpoint") or PIPE
         bin_dirs = [drive(item).rstrip("\\") for item in flags.text("cni-bin-dir", BIN_DIR).split(",") if item]
@@ -72,7 +72,7 @@ class CriDockerd(CriRuntime):
         return self._settings
 
     def docker(self) -> Dockerd:
-        """Return the dockerd that it uses.
+        """Return the dockerd that cri-dockerd uses.
 
         Raises:
             RuntimeFailure: dockerd is not running.
@@ -246,7 +246,7 @@ class CriDockerd(CriRuntime):
         return self.docker().containers()
 
     def _sandbox(self, item: DockerContainer) -> Sandbox:
-        """Return the CRI sandbox for a Docker container. It is the same object each time, with the current state."""
+        """Return the CRI sandbox for a Docker container, with the current state. The object is the same each time."""
         known = self._objects.get(item.id)
         if not isinstance(known, Sandbox):
             labels = item.labels

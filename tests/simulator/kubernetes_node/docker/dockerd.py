@@ -22,7 +22,7 @@ from simulator.kubernetes_node.docker.dockerd_config import PIPE, DaemonConfig
 from simulator.kubernetes_node.docker.images import DockerError, DockerImage, DockerImages
 from simulator.kubernetes_node.docker.pull import DockerTransfer, Pulled
 from simulator.kubernetes_node.hns.objects import Endpoint, HnsError, Network
-from simulator.kubernetes_node.hns.service import Store
+from simulator.kubernetes_node.hns.service import HnsStore
 from simulator.kubernetes_node.images import oci
 from simulator.machine import listeners
 from simulator.machine.processes import Process
@@ -109,7 +109,7 @@ class Dockerd:
         self._default_network()
 
     def _default_network(self) -> None:
-        store = Store(self.machine)
+        store = HnsStore(self.machine)
         if self.config.bridge == "none" or store.network_named(self.config.bridge or NAT):
             return
         if self.config.bridge:
@@ -119,7 +119,7 @@ class Dockerd:
         store.create_network(NAT, "NAT", str(subnet), str(subnet[1]), type_text="nat")
 
     def transfer(self, credentials: str = "", stop: threading.Event | None = None) -> DockerTransfer:
-        """Return a pull or push. `credentials` are `user:password`, and `stop` is set when the waiting client ends."""
+        """Return a transfer (a pull or push). `credentials` are `user:password`; `stop` is set when the client ends."""
         return DockerTransfer(self.machine, self.version, self.config, self._environment, credentials, stop)
 
     def pull(self, reference: oci.ImageReference, credentials: str = "", stop: threading.Event | None = None) -> Pulled:
@@ -210,7 +210,7 @@ class Dockerd:
             return ""
         if item.network == "none":
             return ""
-        store = Store(self.machine)
+        store = HnsStore(self.machine)
         network = store.network_named(item.network)
         if network is None:
             raise DockerError(f"network {item.network} not found")
@@ -235,7 +235,7 @@ class Dockerd:
         item.finished = datetime.now(UTC)
         # libnetwork continues if the endpoint does not exist in HNS any more.
         with contextlib.suppress(HnsError):
-            Store(self.machine).remove_endpoint(item.endpoint)
+            HnsStore(self.machine).remove_endpoint(item.endpoint)
         item.endpoint = ""
 
     def remove(self, item: DockerContainer, *, force: bool) -> None:
@@ -254,16 +254,16 @@ class Dockerd:
 
     def endpoint(self, item: DockerContainer) -> Endpoint | None:
         """Return a running container's endpoint."""
-        return next((known for known in Store(self.machine).endpoints() if known.id == item.endpoint), None)
+        return next((known for known in HnsStore(self.machine).endpoints() if known.id == item.endpoint), None)
 
 
-def _free_address(store: Store, network: Network) -> str:
+def _free_address(store: HnsStore, network: Network) -> str:
     taken = {item.address for item in store.endpoints() if item.network == network.id} | {network.gateway}
     hosts = ipaddress.ip_network(network.subnet).hosts()
     return next(str(item) for item in hosts if str(item) not in taken)
 
 
 def connect(machine: Machine) -> Dockerd | None:
-    """Return the running dockerd, or None."""
+    """Return the running dockerd; None if it is not running."""
     found = listeners.behind(machine, PIPE)
     return found if isinstance(found, Dockerd) else None

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node.programs import contracts
-from simulator.kubernetes_node.programs.flags import FlagError, Flags, parse
+from simulator.kubernetes_node.programs.flags import CommandFlags, FlagError, parse
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -76,7 +76,7 @@ def at_least(version: str, other: str) -> bool:
     return _key(version) >= _key(other)
 
 
-def read_flags(argv: Sequence[str], version: str) -> Flags:
+def read_flags(argv: Sequence[str], version: str) -> CommandFlags:
     """Parse dockerd's command line.
 
     Raises:
@@ -91,7 +91,7 @@ def read_flags(argv: Sequence[str], version: str) -> Flags:
     return flags
 
 
-def read(machine: Machine, flags: Flags, version: str) -> DaemonConfig:
+def read(machine: Machine, flags: CommandFlags, version: str) -> DaemonConfig:
     """Read daemon.json and merge the command line into it.
 
     Raises:
@@ -137,7 +137,7 @@ def _flat(document: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _check(document: Mapping[str, Any], flags: Flags, version: str, path: str) -> None:
+def _check(document: Mapping[str, Any], flags: CommandFlags, version: str, path: str) -> None:
     """Reject keys that correspond to no flag or are also given as a flag, and then values of a wrong type."""
     known = table(version)
     keys = {str(about.get("key", name)): name for name, about in known.items()}
@@ -190,7 +190,7 @@ def _check_type(key: str, value: Any, about: Mapping[str, Any]) -> None:
         raise DockerdError(f"json: cannot unmarshal {shown} into Go struct field Config.{key} of type {name}")
 
 
-def _merge(document: Mapping[str, Any], flags: Flags, version: str, path: str) -> DaemonConfig:
+def _merge(document: Mapping[str, Any], flags: CommandFlags, version: str, path: str) -> DaemonConfig:
     flat = _flat(document)
 
     def text(name: str, default: str = "") -> str:

@@ -3,9 +3,9 @@
 """dockerd.exe: its command line, and the service.
 
 moby/moby cmd/dockerd/service_windows.go: `--register-service` creates a service from its own command line. This service
-starts automatically, and again one minute after a failure. With invalid flags or an invalid daemon.json it ends before
-it reports to the service control manager, and writes to the event log. daemon_windows.go: it does not start without
-vmcompute.dll (the feature Containers).
+starts automatically, and again one minute after a failure. With invalid flags or an invalid daemon.json, dockerd ends
+before it reports to the service control manager, and writes to the event log. daemon_windows.go: it does not start
+without vmcompute.dll (the feature Containers).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from simulator.kubernetes_node.docker.dockerd_config import DaemonConfig, Docker
 from simulator.kubernetes_node.docker.images import DockerError
 from simulator.kubernetes_node.hns.objects import SERVICE as HNS
 from simulator.kubernetes_node.hns.objects import HnsError
-from simulator.kubernetes_node.programs.flags import Flags
+from simulator.kubernetes_node.programs.flags import CommandFlags
 from simulator.kubernetes_node.programs.versions import version_of
 from simulator.machine import listeners
 from simulator.machine.command_line import quote
@@ -106,7 +106,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
     return ProgramResult()
 
 
-def _register(machine: Machine, invocation: Invocation, flags: Flags) -> ProgramResult:
+def _register(machine: Machine, invocation: Invocation, flags: CommandFlags) -> ProgramResult:
     words = [word for word in invocation.argv if word not in ("--register-service", "--unregister-service")]
     name = flags.text("service-name", "docker")
     machine.services.create(
@@ -121,7 +121,7 @@ def _register(machine: Machine, invocation: Invocation, flags: Flags) -> Program
     return ProgramResult()
 
 
-def _unregister(machine: Machine, flags: Flags) -> ProgramResult:
+def _unregister(machine: Machine, flags: CommandFlags) -> ProgramResult:
     if flags.on("register-service"):
         raise DockerdError("--register-service and --unregister-service cannot be used together")
     name = flags.text("service-name", "docker")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from simulator.kubernetes_node.docker import dockerd
 from simulator.kubernetes_node.docker.dockerd import NAT, DockerContainer, Dockerd
 from simulator.kubernetes_node.hns.objects import CREATED
-from simulator.kubernetes_node.hns.service import Store
+from simulator.kubernetes_node.hns.service import HnsStore
 from simulator.machine.executables import make
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def populate(
         network: the network of the containers, which must exist.
     """
     server = dockerd.connect(machine) or install(machine)
-    store = Store(machine)
+    store = HnsStore(machine)
     scene = DockerScene()
     for number in range(running):
         item = server.create(f"app-{number}", "registry.example/app:1", network=network)

@@ -137,7 +137,7 @@ class DockerImages:
         return [self.store.read(str(part["digest"])) for part in image.manifest.get("layers", [])]
 
     def config_bytes(self, image: DockerImage) -> bytes:
-        """Return the original bytes of an image's configuration, whose digest is the id."""
+        """Return the original bytes of an image's configuration. Their digest is the image's id."""
         return self.store.read(image.id)
 
     def tag(self, source: str, name: str) -> None:

@@ -24,7 +24,7 @@ from simulator.kubernetes_node.docker.command_line import (
 )
 from simulator.kubernetes_node.docker.dockerd import PIPE, DockerContainer, Dockerd, DockerError
 from simulator.kubernetes_node.docker.images import familiar
-from simulator.kubernetes_node.hns.service import Store
+from simulator.kubernetes_node.hns.service import HnsStore
 from simulator.machine import listeners
 from simulator.machine.objects import Invocation, Program, ProgramResult
 
@@ -162,7 +162,7 @@ def _remove(asked: DockerRun) -> str:
 
 
 def _networks(asked: DockerRun) -> str:
-    found = Store(asked.server.machine).networks()
+    found = HnsStore(asked.server.machine).networks()
     listed: list[dict[str, object]] = [
         {
             "ID": item.id.replace("-", "").lower()[: None if asked.on("no-trunc") else 12],

@@ -8,6 +8,6 @@ Start with `service.py`, the operations on the objects of a machine. `cmdlets.py
 from __future__ import annotations
 
 from simulator.kubernetes_node.hns.objects import Dns, HnsError, HnsState, Network, PolicyList, Wiring
-from simulator.kubernetes_node.hns.service import Store, new_id, store
+from simulator.kubernetes_node.hns.service import HnsStore, new_id, store
 
-__all__ = ["Dns", "HnsError", "HnsState", "Network", "PolicyList", "Store", "Wiring", "new_id", "store"]
+__all__ = ["Dns", "HnsError", "HnsState", "HnsStore", "Network", "PolicyList", "Wiring", "new_id", "store"]

@@ -20,7 +20,7 @@ from simulator.kubernetes_node.hns.objects import (
     HnsState,
     Network,
 )
-from simulator.kubernetes_node.hns.service import Store
+from simulator.kubernetes_node.hns.service import HnsStore
 from simulator.kubernetes_node.hns.views import Views
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, IdleService, PSObject, ServiceProgram
 from simulator.machine.services import Service, ServiceError
@@ -37,7 +37,7 @@ def _failure(error: HnsError) -> CmdletError:
     return CmdletError("NotSpecified", "System.Exception", message, "System.Exception")
 
 
-def _guard(machine: Machine, bound: Bound) -> Store:
+def _guard(machine: Machine, bound: Bound) -> HnsStore:
     """Wait until HNS responds, and return its store.
 
     Raises:
@@ -52,7 +52,7 @@ def _guard(machine: Machine, bound: Bound) -> Store:
             f"or operable program.",
             "System.Management.Automation.CommandNotFoundException",
         )
-    found = Store(machine)
+    found = HnsStore(machine)
     try:
         found.wake()
         hang.wait(machine, bound.command, bound.stop)
@@ -61,7 +61,7 @@ def _guard(machine: Machine, bound: Bound) -> Store:
     return found
 
 
-def _listed(machine: Machine, found: Store, kind: str) -> list[PSObject]:
+def _listed(machine: Machine, found: HnsStore, kind: str) -> list[PSObject]:
     views = Views(machine, found.networks(), found.endpoints())
     match kind:
         case "networks":

@@ -18,7 +18,7 @@ from simulator.kubernetes_node.hns import networks as hns_networks
 from simulator.kubernetes_node.hns import ports
 from simulator.kubernetes_node.hns.networks import SCENES, Plan
 from simulator.kubernetes_node.hns.objects import CREATED, DETACHED, Endpoint, HnsState, Namespace, Network, PolicyList
-from simulator.kubernetes_node.hns.service import Store, new_id
+from simulator.kubernetes_node.hns.service import HnsStore, new_id
 from simulator.machine.executables import make
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class _Builder:
 
     def __init__(self, machine: Machine, plan: Plan, *, isolated: bool) -> None:
         self._machine, self._plan, self._isolated = machine, plan, isolated
-        self._store = Store(machine)
+        self._store = HnsStore(machine)
         self._store.wake()
         self._state = machine.part(HnsState)
         self._shims = shims.settle(machine)

@@ -33,14 +33,14 @@ _OPAQUE = (
 )
 
 
-class _InvalidError(Exception):
+class _InvalidPolicyError(Exception):
     pass
 
 
 def _networks(value: object) -> list[str]:
     """Return a list of networks or addresses. Anything else is invalid."""
     if not isinstance(value, list):
-        raise _InvalidError
+        raise _InvalidPolicyError
     return [_network(item) for item in value]
 
 
@@ -48,7 +48,7 @@ def _network(value: object) -> str:
     try:
         ipaddress.ip_network(str(value or "-"), strict=False)
     except ValueError as error:
-        raise _InvalidError from error
+        raise _InvalidPolicyError from error
     return str(value)
 
 
@@ -68,7 +68,7 @@ def _route(given: Policy) -> dict[str, object]:
 
 def _acl(given: Policy) -> dict[str, object]:
     if given.get("Action") not in ("Allow", "Block", "Pass") or given.get("Direction") not in ("In", "Out"):
-        raise _InvalidError
+        raise _InvalidPolicyError
     for name in ("LocalAddresses", "RemoteAddresses"):
         # microsoft/hcsshim#1059: words such as `Any` are refused.
         for item in filter(None, str(given.get(name) or "").split(",")):
@@ -80,7 +80,7 @@ def _acl(given: Policy) -> dict[str, object]:
 def _mapping(given: Policy) -> dict[str, object]:
     numbers = {name: given.get(name) for name in ("InternalPort", "ExternalPort")}
     if not all(isinstance(value, int) and 0 < value < 65536 for value in numbers.values()):
-        raise _InvalidError
+        raise _InvalidPolicyError
     return {"Type": "NAT", "Protocol": given.get("Protocol", "TCP"), **numbers}
 
 
@@ -119,16 +119,16 @@ def _normalized(policy: object, api: int) -> dict[str, object]:
     opaque = {item.casefold(): item for item in _OPAQUE}
     try:
         if not isinstance(policy, Mapping) or not kind:
-            raise _InvalidError
+            raise _InvalidPolicyError
         if kind.casefold() not in known and kind.casefold() not in opaque:
             if kind.casefold() in other:
-                raise _InvalidError
+                raise _InvalidPolicyError
             raise HnsError("CreateEndpoint", INVALID_POLICY_TYPE, api)
         settings = _settings(policy, api)
         if kind.casefold() in opaque:
             return {"Type": opaque[kind.casefold()], **{key: settings[key] for key in settings if key != "Type"}}
         return known[kind.casefold()](settings)
-    except _InvalidError as error:
+    except _InvalidPolicyError as error:
         raise HnsError("CreateEndpoint", INVALID_POLICY, api) from error
 
 
@@ -136,8 +136,8 @@ def _settings(policy: Policy, api: int) -> Policy:
     settings = policy.get("Settings")
     if api == 1:
         if settings is not None:
-            raise _InvalidError
+            raise _InvalidPolicyError
         return policy
     if not isinstance(settings, Mapping):
-        raise _InvalidError
+        raise _InvalidPolicyError
     return settings

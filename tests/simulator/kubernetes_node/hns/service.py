@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 
-class Store:
+class HnsStore:
     """The HNS objects of one machine. Changes to networks affect the machine's link."""
 
     def __init__(self, machine: Machine) -> None:
@@ -286,6 +286,6 @@ def new_id() -> str:
     return str(uuid.uuid4()).upper()
 
 
-def store(machine: Machine) -> Store:
+def store(machine: Machine) -> HnsStore:
     """Return the HNS store of a machine."""
-    return Store(machine)
+    return HnsStore(machine)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from simulator.kubernetes_node.cni.calico.releases import Release, all_releases, registries
+from simulator.kubernetes_node.cni.calico.releases import CalicoRelease, all_releases, registries
 
 if TYPE_CHECKING:
     from simulator.kubernetes_node.images.upstream import Blobs
@@ -26,7 +26,7 @@ _SCRIPTS = {
 }
 
 
-def _cni(release: Release) -> Mapping[str, str]:
+def _cni(release: CalicoRelease) -> Mapping[str, str]:
     if release.has("single_binary"):
         return {"opt/cni/bin/calico.exe": "calico", "opt/cni/bin/calico-ipam.exe": "calico-ipam"}
     names = {"install": "calico-cni-install", "calico": "calico", "calico-ipam": "calico-ipam"}
@@ -34,7 +34,7 @@ def _cni(release: Release) -> Mapping[str, str]:
     return {f"opt/cni/bin/{name}.exe": program for name, program in {**names, **others}.items()}
 
 
-def _node(release: Release) -> Mapping[str, str]:
+def _node(release: CalicoRelease) -> Mapping[str, str]:
     program = "calico" if release.has("single_binary") else "calico-node"
     return {**_SCRIPTS, f"CalicoWindows/{program}.exe": program}
 
@@ -51,7 +51,9 @@ def add(blobs: Blobs) -> None:
             _add(blobs, name, release, programs, config)
 
 
-def _add(blobs: Blobs, name: str, release: Release, programs: Mapping[str, str], config: Mapping[str, Any]) -> None:
+def _add(
+    blobs: Blobs, name: str, release: CalicoRelease, programs: Mapping[str, str], config: Mapping[str, Any]
+) -> None:
     tag = f"v{release.version}"
     first, *others = [f"{host}/calico/{name}" for host in registries()]
     builds = list(release.windows.values())

@@ -82,7 +82,7 @@ class RegistryResponse:
 
 @dataclass
 class _Limits(Limits):
-    """curl's limits. They also end the process when its machine is powered off."""
+    """The limits of curl's transfers. They also end a request when the machine is powered off."""
 
     running: Callable[[], bool] = lambda: True
 

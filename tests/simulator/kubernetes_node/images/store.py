@@ -85,7 +85,7 @@ class ImageStore:
 
     @contextlib.contextmanager
     def writing(self, what: str) -> Iterator[None]:
-        """Hold the exclusive right to write a digest or snapshot, after waiting for it."""
+        """Wait until no other thread writes a digest or snapshot, and reserve it within the `with` block."""
         with self._written:
             self._written.wait_for(lambda: not self._writing[what])
             self._writing[what] += 1
@@ -221,7 +221,7 @@ class ImageStore:
             return True
 
     def manifest(self, image: StoredImage, build: int, exact: bool) -> tuple[str, dict[str, Any]] | None:
-        """Return (digest, manifest) of an image for a Windows build, or None if it is not in the store."""
+        """Return (digest, manifest) of an image for a Windows build; None if the manifest is not in the store."""
         digest = str(image.target["digest"])
         if not self.has(digest):
             return None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`kubeadm join` on Windows without a real kubeadm of that version: its phases, files and messages.
+"""`kubeadm join` on Windows, if no real kubeadm of the node's version is available: phases, files and messages.
 
 kubernetes cmd/kubeadm/app/cmd/join.go and phases/join/kubelet.go.
 """

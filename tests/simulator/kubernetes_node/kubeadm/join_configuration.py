@@ -15,7 +15,7 @@ from simulator.kubernetes_node.kubeadm.discovery import Discovery
 from simulator.kubernetes_node.kubeadm.join_validation import ValidationError
 from simulator.kubernetes_node.programs import configuration, contracts
 from simulator.kubernetes_node.programs.configuration import ConfigurationError
-from simulator.kubernetes_node.programs.flags import Flags, seconds
+from simulator.kubernetes_node.programs.flags import CommandFlags, seconds
 
 GROUP = "kubeadm.k8s.io"
 PIPE = "npipe:////./pipe/containerd-containerd"
@@ -89,7 +89,7 @@ def strict_error(document: Mapping[str, Any], unknown: list[str]) -> str:
 
 def read(
     text: str | None,
-    flags: Flags,
+    flags: CommandFlags,
     arguments: list[str],
     version: str,
     host: str,
@@ -164,7 +164,7 @@ def _of_file(text: str, version: str, warnings: list[str]) -> dict[str, Any]:
     return found[0]
 
 
-def _of_flags(flags: Flags, arguments: list[str]) -> dict[str, Any]:
+def _of_flags(flags: CommandFlags, arguments: list[str]) -> dict[str, Any]:
     """Convert the flags of `kubeadm join` to a document (newJoinOptions, newJoinData in join.go)."""
     token = flags.text("token")
     discovery: dict[str, Any] = {"tlsBootstrapToken": flags.text("tls-bootstrap-token") or token}

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kubeadm's validation of a JoinConfiguration, with its messages in its order.
+"""kubeadm's validation of a JoinConfiguration, with kubeadm's messages in the order of kubeadm.
 
-See kubernetes cmd/kubeadm/app/apis/kubeadm/validation/validation.go (ValidateJoinConfiguration). The tests compare the
-result with real kubeadms if any are available.
+See kubernetes cmd/kubeadm/app/apis/kubeadm/validation/validation.go (ValidateJoinConfiguration). Tests compare the
+result with that of a real kubeadm, if one is available.
 """
 
 from __future__ import annotations

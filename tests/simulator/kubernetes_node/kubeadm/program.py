@@ -20,7 +20,7 @@ from simulator.kubernetes_node.kubeadm.join_validation import ValidationError
 from simulator.kubernetes_node.kubelet import node_status
 from simulator.kubernetes_node.programs import contracts
 from simulator.kubernetes_node.programs.configuration import ConfigurationError
-from simulator.kubernetes_node.programs.flags import FlagError, Flags, parse
+from simulator.kubernetes_node.programs.flags import CommandFlags, FlagError, parse
 from simulator.machine.objects import Invocation, Program, ProgramResult
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _read(machine: Machine, path: str) -> str:
 
 
 def _join(
-    machine: Machine, invocation: Invocation, flags: Flags, arguments: list[str], words: list[str]
+    machine: Machine, invocation: Invocation, flags: CommandFlags, arguments: list[str], words: list[str]
 ) -> ProgramResult:
     version = invocation.version
     if wrong := join_validation.mixed(list(flags)):
@@ -174,7 +174,7 @@ def _version(version: str, form: str) -> ProgramResult:
     return ProgramResult(0, f"kubeadm version: &version.Info{{{listed}}}\n")
 
 
-def _config(machine: Machine, version: str, command: str, flags: Flags) -> ProgramResult:
+def _config(machine: Machine, version: str, command: str, flags: CommandFlags) -> ProgramResult:
     name = "config" if command == "config validate" else "old-config"
     text = _read(machine, flags.text(name))
     real = kubeadm_real.find(version)

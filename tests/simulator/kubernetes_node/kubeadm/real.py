@@ -33,7 +33,7 @@ _LINUX_ONLY = re.compile(r"^\t?\[WARNING |^W\d{4} .*(checks\.go|grpc: )|^\[prefl
 
 @functools.cache
 def find(version: str) -> Path | None:
-    """Return the path of a real kubeadm with this version, or None."""
+    """Return the path of a real kubeadm with this version; None if there is none."""
     named = os.environ.get("KUBEBUILDER_ASSETS", "")
     if not named:
         return None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from simulator.kubernetes_node.cri.interface import RuntimeFailure, connect
 from simulator.kubernetes_node.kubeadm import join
 from simulator.kubernetes_node.kubeadm.join_configuration import PIPE
-from simulator.kubernetes_node.programs.flags import Flags
+from simulator.kubernetes_node.programs.flags import CommandFlags
 from simulator.machine.objects import ProgramResult
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ _FILES = (
 )
 
 
-def reset(machine: Machine, flags: Flags, stdin: bytes) -> ProgramResult:
-    """Undo a join: stop the kubelet, remove its pods, their folder and Kubernetes' files. CNI and HNS stay."""
+def reset(machine: Machine, flags: CommandFlags, stdin: bytes) -> ProgramResult:
+    """Undo a join: stop the kubelet, remove its pods, their folder and Kubernetes' files. Keep CNI and HNS."""
     printed: list[str] = []
     if not flags.on("force"):
         printed.append(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 _KEY = "kubelet-client.key.tmp"
-"""The file, in the certificates' folder, of a key without a certificate. The next start requests one for this key."""
+"""The file in the certificates' folder that contains a key without a certificate. The next start uses it again."""
 _CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 
@@ -113,7 +113,7 @@ def _key(machine: Machine, settings: KubeletSettings) -> ec.EllipticCurvePrivate
 
 
 def _request_name(key: ec.EllipticCurvePrivateKey, node: str) -> str:
-    """Return a name for the request from its key and subject, by a digest that differs from kubelet's."""
+    """Return the request's name, which is a digest of its key and subject. The kubelet's own digest differs."""
     public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     digest = hashlib.new("sha512_256", public + node.encode()).digest()
     return "node-csr-" + base64.urlsafe_b64encode(digest).rstrip(b"=").decode()

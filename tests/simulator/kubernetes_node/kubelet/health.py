@@ -71,7 +71,7 @@ class Answerer:
 
     @classmethod
     def start(cls, port: int = 10248, seconds: float = 3.0) -> Answerer | None:
-        """Start a server, and return it, or None if another program keeps the port in use."""
+        """Start a server, and return it; return None if another program keeps the port in use."""
         deadline = time.monotonic() + seconds
         while True:
             try:

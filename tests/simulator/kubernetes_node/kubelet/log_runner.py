@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """kube-log-runner.exe as a service program: it starts another program, and writes its output to a file.
 
-As in kubernetes staging/src/k8s.io/component-base/logs/kube-log-runner, its flags (Go's package flag) end where the
-command begins, it does not create folders, and it ends with the command, with 1 if that failed. The command, its child,
-reports to the service manager (kubernetes cluster/gce/windows/k8s-node-setup.psm1 runs kubelet.exe --windows-service
-this way).
+As in kubernetes staging/src/k8s.io/component-base/logs/kube-log-runner, the flags (Go's package flag) end where the
+command begins, and no folders are created. kube-log-runner ends when the command ends; its exit code is 1 if the
+command failed. The command reports to the service manager itself: kubernetes
+cluster/gce/windows/k8s-node-setup.psm1 runs kubelet.exe --windows-service this way.
 """
 
 from __future__ import annotations

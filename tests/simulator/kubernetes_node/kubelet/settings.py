@@ -16,7 +16,7 @@ import yaml
 
 from simulator.kubernetes_node.programs import configuration, contracts
 from simulator.kubernetes_node.programs.configuration import ConfigurationError
-from simulator.kubernetes_node.programs.flags import FlagError, Flags, parse, seconds
+from simulator.kubernetes_node.programs.flags import CommandFlags, FlagError, parse, seconds
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -33,7 +33,7 @@ class KubeletSettings:
     """The effective settings of a kubelet. Paths are Windows paths."""
 
     version: str
-    flags: Flags
+    flags: CommandFlags
     document: dict[str, Any] = field(default_factory=dict)
     gates: dict[str, bool] = field(default_factory=dict)
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The command line of nssm.exe: install, set, get, reset, start, stop, restart, status, remove.
 
-https://nssm.cc/commands. The names of its parameters are in contracts/docker.json. Its output is UTF-16, so callers
+https://nssm.cc/commands. The names of nssm's parameters are in contracts/docker.json. Its output is UTF-16, so callers
 that expect one byte per character find a NUL after each character (win_nssm of community.windows removes them).
 """
 

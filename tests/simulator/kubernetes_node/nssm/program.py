@@ -3,9 +3,9 @@
 r"""nssm.exe as a service program: it runs an application that does not support services, and restarts it.
 
 The application's settings are in the registry, `…\Services\NAME\Parameters`, no matter how they got there:
-https://nssm.cc/usage and its README. An application that ends within AppThrottle (1500 ms) is restarted after a delay,
-which doubles each time up to four minutes. `AppExit` (its default value, or one for an exit code) is Restart, Ignore or
-Exit. The command line is in `commands.py`.
+https://nssm.cc/usage and nssm's README. An application that ends within AppThrottle (1500 ms) is restarted after a
+delay, which doubles each time up to four minutes. `AppExit` (its default value, or one for an exit code) is Restart,
+Ignore or Exit. The command line is in `commands.py`.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class _NssmService:
 
 
 def executable(machine: Machine, name: str) -> str:
-    """Return the Windows path of the program that a service finally runs, which for nssm is its application."""
+    """Return the Windows path of the program that a service finally runs: for nssm, the application."""
     service = machine.services.get(name)
     if service is None or not service.argv:
         return ""

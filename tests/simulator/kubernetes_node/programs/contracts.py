@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What the Kubernetes programs and containerd accept, by version: contracts/kubernetes.json and containerd.json.
 
-Both files were made from output of the programs themselves. Their key `about` describes how.
+Both files were made from output of the programs themselves. The key `about` in each file describes how.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class FlagError(Exception):
     """A command line that the program rejects. The text is pflag's error message."""
 
 
-class Flags(dict[str, list[str]]):
+class CommandFlags(dict[str, list[str]]):
     """The flags of a command line: for each name the given values, in order."""
 
     def text(self, name: str, default: str = "") -> str:
@@ -30,7 +30,7 @@ class Flags(dict[str, list[str]]):
         return self[name][-1] in _TRUE if self.get(name) else default
 
     def items_of(self, name: str) -> list[str]:
-        """Return the elements of a list flag, which is repeated or contains commas."""
+        """Return the elements of a list flag, which may be repeated or contain commas."""
         return [item for value in self.get(name, []) for item in value.split(",") if item]
 
     def pairs(self, name: str) -> dict[str, str]:
@@ -38,7 +38,7 @@ class Flags(dict[str, list[str]]):
         return {key.strip(): value.strip() for key, _, value in (item.partition("=") for item in self.items_of(name))}
 
 
-def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[Flags, list[str]]:
+def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[CommandFlags, list[str]]:
     """Parse a command line like pflag.
 
     Args:
@@ -54,7 +54,7 @@ def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[
     shorts = {str(about["short"]): name for name, about in known.items() if about.get("short")}
     # All programs that use cobra have these flags.
     table = {"help": {"type": "bool"}, "version": {"type": "version"}, **known}
-    found, rest = Flags(), list[str]()
+    found, rest = CommandFlags(), list[str]()
     words = list(argv)
     while words:
         word = words.pop(0)

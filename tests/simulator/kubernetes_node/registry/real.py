@@ -128,7 +128,7 @@ class RealRegistry:
         return headers
 
     def digest(self, path: str, tag: str) -> str | None:
-        """Return the digest of a tag, or None."""
+        """Return the digest of a tag; None if the tag does not exist."""
         connection = http.client.HTTPConnection(self.address, self.port, timeout=_TIME_LIMIT)
         try:
             connection.request(

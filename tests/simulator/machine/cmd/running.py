@@ -320,7 +320,7 @@ def run_line(session: Session, line: str, stdin: Input = b"") -> ProgramResult:
 
 
 def batch_file(session: Session, program: str) -> str | None:
-    """Return the path of the batch file that a command refers to, or None."""
+    """Return the path of the batch file that a command refers to; None if it does not refer to one."""
     if not program.casefold().endswith(BATCH_ENDINGS):
         return None
     path = session.absolute(program)

@@ -62,7 +62,7 @@ def _rule(machine: Machine, entry: str) -> PSObject:
 
 
 def read_sddl(machine: Machine, path: str) -> str:
-    """Return the list that Get-Acl reads. It enables SeBackupPrivilege, so administrators may read every list.
+    """Return the SDDL that Get-Acl reads. Get-Acl enables SeBackupPrivilege, so administrators may read every list.
 
     FileSystemSecurity.cs in https://github.com/PowerShell/PowerShell/tree/master/src/System.Management.Automation
 

@@ -83,7 +83,7 @@ def _new_key(machine: Machine, bound: Bound, place: ProviderItem) -> Iterator[ob
 
 
 def _illegal(path: str, error_id: str) -> CmdletError | None:
-    """Return the error for an invalid file path. Its id denotes an I/O error or an invalid argument."""
+    """Return the error for an invalid file path. The error id denotes an I/O error or an invalid argument."""
     if "\0" in path:
         message, kind = "Null character in path.", net_files.ARGUMENT
         return CmdletError("InvalidArgument", error_id.replace("IOError", "ArgumentError"), message, kind)

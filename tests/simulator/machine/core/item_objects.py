@@ -49,7 +49,7 @@ def provider_properties(place: ProviderItem) -> dict[str, object]:
 def item(
     machine: Machine, place: ProviderItem, *, short: bool = False, environment: dict[str, str] | None = None
 ) -> PSObject:
-    """Return an existing item. With `short`, its text is its name, as for objects from Get-ChildItem."""
+    """Return an existing item. If `short` is set, its ToString() is its name, as for objects from Get-ChildItem."""
     if place.provider == "Registry":
         return _key(machine, place)
     if place.provider == "Environment":

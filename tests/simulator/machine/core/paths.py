@@ -73,7 +73,7 @@ def full(place: ProviderItem) -> str:
 
 
 def session_of(bound: Bound) -> Session | None:
-    """Return the session of a call: that of a script, or None in a batch."""
+    """Return the session of the script that makes a call; None for a call in a batch."""
     for holder in (bound.session, getattr(bound.session, "session", None)):
         if isinstance(holder, Session):
             return holder
@@ -109,7 +109,7 @@ def drive_not_found(drive: str) -> CmdletError:
 
 
 def parse(machine: Machine, bound: Bound, text: str) -> ProviderItem:
-    """Return the absolute place that a path refers to.
+    """Return the item (with its absolute path) that a path refers to.
 
     Raises:
         CmdletError: the drive does not exist.
@@ -186,7 +186,7 @@ def children(machine: Machine, bound: Bound, place: ProviderItem) -> list[Provid
 
 
 def expand(machine: Machine, bound: Bound, text: str) -> list[ProviderItem]:
-    """Return the places that match a path with wildcards, in order, without hidden items."""
+    """Return the items that match a path with wildcards, in order, without hidden ones."""
     pattern = parse(machine, bound, text)
     if pattern.provider == "Environment":
         return [
@@ -243,7 +243,7 @@ def selected(
 
 
 def filtered(bound: Bound, places: list[ProviderItem]) -> Iterator[ProviderItem]:
-    """Yield the places that pass -Filter, -Include and -Exclude."""
+    """Yield the items that pass -Filter, -Include and -Exclude."""
     include, exclude, pattern = bound.texts("Include"), bound.texts("Exclude"), bound.text("Filter")
     for place in places:
         if pattern and not matches(pattern, place.name):
@@ -254,5 +254,5 @@ def filtered(bound: Bound, places: list[ProviderItem]) -> Iterator[ProviderItem]
 
 
 def in_use(machine: Machine, place: ProviderItem) -> str | None:
-    """Return a running executable at the path or below it, or None."""
+    """Return a running executable at the path or below it; None if there is none."""
     return machine.processes.executing(place.path) if place.provider == "FileSystem" else None

@@ -37,7 +37,7 @@ def _missing(name: str, place: ProviderItem) -> CmdletError:
 
 
 def _inner(name: str) -> str:
-    """Return a value's name as the registry stores it."""
+    """Return a value's name as the registry stores it, which is empty for `(default)`."""
     return "" if name.casefold() == "(default)" else name
 
 
@@ -169,7 +169,7 @@ def new_item_property(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_item_property(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set a registry value, which keeps its type, or the date of a file."""
+    """Set a registry value (an existing one keeps its type) or the date of a file."""
     given = bound.get("InputObject")
     pairs: dict[str, object] = {bound.text("Name"): bound.get("Value")}
     if isinstance(given, PSObject):

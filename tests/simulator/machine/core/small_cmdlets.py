@@ -63,7 +63,7 @@ def get_host(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_ps_drive(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the drives of the file system, with their free space, and those of the registry and the environment."""
+    """Return the drives of the file system with their free space, and the registry's and the environment's drives."""
     letters = [letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if machine.files.drive_exists(f"{letter}:\\")]
     free = {letter: machine.files.free_space(letter) for letter in letters}
     drives = [("FileSystem", letter, f"{letter}:\\") for letter in letters]
@@ -107,7 +107,7 @@ def push_location(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def pop_location(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return to the folder that Push-Location saved last. Without one, do nothing."""
+    """Return to the folder that Push-Location saved last. If no folder is saved, do nothing."""
     session = paths.session_of(bound)
     stack = machine.part(LocationStacks).folders.get(session.process.id if session else 0, [])
     if stack:

@@ -31,7 +31,7 @@ _KINDS = {"allow": "A", "deny": "D"}
 
 @dataclass(frozen=True)
 class _Rule:
-    """The entry that a task describes: allow or deny, account, rights as a mask, flags."""
+    """The access control entry that a task describes: allow or deny, account, rights as a mask, flags."""
 
     kind: str
     who: str
@@ -96,7 +96,7 @@ def _path(session: Session, arguments: ModuleArguments) -> str:
 
 
 def acl(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Add or remove one entry of an access list (win_acl). It has no check mode."""
+    """Add or remove one entry of an access list (win_acl). The module has no check mode."""
     path, files = _path(session, arguments), session.machine.files
     state = arguments.text("state", default="present").casefold()
     if state not in ("present", "absent"):
@@ -123,7 +123,7 @@ def acl(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def _added(own: list[Ace], rule: _Rule) -> list[Ace]:
-    """Return the explicit entries and a new one, merged into the entry with the same account, kind and flags if any."""
+    """Return the explicit entries and a new one. Entries with the same account, kind and flags are merged."""
     for place, ace in enumerate(own):
         if (ace.kind, sid(ace.trustee), ace.flags) == (rule.kind, rule.who, rule.flags):
             merged = _Rule(rule.kind, rule.who, ace.mask | rule.mask, rule.flags)

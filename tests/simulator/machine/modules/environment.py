@@ -59,7 +59,7 @@ def _place(found: list[str], element: str) -> int:
 
 
 def _add(found: list[str], elements: list[str]) -> bool:
-    """Append elements in order. An element that precedes one it should follow moves to the end."""
+    """Append elements in order. An existing element that comes too early moves to the end."""
     last, changed = -1, False
     for element in elements:
         place = _place(found, element)

@@ -41,7 +41,7 @@ def run(session: Session, arguments: ModuleArguments) -> Facts:
 
 
 def choose(subsets: list[str]) -> tuple[set[str], list[str]]:
-    """Return the subsets to gather (all, minus excluded, plus explicit ones), and warnings about unknown names."""
+    """Return the subsets to gather (all but excluded ones, plus requested ones), and warnings about unknown names."""
     everything = {name for names in GROUPS.values() for name in names}
     known = {**GROUPS, "all": tuple(everything), **{name: (name,) for name in everything}}
     explicit: set[str] = set()

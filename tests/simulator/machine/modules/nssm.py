@@ -52,7 +52,7 @@ class _Nssm:
         return self._session.machine.services.exists(self.name)
 
     def change(self, what: str) -> bool:
-        """Record a change, and return whether to make it."""
+        """Record a change, and return whether it must be made (not in check mode)."""
         self.answer |= {"changed": True, "changed_by": what}
         return not self._arguments.check_mode
 

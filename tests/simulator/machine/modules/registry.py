@@ -124,7 +124,7 @@ def _data(data: Any, kind: str) -> object:
 
 
 def _number(data: Any, kind: str) -> int:
-    """Return a number as the registry stores it, which is unsigned.
+    """Return a number in the unsigned form in which the registry stores it.
 
     Raises:
         ArgumentError: it is not an integer, or exceeds the range of its registry type.

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The options of win_service that change the configuration of a service, and their registry values.
 
-Follows win_service.ps1 and SCManager.cs of ansible.windows 3.3. The values are described with the structures of
+Follows win_service.ps1 and SCManager.cs of ansible.windows 3.3. The values are those of the structures that
+https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-changeserviceconfig2w describes.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The argument specification of a module, parsed from the module's script.
 
-Modules that use Ansible.Basic pass a hashtable to `[Ansible.Basic.AnsibleModule]::Create($args, $spec)`. It is a
-literal except for a few variables. Older modules read each option with `Get-AnsibleParam`, and ignore all others.
+Modules that use Ansible.Basic pass a hashtable to `[Ansible.Basic.AnsibleModule]::Create($args, $spec)`. The hashtable
+is a literal except for a few variables. Older modules read each option with `Get-AnsibleParam`, and ignore all others.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ class Rules:
 
     @property
     def aliases(self) -> dict[str, str]:
-        """The main names of options by their aliases."""
+        """The main name of each option, by its aliases."""
         return {alias: name for name, option in self.options.items() for alias in option.aliases}
 
 
 def read(text: str, utilities: Iterable[str] = ()) -> Rules | None:
-    """Return the specification of a module that uses Ansible.Basic, or None if the module does not use it.
+    """Return the specification of a module; None if the module does not use Ansible.Basic.
 
     Args:
         text: the module's script.

@@ -151,7 +151,7 @@ def _answer(arguments: ModuleArguments, ansible: PSObject, outcome: Any) -> dict
 
 
 def _host(console: Iterable[object]) -> str:
-    """Return what a host would show, without the output, which the module collects."""
+    """Return what a host would show, except the output: the module itself collects the output."""
     from simulator.machine.powershell.running.streams import HostText
 
     return "".join(item.text + ("\r\n" if item.newline else "") for item in console if isinstance(item, HostText))

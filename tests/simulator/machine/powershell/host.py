@@ -155,7 +155,7 @@ def _run_text(
 
 
 def _call(interpreter: Interpreter, block: Block, given: list[object], arguments: CommandArguments, emit: Emit) -> None:
-    """Run a script with parameters, arguments or named blocks. Its variables remain, except those of the call."""
+    """Run a script with parameters, arguments or named blocks. Variables remain, except those of the call."""
     scope = interpreter.runspace.scope
     piped = bool(given) or block.process is not None
     try:

@@ -126,7 +126,7 @@ def _object(value: object, depth: int) -> Any:
 
 
 def _simple(value: PSObject) -> Any:
-    """Return a simple object, for whose type CLIXML has an element, or None."""
+    """Return a simple object (CLIXML has an element for its type); None for other objects."""
     if value.type_name == "System.Guid":
         return wire.PSGuid(str(uuid.UUID(str(value.text or value.get("Guid")))))
     if value.type_name == "System.Version":

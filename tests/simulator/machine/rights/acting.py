@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The user of a thread: the token of its process, or the impersonated user's. Windows itself has no token."""
+"""The user of a thread: its process's access token, or the impersonated user's. Windows itself has no token."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 
 class Acting:
-    """The access tokens of a machine's threads: on whose behalf each thread acts.
+    """The access tokens of a machine's threads, which decide as which user each thread acts.
 
     Args:
         token_of: returns the token of an account.

@@ -35,8 +35,9 @@ def granted(descriptor: SecurityDescriptor, token: Token, enabled: Iterable[str]
     """Return all rights of a token on an object with a security descriptor.
 
     Args:
-        enabled: privileges that the caller has enabled, together with the flags that use them (backup semantics:
-            https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-createfilew). Only held privileges count.
+        enabled: the privileges that the caller has enabled, together with the flags that use them (backup semantics:
+            https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-createfilew). Privileges that the
+            token does not have are ignored.
     """
     sids, entries = token.sids, descriptor.entries
     if entries is None:
@@ -57,7 +58,7 @@ def granted(descriptor: SecurityDescriptor, token: Token, enabled: Iterable[str]
 
 
 def _of_owner(descriptor: SecurityDescriptor, token: Token) -> int:
-    """Return the rights that an owner has regardless of the list, unless the list has an entry for OWNER RIGHTS."""
+    """Return an owner's rights that need no entry in the access list; none if it has an entry for OWNER RIGHTS."""
     if descriptor.owner is None or sid(descriptor.owner) not in token.sids:
         return 0
     if any(sid(ace.trustee) == OWNER_RIGHTS and "IO" not in ace.flags for ace in descriptor.entries or ()):
@@ -86,7 +87,7 @@ def may_own(token: Token, owner: str, enabled: Iterable[str] = ()) -> bool:
 
 
 def canonical(entries: Iterable[Ace]) -> tuple[Ace, ...]:
-    """Return entries in the order of Windows' own tools: explicit before inherited, deny before allow.
+    """Return entries in the order that Windows' own tools use: explicit before inherited, deny before allow.
 
     https://learn.microsoft.com/windows/win32/secauthz/order-of-aces-in-a-dacl
     """

@@ -54,7 +54,7 @@ class Guard:
         self._known: dict[tuple[str, Token], tuple[SecurityDescriptor, int]] = {}
 
     def following(self, follow: Callable[[str], str]) -> Guard:
-        """Return a guard with the same lists, for a caller that sees the files under other paths."""
+        """Return a guard with the same access lists, for a caller that sees the files under other paths."""
         return Guard(self._lists, self._acting, follow)
 
     @property
@@ -76,7 +76,7 @@ class Guard:
             raise AccessDeniedError(path)
 
     def may_delete(self, path: str) -> bool:
-        """Return whether the acting user may delete or rename an item, by the item's own list or by its folder's."""
+        """Return whether the acting user may delete or rename an item, by its own access list or its folder's."""
         token = self.token
         if token is None:
             return True

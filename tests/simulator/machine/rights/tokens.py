@@ -59,7 +59,7 @@ class Token:
     Args:
         user: the SID of the account.
         groups: the SIDs of its groups.
-        privileges: the privileges that it holds. A program has to enable a privilege before it can use it.
+        privileges: the privileges that it has. A program has to enable a privilege before it can use it.
     """
 
     user: str
@@ -101,7 +101,8 @@ def service_sid(name: str) -> str:
 def built_in(account: str) -> Token | None:
     """Return the token of a built-in account or of a service's account; None for a user's account.
 
-    The tokens of SYSTEM and of containers' accounts are complete. Other tokens lack the local groups.
+    The tokens of SYSTEM and of containers' accounts are complete. Other tokens do not contain the
+    local groups of the account.
 
     Args:
         account: a name with or without its authority.

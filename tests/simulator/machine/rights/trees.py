@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def undeletable(files: FileSystem, path: str) -> list[str]:
-    """Return which items the acting user has no right to delete: the file or folder itself, and everything in it."""
+    """Return the items that the acting user has no right to delete, among a file or folder and everything in it."""
     guard = files.guard
     if guard.token is None:
         return []
@@ -27,7 +27,7 @@ def undeletable(files: FileSystem, path: str) -> list[str]:
 
 
 def delete_others(files: FileSystem, path: str, kept: Sequence[str]) -> None:
-    """Delete what can be deleted in a folder, which leaves the same state as a failed recursive deletion."""
+    """Delete the items of a folder that can be deleted. This leaves the same state as a failed recursive deletion."""
     stay = [f"{place}\\".casefold() for place in kept]
     deepest_first = sorted((entry.path for entry in files.walk(path)), key=len, reverse=True)
     for place in deepest_first:

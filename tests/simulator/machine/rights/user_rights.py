@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Privileges and logon rights, and which accounts and groups hold them."""
+"""Privileges and logon rights, and the accounts and groups that have them."""
 
 from __future__ import annotations
 
@@ -53,5 +53,5 @@ class UserRights:
 
 
 def held_by(machine: Machine, right: str) -> list[str]:
-    """Return the SIDs of the accounts that hold a right."""
+    """Return the SIDs of the accounts that have a right."""
     return list(machine.part(UserRights).assigned.get(right, RIGHTS[right]))

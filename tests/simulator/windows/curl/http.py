@@ -29,7 +29,7 @@ class Head:
 
     @property
     def length(self) -> int | None:
-        """Content-Length, or None."""
+        """The value of Content-Length; None if the header is missing."""
         value = self.get("Content-Length")
         return int(value) if value.isdigit() else None
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""curl's options: in which versions they exist, which of them take an argument, and parsing a command line.
+"""curl's options: the versions that have them, whether they take an argument, and the parsing of command lines.
 
 Names and versions: https://curl.se/docs/manpage.html ("Added in"); https://curl.se/docs/versions.html
 """

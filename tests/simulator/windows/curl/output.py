@@ -23,7 +23,7 @@ SHARED = "rw"
 
 
 def path_of(config: OperationOptions, output: str | None, url: SplitResult, directory: str) -> str | None:
-    """Return the file that a transfer writes; None for standard output, empty to discard the data.
+    """Return the file that a transfer writes: None for standard output, an empty text to discard the data.
 
     Raises:
         CurlUsageError: no file name can be derived from the URL.

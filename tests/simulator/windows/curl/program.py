@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The program: its command line, sequential and parallel transfers, its output, its exit code."""
+"""curl.exe: its command line, sequential and parallel transfers, its output, its exit code."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Sockets with curl's limits (connection time, total time, minimum speed), which close when the process ends."""
+"""Sockets with curl's limits (connection time, total time, minimum speed). They close when the process ends."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a virtual machine of Azure has: the asset tag of its chassis, and the Instance Metadata Service.
+"""The parts of an Azure virtual machine by which programs recognize it: asset tag and Instance Metadata Service.
 
 Sources: canonical/cloud-init cloudinit/sources/azure/identity.py (the asset tag); learn.microsoft.com: Azure Instance
 Metadata Service (the header `Metadata: true`, network metadata, error texts). The option `azure` of a node, which
-kubernetes_node/cni/azure_ipam.py describes, makes the node such a machine. Nothing answers at this address on other
-nodes.
+kubernetes_node/cni/azure_ipam.py describes, makes the node such a machine. On other nodes, nothing answers at the
+address of the service.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LONGEST_REQUEST = 65536
 
 
 def asset_tag(machine: Machine) -> str:
-    """Return the asset tag of the chassis. Hyper-V's own machines have the machine's number there."""
+    """Return the asset tag of the chassis. On other Hyper-V hosts, it is a number of the virtual machine."""
     return _ASSET_TAG if isinstance(machine.settings.option("azure"), Mapping) else "0000-0000-0000-0000-0000-0000-00"
 
 
@@ -37,7 +37,7 @@ def answers(machine: Machine) -> bool:
 
 
 def connect(machine: Machine) -> socket.socket:
-    """Return a connection to the Instance Metadata Service, which answers one request."""
+    """Return a connection to the Instance Metadata Service. Each connection serves one request."""
     client, server = socket.socketpair()
     threading.Thread(target=_serve, args=(machine, server), daemon=True).start()
     return client

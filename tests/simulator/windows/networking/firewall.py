@@ -87,7 +87,7 @@ def _changes(bound: Bound, *, display: str) -> dict[str, object]:
 
 
 def _security(bound: Bound) -> dict[str, object]:
-    """Return the attributes that the parameters of a security filter set: accounts are in SDDL.
+    """Return the attributes that the parameters of a security filter set. Accounts are given in SDDL.
 
     New-NetFirewallRule and Set-NetFirewallRule have the same parameters as Set-NetFirewallSecurityFilter.
     """

@@ -164,7 +164,7 @@ ROUTE_KEYS = (
 
 
 def get_route(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-NetRoute. The persistent store contains manually set routes except those of addresses."""
+    """Simulate Get-NetRoute. The persistent store has manually set routes, except those that follow from addresses."""
     persistent = bound.text("PolicyStore").casefold() == "persistentstore"
     known = state_of(machine).routes
     found: list[PSObject] = []

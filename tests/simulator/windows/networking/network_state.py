@@ -72,7 +72,7 @@ class Interface:
         bound: whether TCP/IP is bound to it, unlike the adapter of a virtual switch.
         physical: whether it is a physical adapter.
         plugged: whether its cable is plugged in.
-        forwarding: whether it forwards packets of others, as hosts of an L2Bridge without a fabric must.
+        forwarding: whether it forwards packets of other hosts, as hosts of an L2Bridge without a fabric must.
         static_dns: the name servers that were set manually; if empty, those of DHCP are used.
     """
 
@@ -102,7 +102,7 @@ class Interface:
 
 
 @dataclass(frozen=True)
-class Lease:
+class DhcpLease:
     """The settings that DHCP offers."""
 
     address: str
@@ -113,10 +113,10 @@ class Lease:
 
 @dataclass
 class NetworkState:
-    """All interfaces by alias, in display order, and all routes except those of addresses.
+    """All interfaces by alias, in display order, and all routes except those that follow from addresses.
 
-    `owner` is the address of the machine that the settings belong to. A machine deployed from its disk has a new
-    address.
+    `owner` is the address of the machine that the settings belong to. A machine that is deployed from its disk
+    has a new address.
     """
 
     owner: str = ""
@@ -174,8 +174,8 @@ def _set_up(machine: Machine, state: NetworkState) -> None:
         state.routes.append(Route(UPLINK, str(entry["destination"]), str(entry["next_hop"]), metric))
 
 
-def lease(machine: Machine) -> Lease | None:
-    """Return what DHCP offers to the uplink: the node's own address, unless the address is set manually."""
+def lease(machine: Machine) -> DhcpLease | None:
+    """Return what DHCP offers to the uplink: by default the node's address; nothing if the address is set manually."""
     settings = uplink_settings(machine)
     offered = settings.get("dhcp") if is_static(machine) else settings.get("dhcp", machine.address)
     if not offered:
@@ -183,7 +183,7 @@ def lease(machine: Machine) -> Lease | None:
     address = ipaddress.ip_interface(str(offered) if "/" in str(offered) else f"{offered}/24")
     gateway = str(settings.get("gateway") or machine.settings.option("gateway") or _first(str(address.network)))
     dns = _texts(settings.get("dns")) or [gateway]
-    return Lease(str(address.ip), address.network.prefixlen, gateway, dns)
+    return DhcpLease(str(address.ip), address.network.prefixlen, gateway, dns)
 
 
 def renew(machine: Machine, interface: Interface, usable: float | None = None) -> None:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Microsoft Defender Antivirus: preferences and status. Its cmdlets exist only while the feature is installed.
+"""Microsoft Defender Antivirus: preferences and status. Defender's cmdlets exist only while the feature is installed.
 
 https://learn.microsoft.com/powershell/module/defender/set-mppreference
 """

@@ -57,7 +57,7 @@ def _configured(machine: Machine, option: str) -> list[str]:
 
 
 def unprovisioned(machine: Machine) -> list[str]:
-    """Return the apps that a user has and that are not provisioned for all users. They make sysprep fail."""
+    """Return the apps that a user has and that are not provisioned for all users. Such apps make sysprep fail."""
     provisioned = _configured(machine, "provisioned_apps")
     return [name for name in _configured(machine, "user_apps") if name not in provisioned]
 

@@ -40,7 +40,7 @@ SERVICES_OF: Mapping[str, Mapping[str, tuple[str, int]]] = {
 
 @dataclass
 class FeatureState:
-    """Installed features, and what the next boot changes, by lower-case name. None: not initialized."""
+    """Installed features, and the changes of the next boot, by lower-case name. None: not initialized yet."""
 
     installed: set[str] | None = None
     pending_install: set[str] = field(default_factory=set)

@@ -27,7 +27,7 @@ OK, FATAL, UNKNOWN_PRODUCT, CANNOT_OPEN, INVALID_PACKAGE, BAD_COMMAND_LINE = 0, 
 
 
 def package_of(machine: Machine, path: str) -> InstallerPackage | None:
-    """Return the package in a file, or None if the file is not a package."""
+    """Return the package in a file; None if the file is not a package."""
     if not machine.files.is_file(path):
         return None
     return installer_package.read(machine.files.read_bytes(path))
@@ -39,7 +39,7 @@ def is_installed(machine: Machine, code: str) -> bool:
 
 
 def msiexec(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate msiexec.exe. Only runs without a user interface are modelled, which need /q, /qn, /quiet or /passive."""
+    """Simulate msiexec.exe. Only runs without a user interface (/q, /qn, /quiet or /passive) are modelled."""
     words = list(run.argv)
     action, target, log, quiet = "", "", "", False
     while words:

@@ -52,12 +52,12 @@ class InstallerPackage:
 
 
 def make(package: InstallerPackage) -> bytes:
-    """Return the file of a package, which is the same each time."""
+    """Return the file of a package. The same package always results in the same bytes."""
     return MAGIC + b"\n" + _MARK + json.dumps(asdict(package), sort_keys=True).encode() + b"\n"
 
 
 def read(data: bytes) -> InstallerPackage | None:
-    """Return the package in a file, or None if it is not a simulated package."""
+    """Return the package in a file; None if it is not a simulated package."""
     start = data[:HEAD_SIZE].find(_MARK)
     if not data.startswith(MAGIC) or start < 0:
         return None

@@ -71,7 +71,7 @@ def rename_computer(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_computer_info(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-ComputerInfo: the modelled properties, or those of them that match -Property."""
+    """Simulate Get-ComputerInfo: the modelled properties, or only those that match -Property."""
     windows = machine.windows
     known: dict[str, object] = {
         "WindowsBuildLabEx": f"{windows.build}.1.amd64fre.release",

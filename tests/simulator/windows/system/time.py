@@ -132,7 +132,7 @@ def _parameter(machine: Machine, name: str, default: str = "") -> str:
 
 
 class Clock:
-    """The current configuration of the time service. It is read at the start of the service and on request."""
+    """The configuration that the time service has read, at its start or on request."""
 
     def __init__(self) -> None:
         self.peers = ""

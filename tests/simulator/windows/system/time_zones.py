@@ -63,7 +63,7 @@ TIME_ZONES: Mapping[str, int] = _read()
 
 
 def known(name: str) -> str | None:
-    """Return a time zone's identifier with its own capitalization, or None."""
+    """Return a time zone's identifier as Windows capitalizes it; None if the time zone does not exist."""
     return next((zone for zone in TIME_ZONES if zone.casefold() == name.casefold()), None)
 
 

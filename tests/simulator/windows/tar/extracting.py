@@ -40,7 +40,7 @@ class Extractor:
         self.printed = b""
 
     def place(self, name: str) -> str | None:
-        """Return the path for an entry, or None if --strip-components removes the whole name.
+        """Return the path for an entry; None if --strip-components removes the whole name.
 
         Raises:
             Refused: the name contains `..`.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The program: list, extract, create."""
+"""tar.exe: listing, extracting and creating archives."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _shown(entry: ArchiveEntry, *, long: bool) -> str:
 
 
 def _create(machine: Machine, invocation: Invocation, arguments: TarArguments) -> ProgramResult:
-    """Create an archive. Its format depends on --format and other options, or (with -a) on the archive's name."""
+    """Create an archive. The format depends on --format and other options, or (with -a) on the archive's name."""
     if not arguments.names:
         raise _FatalError("no files or directories specified")
     errors: list[str] = []

@@ -63,7 +63,7 @@ class ComponentStore:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __deepcopy__(self, memo: dict[int, object]) -> ComponentStore:
-        """Return a copy for a machine deployed from this one's disk, with a new lock, as locks cannot be copied."""
+        """Return a copy for a machine deployed from this one's disk. Its lock is new, as locks cannot be copied."""
         entries, downloaded = copy.deepcopy(self.entries, memo), set(self.downloaded)
         return ComponentStore(entries, downloaded, self.working, self.committing, self.filled)
 
@@ -118,10 +118,10 @@ def set_ubr(machine: Machine, ubr: int) -> None:
 
 
 def verdict(machine: Machine, update: Update, same_folder: tuple[str, ...] = ()) -> Verdict:
-    """Return whether an update can be installed now.
+    """Return whether an update can be installed now, or why not.
 
     Args:
-        same_folder: articles of checkpoint updates in the same folder.
+        same_folder: articles of the checkpoint updates in the folder of the update's file.
     """
     store = store_of(machine)
     own = store.entries.get(update.kb)

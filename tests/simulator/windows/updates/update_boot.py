@@ -61,7 +61,7 @@ def _before_shutdown(machine: Machine) -> float:
 
 
 def _go_on(machine: Machine, store: ComponentStore) -> bool:
-    """Undo interrupted and complete pending updates, and return whether there were any."""
+    """Undo the interrupted update, complete the pending ones, and return whether there were any."""
     waiting, cut_off = component_store.pending(machine), store.working
     if cut_off:
         component_store.roll_back(machine, cut_off, "the power was cut while it was installed")
@@ -73,7 +73,7 @@ def _go_on(machine: Machine, store: ComponentStore) -> bool:
 
 
 def _complete(machine: Machine, store: ComponentStore, entry: StoredUpdate) -> bool:
-    """Do this boot's part of a pending update, and return False if the machine goes down again before it is done."""
+    """Do this boot's part of a pending update. Return False if the machine goes down before this part is done."""
     kb = entry.update.kb
     if store.committing == kb:
         component_store.roll_back(machine, kb, "the power was cut while the boot completed it")
@@ -102,7 +102,7 @@ def _complete(machine: Machine, store: ComponentStore, entry: StoredUpdate) -> b
 
 
 def _settle(machine: Machine, process: Process) -> None:
-    """Continue to work after the boot. Only after this does an update report that it needs another reboot."""
+    """Simulate the work of TiWorker after the boot. Only after it do updates report that they need another reboot."""
     while machine.power.state != "on":
         process.sleep(0.02)
     configured = machine.settings.option("update_settle_seconds", _SETTLE_SECONDS)

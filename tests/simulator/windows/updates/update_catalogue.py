@@ -138,7 +138,7 @@ def installed_at_first(build: int) -> list[str]:
 
 
 def newest(updates: Iterable[Update]) -> list[Update]:
-    """Return the updates that none of the others supersedes."""
+    """Return the updates that are not superseded by another update in the list."""
     every = list(updates)
     return [update for update in every if not any(other.replaces(update) for other in every)]
 
@@ -197,7 +197,7 @@ def _dotnet(build: int, product: Mapping[str, str], entry: Mapping[str, str]) ->
 
 
 def _servicing_stack(build: int, product: Mapping[str, str], kb: str, revision: int, date: str) -> Update:
-    """Return a servicing stack update. It is part of a cumulative update, and never offered separately."""
+    """Return a servicing stack update, which is part of a cumulative update and never offered separately."""
     return Update(
         kb,
         f"{date[:7]} Servicing Stack Update for {product['long']} ({kb})",

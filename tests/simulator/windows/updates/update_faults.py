@@ -49,7 +49,7 @@ class UpdateFault:
 
 @dataclass
 class UpdateFaults:
-    """The faults of one machine, which include those of its settings from the first access on."""
+    """The faults of one machine. From the first access on, they include the faults in its settings."""
 
     waiting: list[UpdateFault] = field(default_factory=list)
     filled: bool = False

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files of updates (.msu, .cab, .exe), which describe their contents, and detect every changed byte.
+"""Files of updates (.msu, .cab, .exe). A file describes its contents, and every changed byte is detected.
 
 Like the real ones they begin with `MSCF` (a cabinet), `MSWIM` (an .msu of newer builds) or `MZ`. A line
 `SIMULATED-UPDATE {…}` follows, with the update, its signer and the hash of the rest of the file.

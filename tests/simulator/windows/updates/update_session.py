@@ -66,13 +66,13 @@ class Pipe:
         self.cancelled = threading.Event()
 
     def write(self, task: str, result: Mapping[str, Any]) -> None:
-        """Write a message."""
+        """Write a line."""
         with self._changed:
             self._lines.append({"task": task, "result": dict(result)})
             self._changed.notify_all()
 
     def read(self, timeout: float) -> dict[str, Any] | None:
-        """Return the next line, or None at the time limit. The line `exit` is not removed."""
+        """Return the next line; None if the time limit is reached. The line `exit` is not removed."""
         with self._changed:
             if not self._changed.wait_for(lambda: bool(self._lines), timeout):
                 return None
@@ -140,7 +140,7 @@ def reasons(request: UpdateRequest, update: Update) -> list[str]:
 
 @dataclass
 class Work:
-    """The steps of a session. `outcome` is the content of its last line."""
+    """The steps of a session. `outcome` is the content of the session's last line."""
 
     machine: Machine
     process: Process

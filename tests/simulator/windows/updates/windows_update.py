@@ -73,7 +73,7 @@ def search(machine: Machine, selection: Selection = "default") -> list[Update]:
 
 
 def _start(machine: Machine) -> None:
-    """Start the agent's service, which every user of the agent may do."""
+    """Start the agent's service. Every user of the agent is allowed to do this."""
     problem = start_service(machine, "wuauserv")
     if problem:
         raise AgentError(problem)
@@ -84,7 +84,7 @@ def _policy(machine: Machine, name: str, key: str = POLICY) -> object:
 
 
 def _is_managed(machine: Machine, selection: Selection) -> bool:
-    """Return whether to use WSUS, which requires that a policy contains its URL."""
+    """Return whether to use WSUS. This requires a policy that contains the URL of WSUS."""
     configured = bool(_policy(machine, "WUServer")) and _policy(machine, "UseWUServer", f"{POLICY}\\AU") == 1
     return configured and selection != "windows_update"
 

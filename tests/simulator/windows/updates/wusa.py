@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """wusa.exe, and update installers that are .exe files.
 
-https://support.microsoft.com/help/934307 (wusa's arguments). It does not work in a network logon: "WUSA returns 0x5
-ERROR_ACCESS_DENIED when deploying .msu files through WinRM and Windows Remote Shell" (Microsoft's sus team, quoted in
-jberezanski/ChocolateyPackages#69). It needs the wuauserv service (1058 if the service is disabled).
+https://support.microsoft.com/help/934307 (wusa's arguments). wusa.exe does not work in a network logon: "WUSA returns
+0x5 ERROR_ACCESS_DENIED when deploying .msu files through WinRM and Windows Remote Shell" (Microsoft's sus team, quoted
+in jberezanski/ChocolateyPackages#69). It needs the wuauserv service (1058 if the service is disabled).
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def _find(machine: Machine, bound: Bound) -> list[PSObject]:
 
 
 def _only(item: PSObject, names: tuple[str, ...]) -> PSObject:
-    """Return the object with all unrequested properties set to null, as -Property does."""
+    """Return the object with all properties except the requested ones set to null, as -Property does."""
     if not names or "*" in names:
         return item
     requested = {name.casefold() for name in names}
@@ -87,7 +87,7 @@ def _key(item: PSObject) -> object:
 
 
 def _again(machine: Machine, item: PSObject) -> PSObject:
-    """Return an object's current state."""
+    """Return the current instance with the key of the given one."""
     now = CLASSES[_class(class_of(item))](machine)
     found = next((other for other in now if _key(other) == _key(item)), None)
     if found is None:
@@ -201,7 +201,10 @@ def _result(code: int, **more: object) -> PSObject:
 
 
 def _service(machine: Machine, name: str, method: str) -> int:
-    """Return the method's return value: https://learn.microsoft.com/windows/win32/cimwin32prov/startservice-method-in-class-win32-service"""
+    """Start or stop a service, and return the method's return value.
+
+    https://learn.microsoft.com/windows/win32/cimwin32prov/startservice-method-in-class-win32-service
+    """
     codes = {1056: 10, 1058: 14, 1062: 5, 1051: 3, 1068: 15, 1075: 16, 1053: 7, 2: 9}
     try:
         (machine.services.start if method == "startservice" else machine.services.stop)(name)

@@ -106,7 +106,7 @@ CLUSTER = {
     "pod_subnet": "10.233.64.0/18",
     "service_subnet": "10.233.0.0/18",
     "api_server": "LB.example:6443",
-    "unbound_daemon_sets": [{"namespace": "a", "name": "x"}, {"namespace": "b", "name": "y"}],
+    "unbound_daemon_sets": [{"namespace": "a", "name": "kube-proxy"}, {"namespace": "b", "name": "y"}],
 }
 HOST = {
     "kubernetes_version": "1.36.2",
@@ -127,7 +127,9 @@ def compared(**options: t.Any) -> dict[str, t.Any]:
 
 def test_a_host_is_compared_with_its_cluster() -> None:
     good = compared()
-    assert good == {"problems": [], "warnings": good["warnings"]}
+    assert good == {"problems": [], "findings": good["findings"], "warnings": good["warnings"]}
+    assert [one["object"] for one in good["findings"]] == ["DaemonSet a/kube-proxy", "DaemonSet b/y"]
+    assert compared(warn=False) == {**good, "warnings": []}
     assert [text.partition(": ")[2].partition(".")[0] for text in good["warnings"]] == ["b/y"]
     networks = [
         (

@@ -69,6 +69,7 @@ def test_the_drift_of_all_hosts_is_shown_and_written(shown: list[str], tmp_path:
         "away": {"status": "error", "message": "no cluster"},
     }
     expected = {"changed": False, "nodes": nodes, "path": str(path), "in_sync": 1, "drift": 1, "error": 1}
+    expected["cluster_findings"] = []
     assert run(drift_report, options, variables_of(steps)) == expected
     assert shown == [
         "NODE   STATUS   RESOURCE   WHAT DIFFERS",
@@ -78,7 +79,13 @@ def test_the_drift_of_all_hosts_is_shown_and_written(shown: list[str], tmp_path:
         "",
         "Differences are normal before site.yml has run. Exit status 2: something differs or could not be compared.",
     ]
-    document = {"schema_version": 1, "time": "2026-11-22T12:05:59Z", "join_compared": True, "nodes": nodes}
+    document = {
+        "schema_version": 1,
+        "time": "2026-11-22T12:05:59Z",
+        "join_compared": True,
+        "cluster_findings": [],
+        "nodes": nodes,
+    }
     assert json.loads(path.read_text(encoding="utf-8")) == document
     assert path.read_text(encoding="utf-8").startswith('{\n  "schema_version": 1,\n')
     assert [one.name for one in path.parent.iterdir()] == ["plan.json"]

@@ -54,6 +54,7 @@ def test_the_pod_network(runtime: str) -> None:
         "is_managed": True,
         "is_overlay": True,
         "needs_pod_cidr": True,
+        "needs_overlay_address": False,
         "runs_as_services": services,
         "runs_as_pods": not services,
         "conf_file": "10-flannel.conf",

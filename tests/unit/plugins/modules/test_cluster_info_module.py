@@ -129,7 +129,7 @@ def test_information_of_a_cluster_with_everything(cluster: FakeCluster) -> None:
         "dns_domain": "site.example",
         "cluster_dns": ["10.1.0.10"],
         "dns_service": "",
-        "unbound_daemon_sets": [{"namespace": "site", "name": "any"}],
+        "unbound_daemon_sets": [{"namespace": "site", "name": "any", "owner": "", "managers": {}}],
     }
     pods = [
         {"namespace": "kube-flannel", "name": "f", "revision": "r1"},

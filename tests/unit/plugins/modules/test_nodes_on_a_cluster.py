@@ -111,7 +111,14 @@ def test_missing_rights_are_found_before_a_drain(cluster: FakeCluster) -> None:
 def test_nodes_are_waited_for(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes_ready, "POLL_SECONDS", 0.001)
     add_node(cluster, "a")
-    state = {"registered": True, "ready": True, "pod_cidr": "10.0.1.0/24", "internal_ip": "192.0.2.5", "reason": ""}
+    state = {
+        "registered": True,
+        "ready": True,
+        "pod_cidr": "10.0.1.0/24",
+        "internal_ip": "192.0.2.5",
+        "overlay_address": "",
+        "reason": "",
+    }
     assert run_module(nodes_ready, cluster, nodes=["a"], pod_cidr=True) == {
         "changed": False,
         "nodes": {"a": state},
@@ -120,7 +127,7 @@ def test_nodes_are_waited_for(cluster: FakeCluster, monkeypatch: pytest.MonkeyPa
     cluster.fail("GET", "api/v1/nodes", 503)
     assert run_module(nodes_ready, cluster, nodes=["a"])["waiting"] == []
     add_node(cluster, "b", spec={})
-    missing = {"registered": False, "ready": False, "pod_cidr": "", "internal_ip": ""}
+    missing = {"registered": False, "ready": False, "pod_cidr": "", "internal_ip": "", "overlay_address": ""}
     expected = {
         "changed": False,
         "nodes": {

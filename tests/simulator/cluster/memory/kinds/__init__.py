@@ -59,7 +59,7 @@ _FREE_NAMES = ("clusterroles", "clusterrolebindings", "roles", "rolebindings", "
 
 
 def prepare_create(context: Context, kind: ResourceType, obj: Object) -> None:
-    """Set the fields of a new object that it gets automatically."""
+    """Set the fields that every new object of this kind gets automatically."""
     if kind.key in _WORKLOADS:
         create_workload(kind.plural, obj)
     elif kind.key == "secrets":

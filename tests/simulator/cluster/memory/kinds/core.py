@@ -69,7 +69,7 @@ def create_service(context: Context, obj: Object) -> None:
 
 
 def _assign_node_ports(context: Context, ports: list[Object]) -> None:
-    """Assign a port of every node to each port of a service that requests none.
+    """Assign a node port to each port of a service that does not request a specific one.
 
     The default range is that of kube-apiserver's flag --service-node-port-range (kubernetes.io: kube-apiserver).
     """
@@ -103,7 +103,7 @@ def validate_service(obj: Object, old: Object | None) -> list[Cause]:
 
 
 def create_signing_request(context: Context, obj: Object) -> None:
-    """Record the user of the request, which cannot be set by the client."""
+    """Record the user of the request in the object. Clients cannot set this field."""
     user, spec = context.user, obj.setdefault("spec", {})
     spec["username"], spec["groups"] = user.name, list(user.groups)
     if user.uid:

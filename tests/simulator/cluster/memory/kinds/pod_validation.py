@@ -23,7 +23,7 @@ _LINUX_ONLY_CONTAINER = (
 
 
 def validate_pod_spec(spec: Object, path: str = "spec") -> list[Cause]:
-    """Validate a pod's spec, which has its defaults.
+    """Validate a pod's spec whose defaults have been set.
 
     Args:
         spec: the spec of a pod or pod template.

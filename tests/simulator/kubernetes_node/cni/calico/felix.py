@@ -32,7 +32,7 @@ _PERIOD = 10.0  # seconds of the machine's time between two comparisons with the
 
 
 @dataclass
-class State:
+class FelixState:
     """The state of Felix on a machine.
 
     Args:
@@ -60,7 +60,7 @@ def serve(machine: Machine, run: Invocation, output: Output) -> int:
     Raises:
         StoppedError: the container is being stopped.
     """
-    state = machine.part(State)
+    state = machine.part(FelixState)
     state.stopped()
     try:
         datastore = _connect(machine, run, output)
@@ -98,7 +98,9 @@ def _connect(machine: Machine, run: Invocation, output: Output) -> Datastore:
 
 
 class _Felix:
-    def __init__(self, machine: Machine, run: Invocation, output: Output, datastore: Datastore, state: State) -> None:
+    def __init__(
+        self, machine: Machine, run: Invocation, output: Output, datastore: Datastore, state: FelixState
+    ) -> None:
         self._machine, self._run, self._output = machine, run, output
         self._datastore, self._state = datastore, state
         self._name = run.variable("NODENAME").strip() or machine.name.lower()
@@ -192,7 +194,7 @@ class _Felix:
         pods = self._list("/api/v1/pods", "Pod")
         namespaces = self._list("/api/v1/namespaces", "Namespace")
         policies = self._list("/apis/networking.k8s.io/v1/networkpolicies", "NetworkPolicy")
-        cluster = policy.Cluster(pods, namespaces, policies, self._warn)
+        cluster = policy.PolicyObjects(pods, namespaces, policies, self._warn)
         hosts = sorted(item.address for card in interfaces(self._machine) for item in card.addresses)
         known = self._known_endpoints()
         missing = False

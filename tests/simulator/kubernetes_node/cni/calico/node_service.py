@@ -22,7 +22,7 @@ from simulator.kubernetes_node.cni.calico.environment import (
     in_cluster,
     pause,
 )
-from simulator.kubernetes_node.cni.calico.releases import Release
+from simulator.kubernetes_node.cni.calico.releases import CalicoRelease
 from simulator.kubernetes_node.cni.calico.startup import Startup
 from simulator.kubernetes_node.hns.adapters import management_ip
 from simulator.machine.objects import Invocation, ProgramResult
@@ -63,7 +63,7 @@ class _NodeService:
     def __init__(self, machine: Machine, run: Invocation, output: Output) -> None:
         self._machine, self._run, self._output = machine, run, output
         self._backend = run.variable("CALICO_NETWORKING_BACKEND")
-        self._release = Release(run.version)
+        self._release = CalicoRelease(run.version)
         self._refreshed = 0.0
 
     def work(self) -> None:
@@ -217,7 +217,7 @@ def felix_service(machine: Machine, run: Invocation) -> ProgramResult:
     except StoppedError:
         return _STOPPED
     finally:
-        machine.part(felix.State).stopped()
+        machine.part(felix.FelixState).stopped()
 
 
 def _wait_for_calico_init(machine: Machine, run: Invocation, output: Output) -> None:
@@ -230,7 +230,7 @@ def _wait_for_calico_init(machine: Machine, run: Invocation, output: Output) -> 
 def confd_service(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate confd-service.ps1, which configures BGP in Windows."""
     output = Output(machine, run, "confd")
-    release = Release(run.version)
+    release = CalicoRelease(run.version)
     try:
         if run.variable("CALICO_NETWORKING_BACKEND") != "windows-bgp":
             output.write("Windows BGP is disabled, not running confd.")
@@ -245,7 +245,7 @@ def confd_service(machine: Machine, run: Invocation) -> ProgramResult:
             elif release.has("confd_idle"):
                 output.log("INFO", "Waiting for the datastore to be in sync")
             else:
-                machine.part(felix.State).bgp = True
+                machine.part(felix.FelixState).bgp = True
                 output.log("INFO", "BGP router and peers are configured")
         while True:
             pause(machine, run, 10.0)
@@ -260,7 +260,7 @@ def uninstall(machine: Machine, run: Invocation) -> ProgramResult:
     CNI_PLUGIN_TYPE=Calico.
     """
     output = Output(machine, run, "uninstall-calico")
-    decided = Release(run.version).has("plugin_type")
+    decided = CalicoRelease(run.version).has("plugin_type")
     ours = run.variable("CNI_PLUGIN_TYPE") == "Calico" if decided else True
     if ours:
         _remove_files(machine, run, output)

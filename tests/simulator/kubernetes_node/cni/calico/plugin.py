@@ -21,7 +21,7 @@ from simulator.kubernetes_node.cni.calico import hns_network
 from simulator.kubernetes_node.cni.calico.datastore import Datastore, DatastoreError
 from simulator.kubernetes_node.cni.calico.environment import CalicoError
 from simulator.kubernetes_node.cni.calico.ipam import Ipam, IpamError
-from simulator.kubernetes_node.cni.objects import Attachment, Call, CniError, attach, plugin_path
+from simulator.kubernetes_node.cni.objects import Attachment, CniError, PluginCall, attach, plugin_path
 from simulator.kubernetes_node.hns.adapters import management_ip
 from simulator.kubernetes_node.hns.policies import normalize
 from simulator.kubernetes_node.kubelet.settings import drive
@@ -37,7 +37,7 @@ _DENY = {
 }
 
 
-def add(call: Call) -> Attachment:
+def add(call: PluginCall) -> Attachment:
     """Add a pod to the network.
 
     Raises:
@@ -57,7 +57,7 @@ def add(call: Call) -> Attachment:
         datastore.close()
 
 
-def _log(call: Call) -> None:
+def _log(call: PluginCall) -> None:
     """Write to the log file of the configuration, whose folder the plugin creates (internal/pkg/utils, Log)."""
     path = str(call.get("log_file_path") or "")
     if not path:
@@ -69,7 +69,7 @@ def _log(call: Call) -> None:
     files.write_text(path, f"{before}[INFO] Extracted identifiers ContainerID={call.container} Pod={call.pod}\n")
 
 
-def _attached(call: Call, datastore: Datastore, pod: str) -> Attachment:
+def _attached(call: PluginCall, datastore: Datastore, pod: str) -> Attachment:
     ipam = Ipam(datastore, _node_name(call))
     plugin_path(call.machine, str((call.get("ipam") or {}).get("type") or ""), call.bin_dirs)
     attributes = {"namespace": call.pod_namespace, "node": _node_name(call), "pod": call.pod}
@@ -93,15 +93,15 @@ def _attached(call: Call, datastore: Datastore, pod: str) -> Attachment:
     return found
 
 
-def _handle(call: Call) -> str:
+def _handle(call: PluginCall) -> str:
     return f"{call.name}.{call.container}"
 
 
-def _node_name(call: Call) -> str:
+def _node_name(call: PluginCall) -> str:
     return str(call.get("nodename") or call.machine.name.lower())
 
 
-def _datastore(call: Call) -> Datastore:
+def _datastore(call: PluginCall) -> Datastore:
     """Return a connection with the rights of the kubeconfig that install-cni wrote."""
     path = str((call.get("kubernetes") or {}).get("kubeconfig") or "")
     try:
@@ -122,7 +122,7 @@ def _check_ready(datastore: Datastore) -> None:
         raise CniError("Calico is currently not ready to process requests")
 
 
-def _wiring(call: Call, datastore: Datastore, block: ipaddress.IPv4Network, address: str) -> hns.Wiring:
+def _wiring(call: PluginCall, datastore: Datastore, block: ipaddress.IPv4Network, address: str) -> hns.Wiring:
     is_overlay = call.get("mode") == "vxlan"
     policies = [*_policies(call, datastore, address)]
     provider, mac = management_ip(call.machine), ""
@@ -144,7 +144,7 @@ def _wiring(call: Call, datastore: Datastore, block: ipaddress.IPv4Network, addr
     return hns.Wiring(normalize([*policies, _DENY], 2), gateway, hns.Dns(servers, search), 2, mac)
 
 
-def _policies(call: Call, datastore: Datastore, address: str) -> list[dict[str, Any]]:
+def _policies(call: PluginCall, datastore: Datastore, address: str) -> list[dict[str, Any]]:
     """Return the configuration's policies in the form of the second API, with the pools as exceptions of the NAT."""
     pools = [item["spec"] for item in datastore.all("ippools") if ":" not in item["spec"]["cidr"]]
     networks = [str(item["cidr"]) for item in pools]
@@ -173,24 +173,24 @@ def _cache_file(container: str) -> str:
     return f"{CACHE}\\{container}-eth0"
 
 
-def _remember(call: Call) -> None:
+def _remember(call: PluginCall) -> None:
     document = {"conf": dict(call.conf), "name": call.name, "version": call.version, "bins": list(call.bin_dirs),
                 "pod": call.pod, "podNamespace": call.pod_namespace}  # fmt: skip
     call.machine.files.make_directory(CACHE)
     call.machine.files.write_text(_cache_file(call.container), json.dumps(document))
 
 
-def cached(machine: Machine, container: str) -> Call | None:
+def cached(machine: Machine, container: str) -> PluginCall | None:
     """Return the call that added a sandbox, if this plugin did."""
     path = _cache_file(container)
     if not machine.files.is_file(path):
         return None
     known = json.loads(machine.files.read_text(path))
-    return Call(machine, known["conf"], known["name"], known["version"], container, "", known["bins"],
+    return PluginCall(machine, known["conf"], known["name"], known["version"], container, "", known["bins"],
                 known["podNamespace"], (), known["pod"])  # fmt: skip
 
 
-def check(call: Call) -> None:
+def check(call: PluginCall) -> None:
     """Check before a removal whether the datastore is reachable. Otherwise nothing is removed.
 
     Raises:
@@ -211,7 +211,7 @@ def check(call: Call) -> None:
         raise CniError(f"{where}{error}") from error
 
 
-def release(call: Call) -> None:
+def release(call: PluginCall) -> None:
     """Release the address of a sandbox, after its endpoint was removed.
 
     Raises:
@@ -229,4 +229,4 @@ def release(call: Call) -> None:
     call.machine.files.delete(_cache_file(call.container))
 
 
-PLUGINS: Mapping[str, Callable[[Call], Attachment]] = {"calico": add}
+PLUGINS: Mapping[str, Callable[[PluginCall], Attachment]] = {"calico": add}

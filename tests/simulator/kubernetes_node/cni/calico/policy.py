@@ -26,7 +26,7 @@ class _NotSupportedError(Exception):
 
 
 @dataclass
-class Cluster:
+class PolicyObjects:
     """What policies refer to: the pods, the namespaces and the policies of the cluster."""
 
     pods: Sequence[Object] = ()
@@ -41,7 +41,7 @@ def acl(direction: str, action: str, priority: int, **more: object) -> Rule:
     return {**found, "Priority": priority, **{name: value for name, value in more.items() if value}}
 
 
-def rules_of(cluster: Cluster, pod: Object, hosts: Sequence[str], *, host_priority: int = 0) -> list[Rule]:
+def rules_of(cluster: PolicyObjects, pod: Object, hosts: Sequence[str], *, host_priority: int = 0) -> list[Rule]:
     """Return the rules for a pod's endpoint.
 
     Args:
@@ -95,7 +95,7 @@ def selects(selector: Object, labels: Mapping[str, str]) -> bool:
     return True
 
 
-def _rules(cluster: Cluster, policy: Object, direction: str) -> list[Rule]:
+def _rules(cluster: PolicyObjects, policy: Object, direction: str) -> list[Rule]:
     spec, found = policy["spec"], []
     entries, peers = ("ingress", "from") if direction == "In" else ("egress", "to")
     for entry in spec.get(entries) or []:
@@ -110,7 +110,9 @@ def _rules(cluster: Cluster, policy: Object, direction: str) -> list[Rule]:
     return found
 
 
-def _rule(cluster: Cluster, policy: Object, direction: str, peer: Object | None, port: Object | None) -> list[Rule]:
+def _rule(
+    cluster: PolicyObjects, policy: Object, direction: str, peer: Object | None, port: Object | None
+) -> list[Rule]:
     """Return the rules for one peer and one port. A peer without pods allows nothing."""
     more: dict[str, object] = {}
     if peer is not None:
@@ -129,7 +131,7 @@ def _rule(cluster: Cluster, policy: Object, direction: str, peer: Object | None,
     return [acl(direction, "Allow", BASE_PRIORITY, **more)]
 
 
-def _addresses(cluster: Cluster, policy: Object, peer: Object) -> list[str]:
+def _addresses(cluster: PolicyObjects, policy: Object, peer: Object) -> list[str]:
     if block := peer.get("ipBlock"):
         if block.get("except"):
             raise _NotSupportedError("except of an IP block")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from simulator.kubernetes_node.cni.calico import felix, install, node_service
 from simulator.kubernetes_node.cni.calico.environment import CalicoError, Logs, Output, StoppedError
 from simulator.kubernetes_node.cni.calico.plugin import VERSIONS
-from simulator.kubernetes_node.cni.calico.releases import Release
+from simulator.kubernetes_node.cni.calico.releases import CalicoRelease
 from simulator.kubernetes_node.cni.calico.startup import Startup
 from simulator.machine.objects import Invocation, Program, ProgramResult
 
@@ -57,7 +57,7 @@ def _startup(machine: Machine, run: Invocation, *, complete: bool) -> ProgramRes
 
 def _health(machine: Machine, checks: set[str]) -> ProgramResult:
     """Ask Felix's health endpoint (node/pkg/health)."""
-    state = machine.part(felix.State)
+    state = machine.part(felix.FelixState)
     for check, good in (("felix-live", state.live), ("felix-ready", state.live and state.ready)):
         if check not in checks or good:
             continue
@@ -69,7 +69,7 @@ def _health(machine: Machine, checks: set[str]) -> ProgramResult:
 
 def calico(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate calico.exe: the CNI plugin that is called manually, and since 3.33 all components."""
-    if run.argv[:1] == ["component"] and Release(run.version).has("single_binary"):
+    if run.argv[:1] == ["component"] and CalicoRelease(run.version).has("single_binary"):
         if run.argv[1:3] == ["cni", "install"]:
             return install.run(machine, run)
         if run.argv[1:2] == ["node"]:
@@ -89,7 +89,7 @@ def calico(machine: Machine, run: Invocation) -> ProgramResult:
 
 def _status(machine: Machine) -> object:
     """Return the last lines that each program wrote, and the state of Felix."""
-    state = machine.part(felix.State)
+    state = machine.part(felix.FelixState)
     about = {"running": state.running, "ready": state.ready, "problem": state.problem, "bgp": state.bgp}
     return {"logs": {name: list(lines) for name, lines in machine.part(Logs).lines.items()}, "felix": about}
 

@@ -27,7 +27,7 @@ def _data() -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True)
-class Release:
+class CalicoRelease:
     """One release of Calico."""
 
     version: str
@@ -47,9 +47,9 @@ class Release:
         return {str(suffix): str(key) for suffix, key in found.items()}
 
 
-def all_releases() -> list[Release]:
+def all_releases() -> list[CalicoRelease]:
     """Return all releases with images for HostProcess containers."""
-    return [Release(version) for versions in _data()["releases"].values() for version in versions]
+    return [CalicoRelease(version) for versions in _data()["releases"].values() for version in versions]
 
 
 def registries() -> list[str]:

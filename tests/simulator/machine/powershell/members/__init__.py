@@ -34,7 +34,7 @@ __all__ = ["call", "find_key", "index", "read", "store", "write"]
 
 
 def read(value: object, name: str, *, strict: bool = False) -> object:
-    """Return a property, or None if it does not exist.
+    """Return a property; None if it does not exist and strict mode is off.
 
     Raises:
         CmdletError: it does not exist, in strict mode.

@@ -97,7 +97,7 @@ class PropertyBag(list[object]):
         self.owner = owner
 
     def find(self, name: object) -> object:
-        """Return the property with this name, or None."""
+        """Return the property with this name; None if there is none."""
         requested = to_text(name).casefold()
         return next(
             (item for item in self if isinstance(item, PSObject) and to_text(item.get("Name")).casefold() == requested),
@@ -131,7 +131,7 @@ def type_names(value: PSObject) -> list[object]:
 
 
 class _Names(list[object]):
-    """Type names of which only the first is known. The others are the .NET types that it derives from."""
+    """Type names of which only the first is known. The unknown ones are its base types in .NET."""
 
     def __init__(self, first: str) -> None:
         super().__init__([first])
@@ -157,7 +157,7 @@ def ps_object(value: object) -> object:
 
 
 def read(value: PSObject, name: str, *, strict: bool = False) -> object:
-    """Return an object's property. A missing property is None, or an error in strict mode."""
+    """Return an object's property. A missing property results in None, or in an error if strict mode is on."""
     lower = name.casefold()
     if isinstance(value, ErrorRecord) and lower in _RECORD:
         raise NotModelled(f"the property {name} of an error record")

@@ -41,7 +41,7 @@ def _group(kind: str, text: str | None, start: int, name: str) -> PSObject:
 
 
 def match(found: re.Match[str] | None) -> PSObject:
-    """Return a match. If there is none, it is an object whose Success is false."""
+    """Return a match. If nothing matched, the result is an object whose Success is false."""
     if found is None:
         made = _group(MATCH, None, 0, "0")
         made.properties["Groups"] = Groups([_group(GROUP, None, 0, "0")])

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The members of a type: those that the simulator models, and the names of those that it does not."""
+"""The members of a type: those that the simulator models, and the names of all others."""
 
 from __future__ import annotations
 

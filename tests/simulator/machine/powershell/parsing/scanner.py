@@ -41,8 +41,8 @@ class TextScanner:
     def fail(self, what: str, error_id: str = "") -> ParseError:
         """Return an error with the current position.
 
-        With an id, the text is also invalid in PowerShell. Without one, it may be valid PowerShell that is not
-        modelled.
+        If an error id is given, the text is also invalid in PowerShell. Otherwise, it may be valid PowerShell that is
+        not modelled.
         """
         line = self.text.count("\n", 0, self.position) + 1
         rest = self.text[self.position : self.position + 40].splitlines()

@@ -100,7 +100,7 @@ class Attribute(SyntaxNode):
         return [item for node in self.arguments for item in _constants(node)]
 
     def flag(self, name: str) -> bool:
-        """Return whether a named argument is true. It is also true without a value."""
+        """Return whether a named argument is true. An argument without a value counts as true."""
         return name in self.named and bool(_constants(self.named[name])[0])
 
     def number(self, name: str) -> int:

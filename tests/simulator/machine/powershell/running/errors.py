@@ -67,7 +67,7 @@ _FULL = {name.casefold(): name for name in (*BASES, EXCEPTION)}
 
 
 def full_exception_name(name: str) -> str | None:
-    """Return an exception's full name with its own capitalization (`System.` is optional), or None if it is unknown."""
+    """Return an exception's full name as .NET spells it; None if it is unknown. `System.` may be missing in `name`."""
     lower = name.casefold()
     return _FULL.get(lower) or _FULL.get(f"system.{lower}")
 

@@ -145,7 +145,7 @@ class Evaluator:
         return self._statement(node)
 
     def _statement(self, node: SyntaxNode) -> object:
-        """Return the output of one statement. For an expression it is its value, which may be a list."""
+        """Return the output of one statement. For an expression, the output is its value, which may be a list."""
         if isinstance(node, Pipeline) and len(node.elements) == 1 and not node.redirections:
             first = node.elements[0]
             if not isinstance(first, CommandInvocation):
@@ -272,7 +272,7 @@ class Evaluator:
         return byte_array(bytes(found)) if isinstance(found, (bytes, bytearray)) else found
 
     def _own_call(self, target: object, name: str, arguments: list[object]) -> object:
-        """Call a method that runs script blocks, which needs the interpreter. Returns NotImplemented for all others."""
+        """Call a method that runs script blocks, and so needs the interpreter. Other methods return NotImplemented."""
         lower = name.casefold()
         if isinstance(target, PSObject):
             if target.type_name.endswith("InternalHost"):

@@ -108,7 +108,7 @@ class PipelineRunner:
         self._progress: list[PipelineProgress] = []
 
     def non_terminating(self, error: CmdletError, action: str = "") -> None:
-        """Write a non-terminating error. Raises it if the error action is Stop."""
+        """Write a non-terminating error, or raise it if the error action is Stop."""
         run = self._run
         self.mark_failed()
         action = action or run.preference("ErrorActionPreference")

@@ -113,7 +113,7 @@ class VisibleVariables:
         self.success = True
 
     def _place(self, name: str) -> tuple[str, str]:
-        """Return the namespace of a name (or an empty one), and the rest in lower case."""
+        """Split a name such as `env:Path` into its namespace (which may be empty) and the rest, in lower case."""
         drive, colon, rest = name.partition(":")
         if not colon:
             return "", name.casefold()
@@ -134,12 +134,12 @@ class VisibleVariables:
         return scopes
 
     def get(self, name: str) -> object:
-        """Return a variable, or None."""
+        """Return a variable; None if it is not set."""
         found = self.raw(name)
         return None if found is EMPTY else found
 
     def raw(self, name: str) -> object:
-        """Return a variable. It is EMPTY if it was assigned the output of a command that returned nothing."""
+        """Return a variable's value: EMPTY if it was assigned the output of a command that returned nothing."""
         space, lower = self._place(name)
         if space == "env":
             return self.session.variable(name.partition(":")[2]) or None

@@ -87,7 +87,7 @@ class CmdletStage:
         check(self.description.command, self.values)
 
     def _arranged(self, named: dict[str, object], positional: list[object]) -> tuple[dict[str, object], list[object]]:
-        """Return the arguments, after assigning those that the contract does not describe."""
+        """Return the arguments, after assigning unnamed ones for which the contract describes no position."""
         command = self.description.command
         rest = _REMAINING.get(command)
         if rest is not None and positional:
@@ -345,6 +345,6 @@ _STREAMING: dict[str, type[CmdletStage]] = {
 
 
 def streaming(run: Interpreter, name: str, step: PipelineStep, emit: Emit, *, piped: bool) -> CmdletStage | None:
-    """Return the stage of a cmdlet that processes its input object by object, or None for other cmdlets."""
+    """Return the stage for a cmdlet that processes its input object by object; None for other cmdlets."""
     kind = _STREAMING.get(name.casefold())
     return kind(run, name, step, emit, piped=piped) if kind else None

@@ -178,7 +178,7 @@ def is_function(name: str) -> bool:
     """Return whether a name is a built-in function of PowerShell.
 
     Raises:
-        NotModelled: the simulator does not know, which is the case for most functions.
+        NotModelled: the simulator does not know whether it is, as for most functions.
     """
     if name.casefold() in _NOT_MODELLED:
         raise NotModelled(f"the function {name}")

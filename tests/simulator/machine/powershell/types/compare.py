@@ -171,7 +171,10 @@ def same(left: object, right: object, *, sensitive: bool = False) -> bool:
 
 
 def find_key(table: dict[object, object], requested: object) -> object:
-    """Return the key of a table that equals a key, or None. Text is case-insensitive except in a Dictionary."""
+    """Return the table's own key that equals the requested one; None if there is none.
+
+    The comparison of text is case-sensitive only in a Dictionary.
+    """
     from simulator.machine.powershell.types.kinds import GenericDictionary
 
     if isinstance(table, GenericDictionary):

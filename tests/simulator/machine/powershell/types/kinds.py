@@ -213,7 +213,7 @@ def byte_array(data: bytes) -> TypedArray:
 
 
 def to_bytes(value: object) -> bytes | None:
-    """Return a list of numbers as bytes, or None for other values."""
+    """Return a list of numbers as bytes; None for other values."""
     if isinstance(value, (bytes, bytearray)):
         return bytes(value)
     if isinstance(value, list) and all(isinstance(item, int) and 0 <= item < 256 for item in value):

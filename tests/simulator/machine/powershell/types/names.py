@@ -279,7 +279,7 @@ def is_exception(full_name: str) -> bool:
 
 
 def member(full_name: str, text: str) -> Enumeration | None:
-    """Return the member of an enumeration with this name, or None."""
+    """Return the member of an enumeration with this name; None if there is none."""
     for name, number in ENUMERATIONS[full_name].items():
         if name.casefold() == text.strip().casefold():
             return Enumeration(name, number, full_name)
@@ -287,7 +287,7 @@ def member(full_name: str, text: str) -> Enumeration | None:
 
 
 def flags(full_name: str, text: str) -> Enumeration | None:
-    """Return the value for several comma-separated members of a flags enumeration, or None."""
+    """Return the value for comma-separated members of a flags enumeration; None if one of them does not exist."""
     found = [member(full_name, name) for name in text.split(",")] if full_name in _FLAGS else [None]
     known = [item for item in found if item is not None]
     if len(known) < len(found):

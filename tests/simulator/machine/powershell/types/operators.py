@@ -21,7 +21,7 @@ LONGEST_RANGE = 1_000_000
 
 
 def _filtering(test: Callable[[object, object, bool], bool]) -> Operator:
-    """Return a comparison that, for a list, returns the items for which it is true."""
+    """Return a comparison operator. If its left operand is a list, it returns the items for which the test is true."""
 
     def operate(left: object, right: object, sensitive: bool) -> object:
         if isinstance(left, list):

@@ -30,7 +30,7 @@ class Server(http.server.ThreadingHTTPServer):
         """The target of its redirect."""
         self.cut = 0
         """The number of bytes after which the first response breaks off. After that, the server has a new file."""
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
     @property
     def url(self) -> str:

@@ -192,10 +192,13 @@ def test_networks_of_cnis_are_known_by_name(name: str, made: bool) -> None:
 
 def test_state_files_are_removed_with_their_network() -> None:
     host_local, env = f"{cni.HOST_LOCAL}\\cbr0", cni.SUBNET_ENV
-    files = cni.Cni(state_files=(host_local, f"{cni.HOST_LOCAL}\\azure", env, "C:\\k\\azure-vnet.json"))
+    calico = "C:\\var\\run\\calico\\nodename"
+    azure = (f"{cni.HOST_LOCAL}\\azure", "C:\\k\\azure-vnet.json")
+    files = cni.Cni(state_files=(host_local, azure[0], env, azure[1], calico))
     expected = {
-        "cbr0": files.state_files[::2],
-        "azure": files.state_files[1::2],
+        "cbr0": (host_local, env),
+        "azure": azure,
+        "calico": (calico,),
         "vxlan0": (env,),
         "flannel.1": (env,),
         "x": (),

@@ -84,7 +84,7 @@ def test_the_cni_configuration_depends_on_the_runtime_and_not_on_how_the_network
 def test_another_tools_network_adds_nothing() -> None:
     found = samples.network(plugin="none", run_as="service")
     node = samples.joined().settings
-    assert found.cluster_objects(cluster()) == found.account_objects() == []
+    assert found.cluster_objects(cluster()) == []
     assert found.service_files(node) == found.services(node) == []
 
 
@@ -126,3 +126,29 @@ def test_the_services_of_a_network_are_those_of_its_data() -> None:
     node = samples.joined().settings
     assert [one.name for one in found.services(node)] == list(found.known.services)
     assert {one.path for one in found.service_files(node) if one.is_secret} == set(found.files.service_files)
+
+
+def test_the_accounts_are_those_of_all_networks_that_run_as_services() -> None:
+    both = ["kube-flannel/flannel-windows", "kube-system/kube-proxy-windows"]
+    for plugins in (["azure", "flannel"], ["flannel", "sdnbridge"]):
+        assert sorted(networks.accounts(plugins)) == both
+        objects = networks.account_objects(plugins)
+        names = [(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in objects]
+        assert len(names) == len(set(names))
+        tokens = [f"{space}/{name}" for kind, space, name in names if kind == "Secret"]
+        assert sorted(tokens) == both
+    assert networks.accounts(["azure"]) == both[1:]
+    assert networks.accounts([]) == networks.account_objects([]) == []
+
+
+@pytest.mark.parametrize("plugin", ["flannel", "azure", "sdnbridge", "sdnoverlay"])
+def test_the_configuration_in_azure_blocks_wire_server(plugin: str) -> None:
+    mode = next(iter(catalogue()[plugin].modes))
+    unknown, known = (
+        samples.network(plugin=plugin, mode=mode, run_as="service", **{name: True})
+        for name in ("blocks_in_azure", "block_wireserver")
+    )
+    blocking = known.cni_configuration("10.0.0.11")
+    assert blocking is not None
+    assert unknown.cni_configuration_in_azure("10.0.0.11") == blocking[1] != unknown.cni_configuration("10.0.0.11")
+    assert known.cni_configuration_in_azure("10.0.0.11") is None

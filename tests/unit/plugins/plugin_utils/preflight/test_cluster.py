@@ -196,15 +196,6 @@ def test_a_no_proxy_without_the_clusters_networks_is_reported(
     assert bool(checks.proxy_warnings(proxy, given, kubeconfig)) is reported
 
 
-def test_daemon_sets_without_an_operating_system_are_reported() -> None:
-    sets = [{"namespace": "kube-system", "name": "kube-proxy"}, {"namespace": "monitoring", "name": "node-exporter"}]
-    (warning,) = checks.warnings({"unbound_daemon_sets": sets}, ["kube-system", "kube-flannel"])
-    assert "monitoring/node-exporter" in warning
-    assert "kubectl -n monitoring patch daemonset node-exporter" in warning
-    assert "kube-proxy" not in warning
-    assert checks.warnings({"unbound_daemon_sets": sets[:1]}, ["kube-system"]) == []
-
-
 LOCAL = {"cluster_dns": ["169.254.25.10"]}
 
 

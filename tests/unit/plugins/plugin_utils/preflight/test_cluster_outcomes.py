@@ -94,11 +94,6 @@ def test_clusters() -> None:
         name: texts(cluster.problems(dataclasses.replace(NODE, **node), {**CLUSTER, **other}))
         for name, (node, other) in CLUSTERS.items()
     }
-    sets = [{"namespace": "b", "name": "x"}, {"namespace": "a", "name": "y"}]
-    found["DaemonSets"] = cluster.warnings({"unbound_daemon_sets": sets})
-    found["DaemonSets of which some are bound"] = cluster.warnings({"unbound_daemon_sets": sets}, ["a"])
-    found["DaemonSets that are all bound"] = cluster.warnings({"unbound_daemon_sets": sets}, ["a", "b"])
-    found["no DaemonSets"] = cluster.warnings({})
     found["a proxy"] = cluster.proxy_warnings("http://p:1", ["cni_pods_subnet"], "")
     found["a proxy and a cluster"] = cluster.proxy_warnings("http://p:1", [], "/admin.conf")
     found["a proxy and all networks"] = cluster.proxy_warnings("http://p:1", networks.NETWORKS, "")

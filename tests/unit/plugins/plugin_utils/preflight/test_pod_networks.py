@@ -93,12 +93,30 @@ def test_engines_of_network_policies(plugin: str, engine: str, said: str) -> Non
     assert all(said in one for one in problems)
 
 
-@pytest.mark.parametrize("plugin", ["azure", "sdnbridge", "sdnoverlay"])
-def test_networks_for_containerd_only(plugin: str) -> None:
-    given = {**GOOD, "cni_plugin": plugin, "container_runtime": "moby", "cni_run_as": "service"}
+@pytest.mark.parametrize("run_as", ["service", "daemonset"])
+@pytest.mark.parametrize("plugin", ["azure", "calico", "sdnbridge", "sdnoverlay"])
+def test_networks_for_containerd_only(plugin: str, run_as: str) -> None:
+    given = {**GOOD, "cni_plugin": plugin, "container_runtime": "moby", "cni_run_as": run_as}
+    # Another value of cni_run_as would not help.
     (problem,) = pod_networks.problems(given)
     assert "expected the container runtime containerd" in str(problem)
     assert pod_networks.problems({**GOOD, "cni_plugin": plugin}) == []
+
+
+def test_calico_runs_as_a_daemon_set_only() -> None:
+    (problem,) = pod_networks.problems({**GOOD, "cni_plugin": "calico", "cni_run_as": "service"})
+    assert str(problem) == "cni_run_as: expected daemonset with Calico, got 'service'"
+
+
+def test_the_pods_of_two_networks_cannot_share_nodes() -> None:
+    assert pod_networks.different_networks({}) == []
+    assert pod_networks.different_networks({"a": "flannel vxlan", "b": "flannel vxlan"}) == []
+    (problem,) = pod_networks.different_networks({"a": "azure", "b": "flannel vxlan", "c": "azure", "d": "calico"})
+    assert str(problem) == (
+        "cni_plugin: expected one network for all hosts whose network runs as pods (cni_run_as: daemonset), got "
+        "'azure (a), flannel vxlan (b), calico (d)'. Set cni_run_as: service on the hosts with the other networks, or "
+        "use the same network on all hosts."
+    )
 
 
 def test_networks_of_a_virtual_network() -> None:
@@ -106,3 +124,22 @@ def test_networks_of_a_virtual_network() -> None:
     names = [str(one).partition(":")[0] for one in pod_networks.problems(given)]
     assert names == ["cni_azure_vnet_subnets[1]", "cni_azure_vnet_subnets[2]"]
     assert pod_networks.problems({**given, "cni_azure_vnet_subnets": "10.0.0.0/8"}) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"cni_mtu": 0}, ""),
+        ({"cni_mtu": 1350}, ""),
+        ({"cni_mtu": 575}, "cni_mtu"),
+        ({"cni_mtu": -1}, "cni_mtu"),
+        ({"cni_mtu": "x"}, ""),
+        ({"cni_linux_daemon_sets": ["monitoring/*"]}, ""),
+        ({"cni_linux_daemon_sets": ["monitoring/*", "exporter"]}, "cni_linux_daemon_sets[1]"),
+        ({"cni_linux_daemon_sets": ["/exporter"]}, "cni_linux_daemon_sets[0]"),
+        ({"cni_linux_daemon_sets": "exporter"}, ""),
+    ],
+)
+def test_the_linux_side(given: dict[str, t.Any], name: str) -> None:
+    found = [one.variable for one in pod_networks.problems({**GOOD, **given})]
+    assert found == ([name] if name else [])

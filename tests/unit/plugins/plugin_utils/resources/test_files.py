@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from unit.resource_answers import answer, commands, file, must, one, planned
 
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
-from ansible_collections.winkube.node.plugins.plugin_utils.windows import sddl
+from ansible_collections.winkube.node.plugins.plugin_utils.windows import azure_platform, sddl
 
 PATH = "C:\\etc\\x.toml"
 ACL = "D:P(A;;FA;;;SY)(A;;FA;;;BA)"
@@ -49,6 +49,20 @@ def test_other_content_is_shown_as_a_difference() -> None:
     change = must(text(content="a = 2\n"), file=answer(file(PATH, "a = 1\n")))
     assert (change.before, change.after) == ({"content": "a = 1\n"}, {"content": "a = 2\n"})
     assert change.why == "content differs"
+
+
+def test_a_machine_of_azure_gets_its_own_content() -> None:
+    here = {azure_platform.CHASSIS: answer({"SMBIOSAssetTag": "7783-7084-3265-9085-8269-3286-77"})}
+    elsewhere = {azure_platform.CHASSIS: answer({"SMBIOSAssetTag": "x"})}
+    requested = text(content="a", azure_content="b", acl=ACL)
+    assert [call.id for call in text(content="a").observe()] == ["file"]
+    assert [call.id for call in requested.observe()] == [azure_platform.CHASSIS, "file"]
+    for platform, content in ((here, "b"), (elsewhere, "a")):
+        change = must(requested, file=answer(file(PATH)), **platform)
+        assert change.calls[0].parameters == {"path": PATH, "content": content, "sddl": ACL}
+        assert planned(text(content="a", azure_content="b"), file=answer(file(PATH, content)), **platform) is None
+    with pytest.raises(ResourceError, match="expected content for other machines, too"):
+        text(azure_content="b")
 
 
 def test_bytes_that_no_text_shows_are_shown_by_their_hash() -> None:

@@ -13,7 +13,7 @@ from ansible.errors import AnsibleError
 from unit.roles.templates import ROLES, templar, value
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.variables import MissingVariableError
-from ansible_collections.winkube.node.plugins.plugin_utils.role_decisions import table, windows_settings
+from ansible_collections.winkube.node.plugins.plugin_utils.role_decisions import cni, table, windows_settings
 
 LOOKUP = "lookup('winkube.node.role_decision', '{}')"
 
@@ -274,3 +274,19 @@ def test_a_former_networks_plugins_and_registry_values_go_before_the_record() ->
         ".winkube-archive-Microsoft_s_CNI_plugins",
         "cni.json",
     ]
+
+
+def test_the_networks_on_whose_nodes_daemon_sets_run() -> None:
+    hosts: dict[str, t.Any] = {
+        "a": {},
+        "b": {"cni_flannel_backend": "host-gw"},
+        "c": {"cni_plugin": "sdnbridge"},
+        "d": {"cni_plugin": "sdnbridge", "cni_run_as": "service"},
+        "e": {"container_runtime": "moby"},
+        # The pods of flannel and kube-proxy would run there, too.
+        "f": {"cni_plugin": "none"},
+        "g": {"cni_plugin": "none", "container_runtime": "docker"},
+    }
+    own = {"inventory_hostname": "a", "cni_plugin": "flannel", "cni_run_as": "daemonset"}
+    found = host(**own, cni_flannel_backend="vxlan", ansible_play_hosts_all=list(hosts), hostvars=hosts)
+    assert cni.networks_of_pods(found) == {"a": "flannel vxlan", "b": "flannel host-gw", "c": "sdnbridge", "f": "none"}

@@ -1,0 +1,47 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Check the CA that nodes will trust, and read the release of Kubernetes from the version of an API server."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+from .cluster_client import Cluster
+
+try:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+except ImportError:
+    pass  # the module reports it
+
+RELEASE = re.compile(r"v?(\d+\.\d+\.\d+(?:-(?:alpha|beta|rc)\.\d+)?)")
+
+
+def keys(certificates: bytes) -> set[bytes]:
+    """Return the public keys of PEM certificates (DER)."""
+    return {
+        one.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        for one in x509.load_pem_x509_certificates(certificates)
+    }
+
+
+def check_ca(module: AnsibleModule, cluster: Cluster, certificates: bytes) -> None:
+    """Refuse a CA in cluster-info that neither the kubeconfig nor `ca_cert` trusts."""
+    settings = cluster.configuration
+    if not module.params["verify_ca"] or not settings.verify_ssl or not settings.ssl_ca_cert:
+        return
+    if not keys(certificates) <= keys(Path(settings.ssl_ca_cert).read_bytes()):
+        module.fail_json(
+            msg="the ConfigMap kube-public/cluster-info: expected the CA of the kubeconfig, got a different one. Nodes "
+            "would trust anyone who has its key. Find out who changed the ConfigMap. If the API server is only reached "
+            "through a proxy with a certificate of a different CA, set node_join_verify_ca: false (verify_ca: false)"
+        )
+
+
+def node_version(version: str) -> str:
+    """Return the upstream release of a version with a vendor's suffix: `v1.34.4+k3s1`, `v1.34.4-eks-1a2b3c`."""
+    match = RELEASE.match(version)
+    return match[1] if match else ""

@@ -1,0 +1,155 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A machine's network adapter compared with its pod network: the MTU, and the subnets of other nodes (no I/O)."""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import typing as t
+
+from ..pod_networks.catalogue import Mode
+from ..windows import azure_platform
+from ..wire.messages import CallResult
+
+_DEFAULT_ROUTE = "0.0.0.0/0"
+_NAMED = 8
+"""Maximum number of nodes that are named; any further nodes are only counted."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NodeNetwork:
+    """What a machine reports of its network adapters."""
+
+    mtu: int | None = None
+    """MTU of the network adapter with the default route, the largest of several; None: unknown."""
+    addresses: tuple[ipaddress.IPv4Interface, ...] = ()
+    """IPv4 addresses with their subnets, without loopback and link-local addresses."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClusterNetwork:
+    """What the pod network of a cluster expects of a machine."""
+
+    mtu: int = 0
+    """Value of `cni_mtu`: MTU of the pods' packets; 0: that of the network adapter without the overlay's headers."""
+    linux_mtu: int = 0
+    """MTU of the pods' packets on Linux nodes; 0: the cluster does not show it."""
+    linux_setting: str = ""
+    """The setting and the object that determine it."""
+    linux_remedy: str = ""
+    """How to change it, with `{mtu}` and `{adapter}` (pod_networks/mtu.py)."""
+    nodes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Internal IP addresses of the cluster's nodes by name."""
+
+
+def read(seen: t.Mapping[str, CallResult]) -> NodeNetwork:
+    """Read the results of the calls in hns/facts/uplink.py."""
+
+    def output(name: str) -> list[t.Mapping[str, t.Any]]:
+        return list(seen[name].output) if name in seen and seen[name].ok else []
+
+    routed = {one["InterfaceIndex"] for one in output("routes") if one.get("DestinationPrefix") == _DEFAULT_ROUTE}
+    sizes = [one.get("NlMtu") for one in output("interfaces") if one["InterfaceIndex"] in routed]
+    known = [size for size in sizes if isinstance(size, int) and size > 0]
+    addresses = [_address(one) for one in output("addresses")]
+    return NodeNetwork(mtu=max(known, default=None), addresses=tuple(one for one in addresses if one is not None))
+
+
+def _address(item: t.Mapping[str, t.Any]) -> ipaddress.IPv4Interface | None:
+    """Return an address with its subnet; None if other nodes cannot reach it."""
+    try:
+        address = ipaddress.IPv4Interface(f"{item['IPAddress']}/{int(item['PrefixLength'])}")
+    except (ValueError, KeyError):  # IPv6
+        return None
+    return None if address.is_loopback or address.is_link_local else address
+
+
+def mtu_problem(own: NodeNetwork, mode: Mode, expected: ClusterNetwork) -> str:
+    """Return why `cni_mtu` is too large for the machine; empty if it is not, or if the adapter's MTU is unknown.
+
+    Args:
+        own: the machine's network adapters.
+        mode: the mode of its pod network.
+        expected: the cluster's pod network.
+    """
+    if own.mtu is None or expected.mtu <= own.mtu - mode.mtu_overhead:
+        return ""
+    limit = own.mtu - mode.mtu_overhead
+    minus = f" minus {mode.mtu_overhead} for the headers of the overlay" if mode.mtu_overhead else ""
+    return (
+        f"cni_mtu: expected at most {limit}, which is the MTU of its network adapter ({own.mtu}){minus}, got "
+        f"{expected.mtu}. Reduce cni_mtu and the MTU of the Linux nodes, or increase the MTU of the network adapter"
+    )
+
+
+def mtu_warnings(
+    own: NodeNetwork, mode: Mode, expected: ClusterNetwork, *, in_azure: bool, joined: bool
+) -> t.Iterator[str]:
+    """Return differences between the MTU of Linux nodes and that of the machine. Only overlays are compared.
+
+    Args:
+        own: the machine's network adapters.
+        mode: the mode of its pod network.
+        expected: the cluster's pod network.
+        in_azure: whether the machine is a virtual machine of Azure, whose virtual networks have a smaller MTU than
+            their network adapters show.
+        joined: whether the machine is a node. A MTU that cannot be known is reported only before.
+    """
+    if not mode.mtu_overhead or own.mtu is None:
+        return
+    azure = azure_platform.platform().virtual_network_mtu
+    adapter = min(own.mtu, azure) if in_azure else own.mtu
+    pods = expected.mtu or adapter - mode.mtu_overhead
+    why = f"Azure's virtual network ({azure})" if in_azure and adapter == azure else f"its network adapter ({own.mtu})"
+    reason = "cni_mtu" if expected.mtu else f"the MTU of {why} minus {mode.mtu_overhead}"
+    if in_azure and pods > azure - mode.mtu_overhead:
+        yield (
+            f"cni_mtu is {pods}, expected at most {azure - mode.mtu_overhead} in Azure, which splits packets of more "
+            f"than {azure} bytes"
+        )
+    if expected.linux_mtu and expected.linux_mtu != pods:
+        remedy = expected.linux_remedy.replace("{mtu}", str(pods)).replace("{adapter}", str(pods + mode.mtu_overhead))
+        yield (
+            f"the MTU of pods on Linux nodes is {expected.linux_mtu} ({expected.linux_setting}), expected {pods}, "
+            f"which is {reason}. {remedy}"
+        )
+    elif not expected.linux_mtu and in_azure and not joined:
+        yield (
+            "the MTU of pods on Linux nodes is unknown, because the cluster does not show it; expected "
+            f"{pods}, which is {reason}. Set the MTU of the Linux nodes' network adapters to "
+            f"{pods + mode.mtu_overhead}, or that of their pods to {pods} in the settings of their network"
+        )
+
+
+def subnet_problem(own: NodeNetwork, mode: Mode, expected: ClusterNetwork) -> str:
+    """Return which nodes the machine cannot reach without a router; empty if the mode's routes may cross routers.
+
+    Args:
+        own: the machine's network adapters.
+        mode: the mode of its pod network.
+        expected: the cluster's pod network.
+    """
+    if not mode.other_subnets or not own.addresses:
+        return ""
+    far = [
+        f"{name} ({address})"
+        for name, address in sorted(expected.nodes.items())
+        if (parsed := _parsed(address)) is not None and not any(parsed in one.network for one in own.addresses)
+    ]
+    if not far:
+        return ""
+    more = f" and {len(far) - _NAMED} more" if len(far) > _NAMED else ""
+    subnets = ", ".join(dict.fromkeys(str(one.network) for one in own.addresses))
+    return (
+        f"its subnet is {subnets}, expected the same subnet as all other nodes, because the routes of this network "
+        f"cannot cross a router. Nodes in other subnets: {', '.join(far[:_NAMED])}{more}. {mode.other_subnets}"
+    )
+
+
+def _parsed(address: str) -> ipaddress.IPv4Address | None:
+    """Return an IPv4 address; None for other values."""
+    try:
+        return ipaddress.IPv4Address(address)
+    except ValueError:
+        return None

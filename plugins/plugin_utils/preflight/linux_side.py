@@ -1,0 +1,219 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a run finds on the Linux side of a cluster: settings that harm Windows nodes, and how to fix each (no I/O).
+
+The run refuses, changes or reports a finding (`outcome`). It changes DaemonSets only, or Calico on request.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+from ..pod_networks.calico import mode_of
+from ..pod_networks.catalogue import Network, catalogue
+from ..pod_networks.linux_daemon_sets import NODE_SELECTOR, Restricted, manager, place
+from ..pod_networks.mtu import ETHERNET, linux_mtu
+from ..role_decisions.calico import windows_objects
+from ..values.shown import shown
+from .host import HostVariables
+from .variables import Problem
+
+_NO_SELECTOR = "the pods would be scheduled on Windows nodes, and fail there if their images are for Linux"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A setting of the cluster that harms Windows nodes."""
+
+    outcome: t.Literal["refused", "changed", "reported"]
+    """What the run does about it: it refuses to start, changes the object, or only reports the finding."""
+    finding: str
+    """What is wrong, or why it matters."""
+    object: str
+    value: str
+    expected: str
+    fix: str
+
+    def to_json(self) -> dict[str, str]:
+        """Return the fields."""
+        return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        return f"{self.object}: expected {self.expected}, got {self.value}. {self.fix}"
+
+
+def findings(
+    node: HostVariables,
+    cluster: t.Mapping[str, t.Any],
+    refused: t.Iterable[Problem],
+    restricted: Restricted,
+) -> list[Finding]:
+    """Return all findings, refused ones first.
+
+    Args:
+        node: the host.
+        cluster: the result of cluster_info.
+        refused: problems with the network of the Linux nodes.
+        restricted: the DaemonSets that the run may restrict to Linux nodes.
+    """
+    return [
+        *(_refused(problem) for problem in refused),
+        *(calico_changes(node, cluster.get("calico") or {}) if _has_mode(node, "calico_mode") else []),
+        *mtu(node, cluster),
+        *daemon_sets(cluster.get("unbound_daemon_sets") or (), restricted),
+    ]
+
+
+def _refused(problem: Problem) -> Finding:
+    """Return the finding for a problem for which the run is refused."""
+    return Finding(
+        outcome="refused",
+        finding="Windows nodes cannot use this network",
+        object=problem.variable,
+        value=shown(problem.value).strip("'"),
+        expected=problem.expected.removeprefix("expected "),
+        fix=problem.hint,
+    )
+
+
+def calico_changes(node: HostVariables, facts: t.Mapping[str, t.Any]) -> list[Finding]:
+    """Return what the run changes in Calico because the variables request it.
+
+    Args:
+        node: the host.
+        facts: `calico` in the result of cluster_info; empty if it is not installed, or not needed.
+    """
+    changes = []
+    if facts and node.set_strict_affinity and not facts["strict_affinity"]:
+        changes.append(
+            _requested(
+                "cni_calico_set_strict_affinity",
+                "strictAffinity of the IPAMConfig default",
+                ("false", "true"),
+                "kubespray's next run resets it, unless its inventory has calico_ipam_strictaffinity: true.",
+            )
+        )
+    objects = windows_objects(facts, node.services, node.api_server) if node.enable_calico_windows else []
+    for one in objects:
+        where = "/".join(filter(None, (one["metadata"].get("namespace"), one["metadata"]["name"])))
+        values = ("no Calico on Windows nodes", "settings with which the Tigera operator runs Calico on Windows nodes")
+        changes.append(_requested("cni_calico_enable_windows", f"{one['kind']} {where}", values, ""))
+    return changes
+
+
+def _requested(variable: str, where: str, values: tuple[str, str], more: str) -> Finding:
+    """Return the finding for a change of the Linux side that a variable requests, from its old and its new value."""
+    return Finding(
+        outcome="changed",
+        finding=f"{variable} requests a change",
+        object=where,
+        value=values[0],
+        expected=values[1],
+        fix=f"site.yml and join_nodes.yml change it. {more}".strip(),
+    )
+
+
+def mtu(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Finding]:
+    """Return a finding if the MTU of Linux nodes is not that of Windows nodes with the usual network adapter.
+
+    Args:
+        node: the host.
+        cluster: the result of cluster_info.
+    """
+    known = catalogue().get(node.cni_plugin)
+    if known is None:
+        return []
+    mode = _mode(known, node, cluster)
+    linux = linux_mtu(known, mode, cluster)
+    if linux is None:
+        return []
+    overhead = known.mode(mode).mtu_overhead
+    expected = node.mtu or ETHERNET - overhead
+    if linux.pods == expected:
+        return []
+    why = "from cni_mtu" if node.mtu else f"the usual MTU of network adapters, {ETHERNET}, minus {overhead}"
+    remedy = linux.remedy.format(mtu=expected, adapter=expected + overhead)
+    return [
+        Finding(
+            outcome="reported",
+            finding="the pods' packets have another MTU on Linux nodes; Windows nodes cannot set theirs",
+            object=linux.where,
+            value=f"{linux.pods} for pods",
+            expected=f"{expected} ({why})",
+            fix=f"{remedy} If {linux.pods} is right, set cni_mtu: {linux.pods}.",
+        )
+    ]
+
+
+def _has_mode(node: HostVariables, variable: str) -> bool:
+    """Return whether a variable selects the mode of the host's network."""
+    known = catalogue().get(node.cni_plugin)
+    return known is not None and known.mode_variable == variable
+
+
+def _mode(known: Network, node: HostVariables, cluster: t.Mapping[str, t.Any]) -> str:
+    """Return the mode of the host's network."""
+    given = {"flannel_backend": node.backend, "calico_mode": node.calico_mode or mode_of(cluster.get("calico") or {})}
+    return given.get(known.mode_variable) or next(iter(known.modes))
+
+
+def daemon_sets(unbound: t.Iterable[t.Mapping[str, t.Any]], restricted: Restricted) -> list[Finding]:
+    """Return the DaemonSets that select no operating system, sorted by name.
+
+    Args:
+        unbound: `unbound_daemon_sets` of cluster_info.
+        restricted: the DaemonSets that the run may restrict to Linux nodes.
+    """
+    return [_daemon_set(one, restricted) for one in sorted(unbound, key=place)]
+
+
+def _daemon_set(one: t.Mapping[str, t.Any], restricted: Restricted) -> Finding:
+    owner, changes = manager(one), bool(restricted.of([one]))
+    owned = f", managed by {owner.title}" if owner is not None else ""
+    if changes:
+        fix = "site.yml and join_nodes.yml add the node selector."
+        if owner is not None:
+            fix += f" Its manager may remove it again. {owner.remedy}"
+    elif owner is not None and owner.reverts:
+        fix = f"{owner.remedy} A change of the DaemonSet itself would be reverted."
+    else:
+        fix = f"{_command(one)}; or set cni_linux_daemon_sets: [{place(one)}]."
+        fix += f" {owner.remedy}" if owner is not None else ""
+    return Finding(
+        outcome="changed" if changes else "reported",
+        finding=_NO_SELECTOR,
+        object=f"DaemonSet {place(one)}{owned}",
+        value="no node selector for an operating system",
+        expected=", ".join(f"{key}: {value}" for key, value in NODE_SELECTOR.items()),
+        fix=fix,
+    )
+
+
+def _command(one: t.Mapping[str, t.Any]) -> str:
+    patch = json.dumps({"spec": {"template": {"spec": {"nodeSelector": NODE_SELECTOR}}}}, separators=(",", ":"))
+    return f"kubectl -n {one['namespace']} patch daemonset {one['name']} --patch '{patch}'"
+
+
+def warnings(unbound: t.Iterable[t.Mapping[str, t.Any]], restricted: Restricted) -> list[str]:
+    """Return warnings about DaemonSets that the run does not restrict to Linux nodes, for a run without a table.
+
+    Args:
+        unbound: `unbound_daemon_sets` of cluster_info.
+        restricted: the DaemonSets that the run may restrict to Linux nodes.
+    """
+    groups: dict[str, list[Finding]] = {}
+    for one in unbound:
+        owner, finding = manager(one), _daemon_set(one, restricted)
+        if finding.outcome == "reported":
+            groups.setdefault(owner.title if owner is not None and owner.reverts else "", []).append(finding)
+    texts = []
+    for title, group in sorted(groups.items()):
+        names = sorted((one.object.removeprefix("DaemonSet "), one.fix) for one in group)
+        texts.append(
+            "DaemonSets that select no operating system will be scheduled on Windows nodes, and fail there if their "
+            f"images are for Linux: {', '.join(name for name, _fix in names)}. "
+            f"{names[0][1] if title else f'To keep a DaemonSet on Linux nodes: {names[0][1]}'}"
+        )
+    return texts

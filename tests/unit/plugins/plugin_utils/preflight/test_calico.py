@@ -1,0 +1,166 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Whether Windows nodes can take part in a cluster's Calico; kubespray's variables of Calico."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+import pytest
+from unit.calico_facts import bgp, facts, installation, pool
+from unit.plugins.plugin_utils.preflight.test_cluster import CLUSTER, NODE
+
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight import calico, cluster, kubespray_calico
+
+HOST = dataclasses.replace(NODE, cni_plugin="calico")
+OPERATOR = {"namespace": "calico-system", "backend": ""}
+
+
+def problems(known: dict[str, t.Any], **host: t.Any) -> list[str]:
+    return [str(one) for one in calico.problems(dataclasses.replace(HOST, **host), known)]
+
+
+@pytest.mark.parametrize(
+    ("known", "host"),
+    [
+        (facts(), {}),
+        (facts(), {"calico_mode": "vxlan"}),
+        (bgp(), {}),
+        (facts(vxlan={"vni": None, "port": None, "mtu": 9000}), {}),
+        (facts(strict_affinity=False), {"set_strict_affinity": True}),
+        (facts(pools=[pool(), pool(name="old", ipip="Always", disabled=True)]), {}),
+        (facts(typha="calico-typha"), {}),
+        (facts(installation=installation(), **OPERATOR), {}),
+        (facts(installation=installation(windows_dataplane="Disabled"), **OPERATOR), {"enable_calico_windows": True}),
+        (facts(installation=installation(), typha="t", typha_secure=True, **OPERATOR), {}),
+        (facts(windows_daemon_set="other", typha="t", typha_secure=True), {}),
+    ],
+)
+def test_windows_nodes_can_take_part(known: dict[str, t.Any], host: dict[str, t.Any]) -> None:
+    assert problems(known, **host) == []
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ({}, "no DaemonSet calico-node"),
+        (facts(has_etcd=True), "calico_datastore"),
+        (facts(strict_affinity=False), "calico_ipam_strictaffinity: true"),
+        (facts(version="3.26.4"), "expected 3.27.3 or later"),
+        (facts(version=""), "calicoVersion of the ClusterInformation default"),
+        (facts(pools=[pool(ipip="Always", vxlan="Never")], backend="bird"), "calico_ipip_mode"),
+        (facts(pools=[pool(vxlan="CrossSubnet")]), "vxlanMode of the IPPool default-pool"),
+        (facts(pools=[pool(), pool(name="v6", cidr="fd85::/112")]), "cidr of the IPPool v6"),
+        (facts(pools=[pool(disabled=True)]), "Create an IPPool"),
+        (facts(pools=[pool(cidr="10.99.0.0/16")]), "expected a network that contains 10.99.0.0/16"),
+        (facts(backend="bird"), "calico_network_backend"),
+        (bgp(backend="vxlan"), "expected bird"),
+        (facts(uses_host_local=True), "calico_ipam_host_local: false"),
+        (facts(vxlan={"vni": 4095, "port": 4789, "mtu": None}), "calico_vxlan_vni"),
+        (facts(vxlan={"vni": 4096, "port": 8472, "mtu": None}), "calico_vxlan_port"),
+        (facts(felix={"bpfEnabled": True}), "calico_bpf_enabled: false"),
+        (facts(felix={"wireguardEnabled": True}), "calico_wireguard_enabled: false"),
+        (facts(felix={"wireguardEnabledV6": True}), "wireguardEnabledV6"),
+        (facts(typha="calico-typha", typha_secure=True), "typha_secure: false"),
+        (facts(installation=installation(windows_dataplane="Disabled"), **OPERATOR), "calicoNetwork.windowsDataplane"),
+        (facts(installation=installation(service_cidrs=[]), **OPERATOR), "expected [10.233.0.0/18]"),
+        (facts(installation=installation(api_server=""), **OPERATOR), "kubernetes-services-endpoint"),
+        (facts(installation=installation(api_server="localhost:6443"), **OPERATOR), "kubernetes-services-endpoint"),
+    ],
+)
+def test_a_setting_that_windows_nodes_cannot_take_part_in_is_named(known: dict[str, t.Any], expected: str) -> None:
+    (problem,) = problems(known)
+    assert expected in problem
+
+
+def test_the_mode_is_that_of_the_cluster() -> None:
+    (problem,) = problems(facts(), calico_mode="bgp")
+    assert problem.startswith("cni_calico_mode: expected vxlan")
+
+
+@pytest.mark.parametrize(
+    ("version", "is_usable"),
+    [
+        ("3.27.3", False), ("3.28.0", True), ("3.29.7", True), ("3.30.0", False), ("3.31.4", False),
+        ("3.31.5", True), ("3.32.0", False), ("3.32.1", False), ("3.32.2", True), ("3.33.0", True),
+    ],
+)  # fmt: skip
+def test_versions_without_usable_bgp(version: str, is_usable: bool) -> None:
+    assert (problems(bgp(version=version)) == []) is is_usable
+    assert problems(facts(version=version)) == []
+
+
+def test_the_check_is_part_of_the_comparison_with_the_cluster() -> None:
+    known = {**CLUSTER, "calico": facts(strict_affinity=False)}
+    assert "strictAffinity" in str(cluster.problems(HOST, known))
+    assert cluster.problems(HOST, {**CLUSTER, "calico": facts()}) == []
+
+
+@pytest.mark.parametrize(
+    ("known", "host", "expected"),
+    [
+        ({}, {}, []),
+        (facts(), {}, []),
+        (facts(vxlan={"vni": 4096, "port": 4789, "mtu": 1450}), {}, []),
+        # The MTU is a finding (linux_side.py), and compared with each node's network adapter.
+        (facts(vxlan={"vni": 4096, "port": 4789, "mtu": 8950}), {}, []),
+        (bgp(vxlan={"vni": 4096, "port": 4789, "mtu": 8950}), {}, []),
+        (facts(strict_affinity=False), {"set_strict_affinity": True}, ["next run resets it"]),
+        (facts(), {"set_strict_affinity": True}, []),
+        (facts(installation=installation()), {"enable_calico_windows": True}, ["may change the Installation"]),
+        (facts(), {"enable_calico_windows": True}, []),
+    ],
+)
+def test_warnings(known: dict[str, t.Any], host: dict[str, t.Any], expected: list[str]) -> None:
+    warnings = cluster.network_warnings(dataclasses.replace(HOST, **host), {"calico": known})
+    assert len(warnings) == len(expected)
+    assert all(text in warning for text, warning in zip(expected, warnings, strict=True))
+
+
+def of_variables(values: dict[str, t.Any] | None = None, **kubespray: t.Any) -> list[str]:
+    known = {"cni_plugin": "calico", **(values or {})}
+    return [str(one) for one in kubespray_calico.problems(known, lambda name: kubespray.get(name, ""))]
+
+
+@pytest.mark.parametrize(
+    "kubespray",
+    [
+        {},
+        {"calico_network_backend": "vxlan", "calico_vxlan_mode": "Always", "calico_ipip_mode": "Never"},
+        {"calico_network_backend": "bird", "calico_vxlan_mode": "Never"},
+        {"calico_datastore": "kdd", "calico_bpf_enabled": False, "calico_wireguard_enabled": "false"},
+        {"calico_vxlan_vni": 5000, "calico_vxlan_port": "4789", "calico_version": "v3.31.5"},
+        {"calico_ipam_strictaffinity": True, "calico_version": "{{ a.template.of.kubespray }}"},
+    ],
+)
+def test_variables_that_windows_nodes_can_take_part_in(kubespray: dict[str, t.Any]) -> None:
+    assert of_variables(**kubespray) == []
+
+
+@pytest.mark.parametrize(
+    ("kubespray", "expected"),
+    [
+        ({"calico_ipip_mode": "Always"}, "calico_ipip_mode: expected Never"),
+        ({"calico_datastore": "etcd"}, "calico_datastore: expected kdd"),
+        ({"calico_bpf_enabled": True}, "calico_bpf_enabled: expected false"),
+        ({"calico_wireguard_enabled": "true"}, "calico_wireguard_enabled: expected false"),
+        ({"calico_ipam_host_local": True}, "calico_ipam_host_local: expected false"),
+        ({"calico_ipam_strictaffinity": False}, "calico_ipam_strictaffinity: expected true"),
+        ({"calico_vxlan_mode": "CrossSubnet"}, "calico_vxlan_mode: expected Always"),
+        ({"calico_network_backend": "none"}, "calico_network_backend: expected vxlan or bird"),
+        ({"calico_network_backend": "bird"}, "calico_vxlan_mode: expected Never"),
+        ({"calico_vxlan_mode": "Never"}, "calico_network_backend: expected bird"),
+        ({"calico_vxlan_vni": 4095}, "calico_vxlan_vni: expected 4096 or more"),
+        ({"calico_vxlan_port": 8472}, "calico_vxlan_port: expected 4789"),
+        ({"calico_version": "3.27.2"}, "calico_version: expected 3.27.3 or later"),
+    ],
+)
+def test_variables_that_windows_nodes_cannot_take_part_in(kubespray: dict[str, t.Any], expected: str) -> None:
+    (problem,) = of_variables(**kubespray)
+    assert problem.startswith(expected)
+    assert of_variables({"cni_plugin": "none"}, **kubespray) == []
+
+
+def test_the_run_may_set_strict_affinity_itself() -> None:
+    assert of_variables({"cni_calico_set_strict_affinity": True}, calico_ipam_strictaffinity=False) == []

@@ -1,0 +1,121 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What a run changes in Calico on the Linux side, and how a node changes from or to Calico."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from unit.calico_facts import facts, installation
+from unit.roles import rendered
+from unit.roles.templates import value
+
+from ansible_collections.winkube.node.plugins.plugin_utils.role_decisions import calico
+
+LABEL = "winkube.node/pod-network"
+
+
+def test_strict_affinity() -> None:
+    assert calico.affinity({}) == {}
+    assert calico.affinity(facts()) == {}
+    assert calico.affinity(facts(strict_affinity=False))["spec"] == {"strictAffinity": True}
+    new = calico.affinity(facts(strict_affinity=False, has_ipam_configuration=False))
+    assert new["spec"] == {"strictAffinity": True, "autoAllocateBlocks": True}
+    assert (new["kind"], new["metadata"]["name"]) == ("IPAMConfig", "default")
+
+
+def windows(**given: t.Any) -> list[dict[str, t.Any]]:
+    return calico.windows_objects(facts(installation=installation(**given)), "10.1.0.0/16", "10.3.0.1:6443")
+
+
+def test_windows_in_the_operator() -> None:
+    assert calico.windows_objects({}, "10.1.0.0/16", "10.3.0.1:6443") == []
+    assert calico.windows_objects(facts(), "10.1.0.0/16", "10.3.0.1:6443") == []
+    assert windows() == []
+    (endpoint,) = windows(api_server="localhost:6443")
+    assert endpoint["data"] == {"KUBERNETES_SERVICE_HOST": "10.3.0.1", "KUBERNETES_SERVICE_PORT": "6443"}
+    assert endpoint["metadata"] == {"name": "kubernetes-services-endpoint", "namespace": "tigera-operator"}
+    (changed,) = windows(windows_dataplane="Disabled")
+    assert changed["spec"] == {"calicoNetwork": {"windowsDataplane": "HNS"}}
+    (changed,) = windows(service_cidrs=[])
+    assert changed["spec"] == {"serviceCIDRs": ["10.1.0.0/16"], "calicoNetwork": {"windowsDataplane": "HNS"}}
+
+
+def decided(recorded: dict[str, t.Any], name: str, **variables: t.Any) -> t.Any:
+    """Return a decision on the host win1 whose node has the recorded network."""
+    information = {"computer_name": "WIN1", "joined": True, "cni": recorded}
+    known = rendered.node(node_join_info=information, **variables)
+    return value(known, name)
+
+
+FLANNEL = {"plugin": "flannel", "mode": "vxlan", "network": "flannel.4096"}
+VXLAN = {"plugin": "calico", "mode": "vxlan", "network": "Calico"}
+BGP = {"plugin": "calico", "mode": "bgp", "network": "Calico"}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "mode", "networks"),
+    [
+        (VXLAN, "vxlan", []),
+        (VXLAN, "bgp", ["Calico", "External"]),
+        (BGP, "vxlan", ["Calico", "External"]),
+        ({}, "", []),
+    ],
+)
+def test_hns_networks_go_with_their_type(recorded: dict[str, str], mode: str, networks: list[str]) -> None:
+    assert decided(recorded, "cni_former_hns_networks", cni_plugin="calico", cni_calico_mode=mode) == networks
+
+
+def test_a_node_that_leaves_calico() -> None:
+    flannel = {"cni_plugin": "flannel", "cni_flannel_backend": "vxlan"}
+    assert decided(VXLAN, "cni_former_hns_networks", **flannel) == ["Calico", "External"]
+    metadata = decided(VXLAN, "cni_former_metadata", **flannel)
+    assert metadata["labels"] == {LABEL: None}
+    assert metadata["annotations"]["projectcalico.org/IPv4VXLANTunnelAddr"] is None
+    assert decided(VXLAN, "cni_former_daemon_sets", **flannel) == ["kube-system/calico-node-windows"]
+    assert decided(VXLAN, "cni_former_config_maps", **flannel) == ["kube-system/cni-config-windows"]
+    files = decided(VXLAN, "cni_former_files", **flannel)
+    assert {r"C:\etc\cni\net.d\10-calico.conflist", r"C:\etc\cni\net.d\calico-kubeconfig"} <= set(files)
+    assert {r"C:\var\run\calico", r"C:\var\lib\calico"} <= set(files)
+    gone = [one["type"] + " " + one.get("name", one.get("key", "")) for one in decided(
+        VXLAN, "cni_recorded_resources", **flannel) if one.get("state") == "absent"]  # fmt: skip
+    assert {r"File C:\opt\cni\bin\calico.exe", "FirewallRule OverlayTraffic4789UDP"} <= set(gone)
+    assert r"Registry HKLM:\Software\Tigera" in gone
+
+
+def test_a_node_that_gets_calico_is_labelled_only_after_its_former_network_is_gone() -> None:
+    to_calico = {"cni_plugin": "calico", "cni_calico_mode": "vxlan"}
+    assert LABEL not in decided(FLANNEL, "cni_node_labels", **to_calico)
+    assert decided(FLANNEL, "cni_new_labels", **to_calico) == {LABEL: "calico"}
+    assert decided(FLANNEL, "cni_former_metadata", **to_calico) == {}
+    assert decided(VXLAN, "cni_node_labels", **to_calico)[LABEL] == "calico"
+    assert decided(VXLAN, "cni_new_labels", **to_calico) == {}
+    assert decided(VXLAN, "cni_former_config_maps", **to_calico) == []
+
+
+@pytest.mark.parametrize(
+    ("joined", "addressed", "expected"),
+    [
+        (True, {}, "10.0.0.1"),
+        (False, {}, ""),
+        (False, {"win1": "10.0.0.9"}, "10.0.0.9"),
+        (True, {"win1": "10.0.0.9"}, "10.0.0.9"),
+    ],
+)
+def test_the_address_of_a_node_that_joined_again_is_not_that_of_the_old_one(
+    joined: bool, addressed: dict[str, str], expected: str
+) -> None:
+    known = rendered.node(
+        cni_plugin="calico",
+        node_join_info={"computer_name": "WIN1", "node_name": "win1", "joined": joined, "cni": {}},
+        node_join_cluster={**rendered.CLUSTER, "nodes": {"win1": {"overlay_address": "10.0.0.1"}}},
+        node_join_addressed={"nodes": {name: {"overlay_address": address} for name, address in addressed.items()}},
+    )
+    assert value(known, "node_join_overlay_address") == expected
+
+
+def test_the_mode_without_a_cluster_is_the_one_that_kubespray_will_create() -> None:
+    assert decided({}, "cni_network_identity", cni_plugin="calico")["mode"] == "vxlan"
+    bird = {"calico_network_backend": "bird"}
+    assert decided({}, "cni_network_identity", cni_plugin="calico", **bird)["mode"] == "bgp"
