@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .catalogue import Network
+from .catalogue import KnownNetwork
 
 ETHERNET = 1500
 """The usual MTU of a network adapter."""
@@ -29,7 +29,7 @@ class LinuxMtu:
     """How to set the MTU N on Linux nodes; `{mtu}` is that of the pods, `{adapter}` that of the network adapter."""
 
 
-def linux_mtu(known: Network, mode: str, cluster: t.Mapping[str, t.Any]) -> LinuxMtu | None:
+def linux_mtu(known: KnownNetwork, mode: str, cluster: t.Mapping[str, t.Any]) -> LinuxMtu | None:
     """Return the MTU that Linux nodes are configured with; None if the cluster does not show it.
 
     Without a setting, each Linux node derives the MTU from its own network adapter, which the cluster does not show.

@@ -12,7 +12,7 @@ import json
 import typing as t
 
 from ..pod_networks.calico import mode_of
-from ..pod_networks.catalogue import Network, catalogue
+from ..pod_networks.catalogue import KnownNetwork, catalogue
 from ..pod_networks.linux_daemon_sets import NODE_SELECTOR, Restricted, manager, place
 from ..pod_networks.mtu import ETHERNET, linux_mtu
 from ..role_decisions.calico import windows_objects
@@ -153,7 +153,7 @@ def _has_mode(node: HostVariables, variable: str) -> bool:
     return known is not None and known.mode_variable == variable
 
 
-def _mode(known: Network, node: HostVariables, cluster: t.Mapping[str, t.Any]) -> str:
+def _mode(known: KnownNetwork, node: HostVariables, cluster: t.Mapping[str, t.Any]) -> str:
     """Return the mode of the host's network."""
     given = {"flannel_backend": node.backend, "calico_mode": node.calico_mode or mode_of(cluster.get("calico") or {})}
     return given.get(known.mode_variable) or next(iter(known.modes))
