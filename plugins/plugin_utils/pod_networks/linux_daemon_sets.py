@@ -41,7 +41,7 @@ class OwnerKind:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Known:
+class LinuxDaemonSets:
     """Content of data/linux_daemon_sets.yml."""
 
     restricted: tuple[str, ...]
@@ -59,14 +59,14 @@ class Manager:
 
 
 @functools.cache
-def known() -> Known:
+def known() -> LinuxDaemonSets:
     """Return what is known of such DaemonSets.
 
     Raises:
         ResourceError: the data file has an unknown or missing key, or a value of the wrong type.
     """
     text = (DATA / "linux_daemon_sets.yml").read_text(encoding="utf-8")
-    return t.cast("Known", to_dataclass(Known, yaml_load(text), "data/linux_daemon_sets.yml"))
+    return t.cast("LinuxDaemonSets", to_dataclass(LinuxDaemonSets, yaml_load(text), "data/linux_daemon_sets.yml"))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -55,7 +55,7 @@ def calico(**more: t.Any) -> dict[str, t.Any]:
     return {"calico": {**facts, **more}}
 
 
-def found(node: HostVariables, cluster: dict[str, t.Any]) -> list[linux_side.Finding]:
+def findings_of(node: HostVariables, cluster: dict[str, t.Any]) -> list[linux_side.Finding]:
     refused = checks.linux_problems(node, cluster) if node.cni_plugin == "flannel" else []
     return linux_side.findings(node, cluster, refused, RESTRICTED)
 
@@ -73,7 +73,7 @@ def test_all_findings() -> None:
                               calico(installation=operator)),
         "an unknown network": (dataclasses.replace(NODE, cni_plugin="weave"), flannel(MTU=1400)),
     }  # fmt: skip
-    named = {name: [one.to_json() for one in found(node, cluster)] for name, (node, cluster) in cases.items()}
+    named = {name: [one.to_json() for one in findings_of(node, cluster)] for name, (node, cluster) in cases.items()}
     outcomes.check("preflight/linux_side", named)
 
 
