@@ -28,7 +28,7 @@ class ActionModule(ControllerAction):
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         result, accepted = options["result"], options["allow_not_run"]
         if "results" not in result:
-            raise ResourceError("result", "network_check", "expected the registered result of network_check")
+            raise ResourceError("result", result, "expected the registered result of network_check")
         lines = network.table(result["results"], summary=options["summary"])
         total = network.totals(result)
         why = network.problem(result, allow_not_run=accepted)

@@ -65,7 +65,7 @@ function Assert-Input($Source, [string]$Id, $Earlier) {
     $from = @(foreach ($name in $Source['from']) { $name })
     $unknown = @(foreach ($name in $from) { if (-not $Earlier.Contains($name)) { $name } })
     if ($from.Count -eq 0 -or $unknown.Count) {
-        throw "the input of $Id is from no earlier call: $(ConvertTo-BatchJson $from)"
+        throw "the input of $Id is not from an earlier call: $(ConvertTo-BatchJson $from)"
     }
 }
 
@@ -82,12 +82,12 @@ function Assert-Call($Call, $Earlier) {
     foreach ($key in 'needs', 'unless') {
         foreach ($other in $Call[$key]) {
             if ($Earlier.Contains($other)) { continue }
-            throw "$id $key $(ConvertTo-BatchJson $other), which is no earlier call"
+            throw "$id $key $(ConvertTo-BatchJson $other), which is not an earlier call"
         }
     }
     if ($null -ne $Call['input']) { Assert-Input $Call['input'] -Id $id -Earlier $Earlier }
     foreach ($key in 'parallel', 'watch') {
-        if ($null -ne $Call[$key] -and $command -notlike '*.exe') { throw "$id has $key, but is no program" }
+        if ($null -ne $Call[$key] -and $command -notlike '*.exe') { throw "$id has $key, but is not a program" }
     }
     if ($null -ne $Call['parallel'] -and $Call['parallel'] -lt 1) { throw "parallel of $id has to be 1 or more" }
     foreach ($key in 'retries', 'delay', 'timeout', 'output_limit') {
@@ -127,10 +127,10 @@ function Expand-Text([string]$Text) {
 
 function Read-Batch($Text) {
     if ($Text -isnot [string]) { throw 'the argument batch has to be a string of JSON' }
-    if ($Text -clike 'H4sI*') { try { $Text = Expand-Text $Text } catch { throw 'the batch is no gzip data' } }
+    if ($Text -clike 'H4sI*') { try { $Text = Expand-Text $Text } catch { throw 'the batch is not gzip data' } }
     $size = [System.Text.Encoding]::UTF8.GetByteCount($Text)
     if ($size -gt 1000000) { throw "a batch has to be below 1 MB, this one has $size bytes" }
-    try { $batch = ConvertFrom-BatchJson $Text } catch { throw 'the batch is no JSON' }
+    try { $batch = ConvertFrom-BatchJson $Text } catch { throw 'the batch is not JSON' }
     Assert-Batch $batch
     return $batch
 }

@@ -157,7 +157,7 @@ def _expanded(text: str) -> str:
     try:
         return gzip.decompress(base64.b64decode(text, validate=True)).decode("utf-8")
     except (ValueError, EOFError, OSError, zlib.error):
-        raise BatchError("the batch is no gzip data") from None
+        raise BatchError("the batch is not gzip data") from None
 
 
 def parse(text: str) -> Batch:
@@ -172,7 +172,7 @@ def parse(text: str) -> Batch:
     try:
         document = batch_json.read(text, _unique)
     except (ValueError, RecursionError):
-        raise BatchError("the batch is no JSON") from None
+        raise BatchError("the batch is not JSON") from None
     _check(document, _BATCH_TYPES, "batch")
     mode = document.get("mode", "run")
     if mode not in ("run", "collect"):
@@ -204,13 +204,13 @@ def _call(entry: object, earlier: list[str]) -> Call:
         raise BatchError(f"on_error of {name} is neither stop nor continue")
     for key in ("needs", "unless"):
         if unknown := [other for other in entry.get(key, []) if other not in earlier]:
-            raise BatchError(f"{name} {key} {_quoted(unknown[0])}, which is no earlier call")
+            raise BatchError(f"{name} {key} {_quoted(unknown[0])}, which is not an earlier call")
     fields = {key: value for key, value in entry.items() if value is not None and key != "input"}
     given = entry.get("input")
     call = Call(**fields, input=_input(given, name, earlier) if given is not None else None)
     for key in ("parallel", "watch"):
         if key in fields and not call.is_program:
-            raise BatchError(f"{name} has {key}, but is no program")
+            raise BatchError(f"{name} has {key}, but is not a program")
     if call.parallel is not None and call.parallel < 1:
         raise BatchError(f"parallel of {name} has to be 1 or more")
     for key in ("retries", "delay", "timeout", "output_limit"):
@@ -228,7 +228,7 @@ def _input(entry: object, name: str, earlier: list[str]) -> Input:
     origin = entry.get("from")
     sources = [origin] if isinstance(origin, str) else list(origin or [])
     if not sources or any(source not in earlier for source in sources):
-        raise BatchError(f"the input of {name} is from no earlier call: {_quoted(sources)}")
+        raise BatchError(f"the input of {name} is not from an earlier call: {_quoted(sources)}")
     return Input(sources, entry.get("where") or {}, entry.get("parameter"), entry.get("property"))
 
 

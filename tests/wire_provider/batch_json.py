@@ -43,7 +43,7 @@ def _double(text: str) -> float:
 
 def _refuse(name: str) -> None:
     """Reject NaN, Infinity and -Infinity, which Python's parser accepts although they are not valid JSON."""
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _whole(value: Any) -> Any:

@@ -52,7 +52,8 @@ class Trigger:
         elif self.at is not None:
             raise ResourceError("at", self.at, f"expected no time, because on is {self.on}")
         if bool(self.days) != (self.on == "weekly"):
-            raise ResourceError("days", list(self.days), "expected days if on is weekly, and only then")
+            expected = "expected no days" if self.days else "expected at least one day"
+            raise ResourceError("days", list(self.days), f"{expected}, because on is {self.on}")
 
     @property
     def text(self) -> str:

@@ -159,7 +159,7 @@ class Dockerd:
         program: str = "container.exe",
         labels: Mapping[str, str] | None = None,
     ) -> DockerContainer:
-        """Create a container without starting it. In tests, its image may be missing.
+        """Create a container without starting it. Unlike dockerd, this accepts an image that does not exist.
 
         Raises:
             DockerError: dockerd rejects the request.

@@ -250,7 +250,7 @@ class DockerTransfer:
             raise DockerError("context canceled")
 
     def _fits(self, place: RegistryEndpoint, name: oci.ImageReference, document: dict[str, Any]) -> int:
-        """Return the build of an image that is not part of an image list.
+        """Return the Windows build of an image that the tag names directly, without a manifest list.
 
         Raises:
             DockerError: it does not fit this machine.

@@ -78,7 +78,8 @@ def discover(machine: Machine, requested: Discovery, timeout: float, alive: Call
 def _of_file(machine: Machine, name: str) -> tuple[str, str]:
     """Return the server and CA from a kubeconfig without credentials.
 
-    Unlike with a token, the server in cluster-info is not used: ValidateConfigInfo only warns.
+    Unlike discovery by token, this keeps the kubeconfig's server even if cluster-info names another one. kubeadm only
+    warns about the difference (kubernetes cmd/kubeadm/app/discovery/file/file.go, ValidateConfigInfo).
     """
     # A path without a drive is on the drive of the current folder. The simulator's programs run on C:.
     path = name if name[1:2] == ":" else "C:" + name.replace("/", "\\")

@@ -265,7 +265,7 @@ def resolve_name(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def ipconfig(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate ipconfig.exe: without options, /all, /flushdns."""
+    """Simulate ipconfig.exe. /all and /flushdns have effects; the other known options only add the host name."""
     known = {"/all", "/allcompartments", "/flushdns", "/registerdns", "/renew", "/release", "/displaydns"}
     words = [argument.casefold() for argument in run.argv]
     if any(word not in known for word in words):
