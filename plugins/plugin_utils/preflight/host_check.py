@@ -14,6 +14,7 @@ from ..connection import checks as connection_checks
 from ..connection.host import settings_of_host
 from ..role_decisions import table
 from ..role_decisions.cni import networks_of_pods
+from ..values.errors import ResourceError
 from ..values.shown import text_without_secrets
 from . import artifacts, cluster, kubespray_calico, networks, pod_networks, shared_names
 from . import values as checked_values
@@ -89,7 +90,10 @@ class HostCheck:
         needed = ("cni_plugin", "cni_run_as", "cni_flannel_backend")
         if any(name not in values for name in needed) or hosts[:1] != [self._variables.get("inventory_hostname")]:
             return {}
-        return networks_of_pods(self._host)
+        try:
+            return networks_of_pods(self._host)
+        except (AnsibleError, ResourceError):
+            return {}  # a host has a value that another check rejects
 
     def _address(self) -> str:
         """Return the address or name at which Ansible reaches the host; empty if it cannot be read."""
