@@ -57,17 +57,17 @@ def mistyped_variables(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Ro
 
 
 def without_consequences(problems: t.Sequence[Problem]) -> list[Problem]:
-    """Leave out problems that other checks report only because a value has the wrong type.
+    """Leave out problems that other checks, or templates that use the value, report because of a mistyped value.
 
     Args:
         problems: all problems of a host.
     """
     mistyped = [_item(problem) for problem in problems if isinstance(problem, MistypedVariable)]
-    return [
-        problem
-        for problem in problems
-        if isinstance(problem, MistypedVariable) or not any(_is_part(_place(problem), item) for item in mistyped)
-    ]
+
+    def is_consequence(problem: Problem) -> bool:
+        return any(_is_part(_place(problem), item) or f" {item}: expected " in problem.hint for item in mistyped)
+
+    return [problem for problem in problems if isinstance(problem, MistypedVariable) or not is_consequence(problem)]
 
 
 def _place(problem: Problem) -> str:
