@@ -148,8 +148,9 @@ def subnet_problem(own: NodeNetwork, mode: Mode, expected: ClusterNetwork) -> st
 
 
 def _parsed(address: str) -> ipaddress.IPv4Address | None:
-    """Return an IPv4 address; None for other values."""
+    """Return an IPv4 address; None for other values, and for addresses that other machines cannot reach."""
     try:
-        return ipaddress.IPv4Address(address)
+        parsed = ipaddress.IPv4Address(address)
     except ValueError:
         return None
+    return None if parsed.is_loopback or parsed.is_link_local else parsed

@@ -135,6 +135,11 @@ def test_nodes_in_other_subnets(mode: Mode, addresses: list[str], text: str) -> 
     assert bool(text) is bool(problem)
 
 
+def test_nodes_with_loopback_addresses_are_not_compared() -> None:
+    nodes = ClusterNetwork(nodes={"a": "127.0.0.9", "b": "169.254.1.1", "c": "fd00::1"})
+    assert node_network.subnet_problem(machine(1500, "10.0.0.5/24"), HOST_GW, nodes) == ""
+
+
 def test_many_nodes_are_counted() -> None:
     nodes = {f"n{number}": f"10.9.0.{number}" for number in range(1, 12)}
     problem = node_network.subnet_problem(machine(1500, "10.0.0.5/24"), HOST_GW, ClusterNetwork(nodes=nodes))
