@@ -20,7 +20,7 @@ from integration.network_kubelet import NetworkKubelets
 from integration.playbooks import ROOT
 from simulator_tests.cluster.node_client import Client, admin_client, eventually
 
-from simulator.cluster import Cluster, start_cluster
+from simulator.cluster import SimulatedCluster, start_cluster
 
 pytestmark = [pytest.mark.waits, pytest.mark.integration]
 
@@ -31,7 +31,7 @@ QUICK = {"verify_network_attempts": 2, "verify_network_result_timeout": 2, "veri
 
 
 @pytest.fixture(scope="module")
-def cluster(cluster_kind: Any) -> Iterator[Cluster]:
+def cluster(cluster_kind: Any) -> Iterator[SimulatedCluster]:
     with start_cluster(cluster_kind, node_grace_period=900.0) as cluster:
         yield cluster
 
@@ -42,12 +42,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def admin(cluster: Cluster, folder: Path) -> Client:
+def admin(cluster: SimulatedCluster, folder: Path) -> Client:
     return admin_client(cluster, folder)
 
 
 @pytest.fixture(scope="module")
-def kubeconfig(cluster: Cluster, folder: Path) -> Path:
+def kubeconfig(cluster: SimulatedCluster, folder: Path) -> Path:
     return limited_kubeconfig(cluster, folder)
 
 
@@ -150,7 +150,7 @@ def test_containers_that_never_end_do_not_pass(
 
 
 def test_a_run_without_rights_creates_nothing(
-    cluster: Cluster, tmp_path: Path, kubeconfig: Path, admin: Client
+    cluster: SimulatedCluster, tmp_path: Path, kubeconfig: Path, admin: Client
 ) -> None:
     binding = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/winkube:verify-network"
     kept = admin.get(binding)

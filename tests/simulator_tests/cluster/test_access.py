@@ -30,6 +30,7 @@ class Module:
         self.no_log_values: set[str] = set()
         self.params: dict[str, Any] = {"kubeconfig": str(kubeconfig), "context": None, "nodes": None, "verify_ca": True}
         self.params["purposes"] = list(purposes)
+        self.params["networks"] = []
 
     def fail_json(self, **result: Any) -> NoReturn:
         raise AssertionError(result["msg"])
