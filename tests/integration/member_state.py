@@ -32,7 +32,7 @@ def member_state(site: Site, host: str, name: str) -> Mapping[str, Any]:
         name: the name of the node.
     """
     machine = site.machine(host)
-    node = wait_for(lambda: _settled(site, name), f"the pods of {name} run", 120)
+    node = wait_for(lambda: _settled(site, name), f"the pods of {name} run", 300)
     more = {
         entry.path: content(machine, entry.path) if entry.size < 2**20 else entry.size
         for folder in FOLDERS
