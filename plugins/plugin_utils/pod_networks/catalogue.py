@@ -9,18 +9,13 @@ import functools
 import types
 import typing as t
 
-from ansible.module_utils.common.yaml import yaml_load
-
-from ..specification.convert import to_dataclass
+from ..specification.data_files import parse_data
 from ..values.errors import ResourceError
 from ..values.versions import DATA, Version, within
 
 NAMES = ("flannel", "calico", "azure", "sdnbridge", "sdnoverlay", "none")
 """The values of `cni_plugin`."""
-RUN_AS = ("daemonset", "service")
-"""The values of `cni_run_as`."""
 _FOLDER = DATA / "networks"
-_NOTHING: t.Mapping[str, t.Any] = types.MappingProxyType({})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -110,9 +105,6 @@ class NetworkFiles:
 
     configuration: str = ""
     """Name of the CNI configuration file."""
-    written_by: t.Literal["run", "container", "other"]
-    """What writes this file: this collection (on the node, or through a ConfigMap), the network's own container, or
-    another tool."""
     folders: tuple[str, ...] = ()
     """Folders of the network's state that only administrators may change."""
     service_folders: tuple[str, ...] = ()
@@ -234,17 +226,12 @@ class KnownNetwork:
     """Whether the network's DaemonSet runs only on nodes with the label winkube.node/pod-network."""
     registry: tuple[RegistryValue, ...] = ()
     """Registry values that the network needs."""
+    purpose: t.Literal["flannel", "calico", "kube_proxy"] = "kube_proxy"
+    """The purpose in module_utils/cluster_access.py for applying the network's and kube-proxy's DaemonSets."""
     policy: tuple[t.Literal["azure", "calico"], ...] = ()
     """The engines of network policies that work with the network."""
     refused_policies: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Why the network does not work with the other engines of network policies, by engine."""
-
-    @property
-    def purpose(self) -> str:
-        """The purpose in module_utils/cluster_access.py for applying the network's and kube-proxy's DaemonSets."""
-        if self.oldest_version:
-            return self.name
-        return "flannel" if any(mode.flannel_backend for mode in self.modes.values()) else "kube_proxy"
 
     def mode(self, name: str) -> Mode:
         """Return a mode.
@@ -361,7 +348,7 @@ def parsed(name: str, text: str) -> KnownNetwork:
         ResourceError: as for `catalogue`.
     """
     where = f"data/networks/{name}.yml"
-    loaded = t.cast("KnownNetwork", to_dataclass(KnownNetwork, yaml_load(text) or _NOTHING, where))
+    loaded = parse_data(KnownNetwork, text, where)
     if loaded.name != name:
         raise ResourceError(f"{where}.name", loaded.name, f"expected {name}")
     if bool(loaded.mode_variable) == (len(loaded.modes) == 1):

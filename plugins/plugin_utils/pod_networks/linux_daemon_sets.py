@@ -9,10 +9,7 @@ import fnmatch
 import functools
 import typing as t
 
-from ansible.module_utils.common.yaml import yaml_load
-
-from ..specification.convert import to_dataclass
-from ..values.versions import DATA
+from ..specification.data_files import load_data
 
 NODE_SELECTOR = {"kubernetes.io/os": "linux"}
 
@@ -65,8 +62,7 @@ def known() -> LinuxDaemonSets:
     Raises:
         ResourceError: the data file has an unknown or missing key, or a value of the wrong type.
     """
-    text = (DATA / "linux_daemon_sets.yml").read_text(encoding="utf-8")
-    return t.cast("LinuxDaemonSets", to_dataclass(LinuxDaemonSets, yaml_load(text), "data/linux_daemon_sets.yml"))
+    return load_data(LinuxDaemonSets, "linux_daemon_sets.yml")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -152,10 +152,10 @@ def page(result: Entry, *, written: str, allow_not_run: bool) -> str:
 
 
 def _row(one: Entry) -> tuple[str, ...]:
-    return (TITLES[one["check"]], one["from"], one["to"], _STATUSES[one["status"]][0], detail(one))
+    return (TITLES[one["check"]], one["from"], one["to"], _STATUSES[one["status"]][0], _detail(one))
 
 
-def detail(one: Entry) -> str:
+def _detail(one: Entry) -> str:
     """Return the reason for a status, with the address that the pod connected to."""
     parts = [one["detail"]]
     if one["answered_by"]:

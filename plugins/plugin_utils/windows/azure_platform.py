@@ -9,10 +9,7 @@ import functools
 import json
 import typing as t
 
-from ansible.module_utils.common.yaml import yaml_load
-
-from ..specification.convert import to_dataclass
-from ..values.versions import DATA
+from ..specification.data_files import load_data
 from ..wire.calls import query
 from ..wire.messages import Call, CallResult
 
@@ -56,17 +53,12 @@ def platform() -> AzurePlatform:
     Raises:
         ResourceError: the data file has an unknown or missing key, or a value of the wrong type.
     """
-    text = (DATA / "azure_platform.yml").read_text(encoding="utf-8")
-    return t.cast("AzurePlatform", to_dataclass(AzurePlatform, yaml_load(text), "data/azure_platform.yml"))
+    return load_data(AzurePlatform, "azure_platform.yml")
 
 
-def chassis_call(call_id: str = CHASSIS) -> Call:
-    """Return the call that reads the asset tag of the chassis, which contacts no service.
-
-    Args:
-        call_id: id of the call.
-    """
-    return query(call_id, "Get-CimInstance", {"ClassName": "Win32_SystemEnclosure"}, select=("SMBIOSAssetTag",))
+def chassis_call() -> Call:
+    """Return the call that reads the asset tag of the chassis, which contacts no service."""
+    return query(CHASSIS, "Get-CimInstance", {"ClassName": "Win32_SystemEnclosure"}, select=("SMBIOSAssetTag",))
 
 
 def is_azure(result: CallResult | None) -> bool:

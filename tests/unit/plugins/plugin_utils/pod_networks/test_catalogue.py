@@ -35,7 +35,6 @@ def test_each_network_has_a_file() -> None:
     assert set(catalogue.catalogue()) == set(ALL)
     accepted = t.get_args(property_types(PodNetworkVariables)["plugin"])
     assert sorted(accepted) == ALL
-    assert t.get_args(property_types(PodNetworkVariables)["run_as"]) == catalogue.RUN_AS
 
 
 @pytest.mark.parametrize("name", ALL)

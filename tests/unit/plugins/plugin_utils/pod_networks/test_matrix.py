@@ -26,7 +26,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.join_state import ExpectedNetwork, JoinState
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import node_join
 from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks import calico_configuration
-from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks.catalogue import NAMES, RUN_AS, catalogue
+from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks.catalogue import NAMES, catalogue
 from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks.settings import ClusterSettings
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import pod_networks
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight.variables import version_problems
@@ -71,7 +71,7 @@ CASES = [
     Case(plugin, mode, run_as)
     for plugin in NAMES
     for mode in catalogue()[plugin].modes
-    for run_as in (RUN_AS if catalogue()[plugin].is_managed else ("",))
+    for run_as in (("daemonset", "service") if catalogue()[plugin].is_managed else ("",))
 ]
 
 

@@ -1,0 +1,41 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Read YAML files of the folder `data` as dataclasses."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.module_utils.common.yaml import yaml_load
+
+from ..values.versions import DATA
+from .convert import to_dataclass
+
+T = t.TypeVar("T")
+
+
+def parse_data(type_: type[T], text: str, where: str) -> T:
+    """Return a dataclass with the content of a data file.
+
+    Args:
+        type_: the dataclass.
+        text: YAML.
+        where: the file, for messages.
+
+    Raises:
+        ResourceError: a key is unknown or missing, or a value is invalid.
+    """
+    return t.cast("T", to_dataclass(type_, yaml_load(text) or {}, where))
+
+
+def load_data(type_: type[T], name: str) -> T:
+    """Return a dataclass with the content of a file in `data`.
+
+    Args:
+        type_: the dataclass.
+        name: path of the file in the folder.
+
+    Raises:
+        ResourceError: as for `parse_data`.
+    """
+    return parse_data(type_, (DATA / name).read_text(encoding="utf-8"), f"data/{name}")
