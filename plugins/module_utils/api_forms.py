@@ -65,7 +65,7 @@ WORKLOAD: Form = {
 CUSTOM_OBJECT: Form = {"metadata!": _META, "spec": {}}
 CALICO_POOL: Form = {
     "metadata!": _META,
-    "spec!": {"cidr!": str, "ipipMode": str, "vxlanMode": str, "disabled": bool},
+    "spec!": {"cidr!": str, "ipipMode": str, "vxlanMode": str, "disabled": bool, "allowedUses": [str]},
 }
 SIGNING_REQUEST: Form = {"metadata!": _META, "spec": {"username": str}, "status": {"conditions": [{"type!": str}]}}
 CONFIG_MAP: Form = {"metadata!": _META, "data": _TEXTS}

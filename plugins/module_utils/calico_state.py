@@ -20,6 +20,8 @@ _WINDOWS = "calico-node-windows"
 _DAEMON_SETS = ("calico-system", "kube-system")
 """Namespaces of the DaemonSet calico-node: the operator's, and that of the manifests."""
 _OPERATOR_NAMESPACE = "tigera-operator"
+_USES = ("Workload",)
+"""Uses of an IPPool without `allowedUses`, as far as they concern pods."""
 _VXLAN = {
     "vni": ("FELIX_VXLANVNI", "vxlanVNI"),
     "port": ("FELIX_VXLANPORT", "vxlanPort"),
@@ -43,12 +45,12 @@ def calico(cluster: Cluster) -> dict[str, t.Any]:
     information = _spec(cluster, "clusterinformations", "default") or {}
     ipam = _spec(cluster, "ipamconfigs", "default")
     settings = _config_map(cluster, namespace, "calico-config")
-    variables = _variables(daemon_set)
+    variables, installation = _variables(daemon_set), _installation(cluster)
     return {
         "namespace": namespace,
         "version": information.get("calicoVersion") or "",
-        "cluster_type": settings.get("cluster_type") or information.get("clusterType") or "",
-        "backend": settings.get("calico_backend") or "",
+        "cluster_type": settings.get("cluster_type") or variables.get("CLUSTER_TYPE") or "",
+        "backend": settings.get("calico_backend") or _backend(installation),
         "typha": _typha(settings, variables),
         "typha_secure": "FELIX_TYPHACAFILE" in variables,
         "has_etcd": bool(settings.get("etcd_endpoints") or variables.get("ETCD_ENDPOINTS")),
@@ -58,8 +60,9 @@ def calico(cluster: Cluster) -> dict[str, t.Any]:
         "pools": _pools(cluster),
         "felix": {name: _switch(variables, felix, name) for name in _SWITCHES},
         "vxlan": {name: _vxlan_setting(variables, felix, name) for name in _VXLAN},
-        "uses_host_local": '"host-local"' in (settings.get("cni_network_config") or ""),
-        "installation": _installation(cluster),
+        "uses_host_local": '"host-local"' in (settings.get("cni_network_config") or "")
+        or installation.get("ipam_type") == "HostLocal",
+        "installation": installation,
         "windows_daemon_set": _windows_daemon_set(cluster, namespace),
     }
 
@@ -114,7 +117,9 @@ def _pools(cluster: Cluster) -> list[dict[str, t.Any]]:
             # An empty mode means Never (libcalico-go/lib/apis/v3/ippool.go).
             "ipip": pool["spec"].get("ipipMode") or "Never",
             "vxlan": pool["spec"].get("vxlanMode") or "Never",
-            "disabled": bool(pool["spec"].get("disabled")),
+            # Pools that are not for pods, such as those for load balancers, do not count.
+            "disabled": bool(pool["spec"].get("disabled"))
+            or "Workload" not in (pool["spec"].get("allowedUses") or _USES),
         }
         for pool in (existing or {}).get("items") or ()
     ]
@@ -147,17 +152,25 @@ def _installation(cluster: Cluster) -> dict[str, t.Any]:
     spec = _spec(cluster, "installations", "default", "apis/operator.tigera.io/v1")
     if not spec:
         return {}
-    network = spec.get("calicoNetwork") or {}
+    network, cni = spec.get("calicoNetwork") or {}, spec.get("cni") or {}
     endpoint = _config_map(cluster, _OPERATOR_NAMESPACE, "kubernetes-services-endpoint")
     return {
         "windows_dataplane": network.get("windowsDataplane") or "Disabled",
         "linux_dataplane": network.get("linuxDataplane") or "Iptables",
         "bgp": network.get("bgp") or "Disabled",
         "service_cidrs": spec.get("serviceCIDRs") or [],
-        "cni_type": (spec.get("cni") or {}).get("type") or "Calico",
+        "cni_type": cni.get("type") or "Calico",
+        "ipam_type": (cni.get("ipam") or {}).get("type") or "Calico",
         "mtu": network.get("mtu"),
         "api_server": _address(endpoint),
     }
+
+
+def _backend(installation: t.Mapping[str, t.Any]) -> str:
+    """Return the backend that the operator configures, by the names of the ConfigMap calico-config."""
+    if not installation:
+        return ""
+    return "bird" if installation["bgp"] == "Enabled" else "vxlan"
 
 
 def _address(endpoint: t.Mapping[str, str]) -> str:

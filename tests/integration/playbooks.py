@@ -209,6 +209,18 @@ class Site:
         command = self.command(playbook, *options, variables=variables)
         for node in self.world.fleet.nodes.values():
             node.server.counters.reset()
+        return self.execute(command, environment=environment, timeout=timeout)
+
+    def execute(
+        self, command: Sequence[str], *, environment: Mapping[str, str] | None = None, timeout: float = 300
+    ) -> PlayRun:
+        """Run a command line of ansible-playbook.
+
+        Args:
+            command: the command line.
+            environment: further environment variables.
+            timeout: the time limit in seconds.
+        """
         try:
             ended = subprocess.run(
                 command,

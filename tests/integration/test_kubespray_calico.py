@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -64,18 +63,7 @@ def run_sample(site: Site, playbook: str = "site.yml", *options: str, **variable
     command = [str(Path(sys.executable).with_name("ansible-playbook")), str(ROOT / "playbooks" / playbook)]
     command += ["-i", str(site.folder / "sample"), "-i", str(windows), *options, "-e", json.dumps(simulated)]
     site.node(HOST).server.counters.reset()
-    ended = subprocess.run(
-        command,
-        cwd=site.folder,
-        env=site.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=600,
-    )
-    return site.result(ended.returncode, ended.stdout)
+    return site.execute(command, timeout=600)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -82,18 +81,8 @@ def run_sample(site: Site, **more: Any) -> PlayRun:
         HOST,
     ]
     site.node(HOST).server.counters.reset()
-    ended = subprocess.run(
-        [*command, "-e", json.dumps(variables)],
-        cwd=site.folder,
-        env=site.environment() | {"HOME": str(site.folder), "WINDOWS_PASSWORD": PASSWORD},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=600,
-    )
-    return site.result(ended.returncode, ended.stdout)
+    environment = {"HOME": str(site.folder), "WINDOWS_PASSWORD": PASSWORD}
+    return site.execute([*command, "-e", json.dumps(variables)], environment=environment, timeout=600)
 
 
 @pytest.fixture(scope="module")

@@ -90,12 +90,13 @@ class Calico(NetworkRules):
         ]
 
     def images(self, cluster: ClusterSettings) -> list[str]:
-        """Return Calico's images for Windows; nothing if their version is unknown.
+        """Return Calico's images for Windows; nothing if their version is unknown, or if another program runs them.
 
         Args:
             cluster: the cluster.
         """
-        return list(self._images(cluster).values()) if self._version(cluster) else []
+        is_ours = self._version(cluster) and not runs_elsewhere(cluster.linux)
+        return list(self._images(cluster).values()) if is_ours else []
 
     @staticmethod
     def _version(cluster: ClusterSettings) -> str:
@@ -211,7 +212,7 @@ class Calico(NetworkRules):
             "CNI_PLUGIN_TYPE": "Calico",
             "DATASTORE_TYPE": "kubernetes",
             "WAIT_FOR_DATASTORE": "true",
-            "CLUSTER_TYPE": ",".join([*filter(None, [str(facts.get("cluster_type") or "k8s")]), "windows"]),
+            "CLUSTER_TYPE": f"{facts.get('cluster_type') or 'k8s'},windows",
             "CALICO_DISABLE_FILE_LOGGING": "false",
             "FELIX_DEFAULTENDPOINTTOHOSTACTION": "ACCEPT",
             "FELIX_HEALTHENABLED": "true",

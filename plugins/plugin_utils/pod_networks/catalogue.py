@@ -226,6 +226,8 @@ class KnownNetwork:
     """Whether the network's DaemonSet runs only on nodes with the label winkube.node/pod-network."""
     registry: tuple[RegistryValue, ...] = ()
     """Registry values that the network needs."""
+    has_access_lists: bool = True
+    """Whether the network's CNI configuration can close services of Azure to containers; this collection writes it."""
     purpose: t.Literal["flannel", "calico", "kube_proxy"] = "kube_proxy"
     """The purpose in module_utils/cluster_access.py for applying the network's and kube-proxy's DaemonSets."""
     policy: tuple[t.Literal["azure", "calico"], ...] = ()

@@ -219,15 +219,6 @@ class PodNetwork:
         return self.rules.services(node) if self.runs_as_services else []
 
 
-def unusable(plugin: str) -> str:
-    """Return what is expected instead of a network, if it cannot be used; empty if it can be used.
-
-    Args:
-        plugin: a value of `cni_plugin`.
-    """
-    return _RULES[plugin].unusable
-
-
 def images(settings: NetworkSettings, cluster: ClusterSettings) -> list[str]:
     """Return the container images of a network that its DaemonSets pull, without the base image.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ..windows.azure_platform import PlatformService, platform
-from .settings import KubernetesObject, NetworkSettings
+from .settings import NetworkSettings
 
 EndpointPolicy: t.TypeAlias = dict[str, t.Any]
 """An entry of `policies` or `AdditionalArgs` in a CNI configuration."""
@@ -84,41 +84,6 @@ def broadest(networks: t.Iterable[str]) -> list[str]:
         if address and (address not in chosen or int(length) < int(chosen[address].partition("/")[2])):
             chosen[address] = network
     return list(chosen.values())
-
-
-def calico_objects(settings: NetworkSettings) -> list[KubernetesObject]:
-    """Return the objects that close the services of Azure to Windows pods on Calico; empty if nothing is blocked.
-
-    Calico writes the access lists of its endpoints itself, so its CNI configuration must not contain any. The policy
-    is in a tier of its own. It passes all other traffic on to the next tier, so it changes no other policy. Tiers
-    require Calico 3.29 (kubespray's role calico has the ClusterRole calico-tier-getter from that version on). Pods
-    know no operating system label, so the policy applies to all pods.
-
-    Args:
-        settings: the network's variables.
-    """
-    services = _blocked(settings)
-    if not services:
-        return []
-    api, tier = "crd.projectcalico.org/v1", "winkube"
-    rules: list[dict[str, t.Any]] = [
-        {
-            "action": "Deny",
-            "protocol": "TCP",
-            "destination": {"nets": [f"{service.address}/32"], "ports": list(service.ports)},
-        }
-        for service in services
-    ]
-    policy = {"tier": tier, "order": 1, "types": ["Egress"], "egress": [*rules, {"action": "Pass"}]}
-    return [
-        {"apiVersion": api, "kind": "Tier", "metadata": {"name": tier}, "spec": {"order": 50}},
-        {
-            "apiVersion": api,
-            "kind": "GlobalNetworkPolicy",
-            "metadata": {"name": f"{tier}.block-azure-services"},
-            "spec": policy,
-        },
-    ]
 
 
 def _blocked(settings: NetworkSettings) -> list[PlatformService]:

@@ -21,8 +21,6 @@ class NetworkRules:
     configured_on_node: t.ClassVar[bool] = False
     """Whether the CNI configuration is written on the node even if the network's programs run as pods. Otherwise these
     pods write it."""
-    unusable: t.ClassVar[str] = ""
-    """What is expected instead of this network, if it cannot be used; empty if it can be used."""
     daemon_sets: t.ClassVar[tuple[str, ...]] = ()
     """The network's own DaemonSets (`NAMESPACE/NAME`), without kube-proxy's. They are removed with the network."""
 

@@ -83,7 +83,37 @@ def warnings(node: HostVariables, calico: Facts) -> list[str]:
             "cni_calico_enable_windows: this run may change the Installation default and the ConfigMap "
             "tigera-operator/kubernetes-services-endpoint, so that the Tigera operator runs Calico on Windows nodes"
         )
+    if mode_of(calico) == "bgp":
+        different.append(
+            "Calico with BGP: the run installs the Windows features, but does not configure routing. Run "
+            "`Install-RemoteAccess -VpnType RoutingOnly` and `Start-Service RemoteAccess` on each node after its reboot"
+        )
     return different
+
+
+def windows_nodes(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Return the problem if the operator's DaemonSet would replace the networks of live Windows nodes.
+
+    It runs on all Windows nodes, also on those that are not drained, and removes other HNS networks when it starts
+    (projectcalico/calico v3.31.5 node/windows-packaging/CalicoWindows/node, node-service.ps1).
+
+    Args:
+        node: the host.
+        cluster: the result of cluster_info.
+    """
+    installation = (cluster.get("calico") or {}).get("installation") or {}
+    if not installation or not node.enable_calico_windows or installation["windows_dataplane"] == "HNS":
+        return []
+    nodes = cluster.get("nodes") or {}
+    others = sorted(name for name, one in nodes.items() if one["os"] == "windows" and not one.get("overlay_address"))
+    if not others:
+        return []
+    expected = "expected false while the cluster has Windows nodes with another network"
+    hint = (
+        f"The operator would start Calico on them at once, and Calico would remove their networks: "
+        f"{', '.join(others[:8])}. Drain and reset these nodes first."
+    )
+    return [Problem("cni_calico_enable_windows", True, expected, hint)]
 
 
 def _version(node: HostVariables, calico: Facts) -> list[Problem]:
@@ -147,6 +177,10 @@ def _pools(node: HostVariables, calico: Facts) -> list[Problem]:
             different.append(
                 Problem(f"vxlanMode of {where} (calico_vxlan_mode)", pool["vxlan"], expected, _VXLAN_SETTINGS)
             )
+    modes = sorted({pool["vxlan"] for pool in calico["pools"] if not pool["disabled"]} & {"Always", "Never"})
+    if len(modes) > 1:
+        expected = "expected one value in all IPPools, because Windows nodes encapsulate all packets or none"
+        different.append(Problem("vxlanMode of the cluster's IPPools", " and ".join(modes), expected, _VXLAN_SETTINGS))
     if not any(not pool["disabled"] for pool in calico["pools"]):
         hint = "Calico has no addresses for pods. Create an IPPool."
         different.append(Problem("the cluster's IPPools", "none that is enabled", "expected at least one", hint))
@@ -176,9 +210,11 @@ def _encapsulation(node: HostVariables, calico: Facts) -> list[Problem]:
         different.append(Problem("cni_calico_mode", node.calico_mode, f"expected {own}, as on the Linux nodes", hint))
     expected = {"vxlan": "vxlan", "bgp": "bird"}.get(own, "")
     if backend and expected and backend != expected:
+        config_map = f"calico_backend of the ConfigMap {calico['namespace']}/calico-config (calico_network_backend)"
+        bgp = "the backend that calicoNetwork.bgp of the Installation default selects"
         different.append(
             Problem(
-                f"calico_backend of the ConfigMap {calico['namespace']}/calico-config (calico_network_backend)",
+                bgp if calico["installation"] else config_map,
                 backend,
                 f"expected {expected}, because the IPPools {'use' if own == 'vxlan' else 'do not use'} VXLAN",
                 "Calico on Windows supports VXLAN without BGP, or BGP without encapsulation.",
@@ -242,9 +278,19 @@ def _typha(calico: Facts) -> list[Problem]:
 def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
     """Return what the Tigera operator needs before it runs Calico on Windows nodes."""
     installation = calico["installation"]
-    if not installation or node.enable_calico_windows:
+    if not installation:
         return []
-    where, different = "of the Installation default", []
+    where = "of the Installation default"
+    different = [
+        Problem(f"{field} {where}", installation[key], f"expected {accepted}", "Windows nodes support nothing else.")
+        for field, key, accepted, is_wrong in (
+            ("cni.type", "cni_type", "Calico", installation["cni_type"] != "Calico"),
+            ("calicoNetwork.linuxDataplane", "linux_dataplane", "Iptables", installation["linux_dataplane"] == "BPF"),
+        )
+        if is_wrong
+    ]
+    if node.enable_calico_windows:
+        return different
     enable = "Set cni_calico_enable_windows: true to let this collection change it."
     if installation["windows_dataplane"] != "HNS":
         different.append(

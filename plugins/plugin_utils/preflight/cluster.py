@@ -51,7 +51,8 @@ def linux_problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[
     """
     check = _CHECKS.get(node.cni_plugin)
     facts = cluster.get(_FACTS.get(node.cni_plugin, node.cni_plugin)) or {}
-    return [*(check(node, facts) if check is not None else ()), *dns(node, cluster)]
+    conflicts = calico.windows_nodes(node, cluster) if node.cni_plugin == "calico" else []
+    return [*(check(node, facts) if check is not None else ()), *conflicts, *dns(node, cluster)]
 
 
 def network_warnings(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[str]:

@@ -8,7 +8,6 @@ import typing as t
 
 from ..node_resources.services import DOCKER_RUNTIMES
 from ..pod_networks.catalogue import KnownNetwork, catalogue
-from ..pod_networks.network import unusable
 from ..values.versions import Version
 from .networks import parsed_networks
 from .variables import Problem
@@ -29,16 +28,13 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     known = catalogue().get(plugin)
     if known is None:  # a value of the wrong type, or a play without the role cni
         return []
-    reason = unusable(plugin)
-    if reason:
-        hint = "For any other network, set cni_plugin: none on the Windows hosts, and use that network's own tool."
-        return [Problem(_PLUGIN, plugin, reason, hint)]
     docker = str(values.get("container_runtime", "containerd")) in DOCKER_RUNTIMES
     unsupported = _unsupported(known, values, docker=docker)
     return [
         # With a supported runtime, another value of cni_run_as is expected.
         *(unsupported or _run_as(known, values, docker=docker)),
         *_policy(known, values),
+        *_metadata_service(known, values),
         *_subnets(values),
         *_mtu(values),
         *_daemon_sets(values),
@@ -69,6 +65,15 @@ def _run_as(known: KnownNetwork, values: t.Mapping[str, t.Any], *, docker: bool)
             Problem(_RUN_AS, run_as, f"expected service with container_runtime: {values['container_runtime']}", hint)
         ]
     return []
+
+
+def _metadata_service(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Return the problem if the instance metadata service has to be closed, and the network has no access lists."""
+    if values.get("cni_block_imds") is not True or known.has_access_lists:
+        return []
+    expected = f"expected false with cni_plugin: {known.name}, whose CNI configuration another program writes"
+    hint = "Close 169.254.169.254 with a network policy, such as Calico's GlobalNetworkPolicy."
+    return [Problem("cni_block_imds", True, expected, hint)]
 
 
 def _subnets(values: t.Mapping[str, t.Any]) -> list[Problem]:

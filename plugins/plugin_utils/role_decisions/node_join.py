@@ -17,7 +17,7 @@ from ..node_resources import node_join, roles
 from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
 from . import node_prepare
-from .cni import runs_of
+from .cni import network_differs, runs_of
 
 _SHORTEST_TTL = 1800
 _SECONDS_PER_GROUP = 300
@@ -270,13 +270,21 @@ def _address_of(host: Variables, node: str, *, joined: bool) -> str:
 
 
 def _unaddressed(host: Variables) -> list[str]:
-    """Return the nodes whose network has started in this run but whose address in the network's overlay is unknown."""
-    defers, own = bool(host.value("node_join_defers")), host.value("cni_plugin")
+    """Return the nodes whose network should run by now but whose address in the network's overlay is unknown.
+
+    A live node with a different network gets its new network later, while it is drained. Only then does it count.
+    """
+    own, identity = host.value("cni_plugin"), host.value("cni_network_identity")
+    is_drained = bool(host.value("node_join_defers")) and host.value("node_join_disturbing") == "apply"
+
+    def is_pending(name: str) -> bool:
+        recorded = host.of_host(name, "node_join_info", "cni", default={})
+        return bool(host.of_host(name, "node_join_defers")) and network_differs(recorded, identity)
+
     hosts = [
         name
-        for name in host.value("ansible_play_hosts")
-        if bool(host.of_host(name, "node_join_defers")) == defers
-        and host.of_host(name, "cni_plugin", default=own) == own
+        for name in host.value("ansible_play_batch")
+        if host.of_host(name, "cni_plugin", default=own) == own and (is_drained or not is_pending(name))
     ]
     joined = {name: bool(host.of_host(name, "node_join_info", "joined")) for name in hosts}
     nodes = dict(zip(_node_names(host, hosts), joined.values(), strict=True))

@@ -134,21 +134,6 @@ def test_networks_with_the_same_first_address() -> None:
     assert policies.broadest(["10.0.0.0/16", "10.0.0.0/8", "", "10.1.0.0/16"]) == ["10.0.0.0/8", "10.1.0.0/16"]
 
 
-def test_calico_gets_a_policy_that_passes_everything_else_on() -> None:
-    assert policies.calico_objects(settings("calico", "vxlan")) == []
-    tier, policy = policies.calico_objects(settings("calico", "vxlan", block_wireserver=True, block_imds=True))
-    assert (tier["kind"], policy["kind"]) == ("Tier", "GlobalNetworkPolicy")
-    spec = policy["spec"]
-    assert spec["tier"] == tier["metadata"]["name"]
-    assert policy["metadata"]["name"].startswith(f"{spec['tier']}.")
-    denied = [one["destination"] for one in spec["egress"][:-1]]
-    assert denied == [
-        {"nets": ["168.63.129.16/32"], "ports": [80, 32526]},
-        {"nets": ["169.254.169.254/32"], "ports": [80]},
-    ]
-    assert spec["egress"][-1] == {"action": "Pass"}
-
-
 @pytest.mark.parametrize(
     ("kubernetes", "gates"),
     [

@@ -105,7 +105,7 @@ def test_the_check_is_part_of_the_comparison_with_the_cluster() -> None:
         (facts(vxlan={"vni": 4096, "port": 4789, "mtu": 1450}), {}, []),
         # The MTU is a finding (linux_side.py), and compared with each node's network adapter.
         (facts(vxlan={"vni": 4096, "port": 4789, "mtu": 8950}), {}, []),
-        (bgp(vxlan={"vni": 4096, "port": 4789, "mtu": 8950}), {}, []),
+        (bgp(vxlan={"vni": 4096, "port": 4789, "mtu": 8950}), {}, ["Install-RemoteAccess"]),
         (facts(strict_affinity=False), {"set_strict_affinity": True}, ["next run resets it"]),
         (facts(), {"set_strict_affinity": True}, []),
         (facts(installation=installation()), {"enable_calico_windows": True}, ["may change the Installation"]),
@@ -116,6 +116,37 @@ def test_warnings(known: dict[str, t.Any], host: dict[str, t.Any], expected: lis
     warnings = cluster.network_warnings(dataclasses.replace(HOST, **host), {"calico": known})
     assert len(warnings) == len(expected)
     assert all(text in warning for text, warning in zip(expected, warnings, strict=True))
+
+
+def test_the_operator_is_not_enabled_while_other_networks_run() -> None:
+    calico = facts(installation={**installation(), "windows_dataplane": "Disabled"})
+    nodes = {
+        "linux": {"os": "linux"},
+        "win-calico": {"os": "windows", "overlay_address": "10.0.0.1"},
+        "win-flannel": {"os": "windows", "overlay_address": ""},
+    }
+    host = dataclasses.replace(HOST, enable_calico_windows=True)
+    (problem,) = cluster.linux_problems(host, {"calico": calico, "nodes": nodes})
+    assert "win-flannel" in str(problem)
+    assert "win-calico" not in str(problem)
+    nodes.pop("win-flannel")
+    assert cluster.linux_problems(host, {"calico": calico, "nodes": nodes}) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [({"cni_type": "AmazonVPC"}, "cni.type"), ({"linux_dataplane": "BPF"}, "linuxDataplane")],
+)
+def test_what_the_operator_cannot_do_on_windows_is_refused_even_on_request(settings: dict[str, str], text: str) -> None:
+    host = dataclasses.replace(HOST, enable_calico_windows=True)
+    known = facts(installation={**installation(), **settings})
+    assert text in str(cluster.linux_problems(host, {"calico": known}))
+
+
+def test_pools_with_different_encapsulations_are_refused() -> None:
+    first = facts()["pools"][0]
+    known = facts(pools=[first, {**first, "name": "other", "vxlan": "Never"}])
+    assert "Always and Never" in str(cluster.linux_problems(HOST, {"calico": known}))
 
 
 def of_variables(values: dict[str, t.Any] | None = None, **kubespray: t.Any) -> list[str]:
