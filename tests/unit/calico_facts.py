@@ -48,6 +48,7 @@ def installation(**given: t.Any) -> dict[str, t.Any]:
         "bgp": "Disabled",
         "service_cidrs": ["10.233.0.0/18"],
         "cni_type": "Calico",
+        "ipam_type": "Calico",
         "mtu": None,
         "api_server": "10.3.0.1:6443",
     }

@@ -305,7 +305,7 @@ def test_a_call_is_left_out_if_another_succeeded(session: Session) -> None:
     assert calls["left-out"] == {"ok": True, "seconds": 0.0, "attempts": 0, "skipped": "unless good", "output": []}
     assert calls["done"]["output"] == [True]
     assert calls["after"]["ok"]
-    with pytest.raises(BatchError, match="no earlier call"):
+    with pytest.raises(BatchError, match="not an earlier call"):
         parse(json.dumps({"calls": [{"id": "a", "command": "Get-Date", "unless": ["later"]}]}))
 
 
