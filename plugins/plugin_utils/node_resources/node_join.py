@@ -291,7 +291,6 @@ def _service_files(node: JoinedNode) -> list[ResourceMapping]:
                 "name": file.path,
                 "content": file.content,
                 **(secret if file.is_secret else {}),
-                **({"disturbs": True} if file.disturbs else {}),
             }
             for file in node.network.service_files(node.settings)
         ),

@@ -25,8 +25,6 @@ class KubeProxyRules:
     source_vip: t.Literal["none", "host-local", "network-endpoint"]
     """Where its source address comes from: it needs none; the last address of the node's pod CIDR, which is reserved in
     host-local; or an HNS endpoint that the network creates."""
-    endpoint: str = ""
-    """Name of that HNS endpoint."""
     dsr: bool
     """Whether direct server return is turned on."""
     source: str
@@ -62,8 +60,6 @@ class Mode:
     """Settings that have only one possible value on Windows, such as the VXLAN network identifier (`vni`)."""
     mtu_overhead: int = 0
     """Bytes of each packet that the encapsulation takes."""
-    routes: t.Literal["cni", "role", "none"]
-    """What creates the routes to the pods of other nodes: the network itself, the role cni, or nothing."""
     other_subnets: str = ""
     """What to use instead if nodes are in several subnets, which the routes of this mode cannot cross; empty: the mode
     works across subnets."""
@@ -208,8 +204,6 @@ class KnownNetwork:
     """Whether the network works on virtual machines of Azure only, with addresses of their network interfaces."""
     programs: t.Mapping[str, Program]
     """The programs by kind of artifact, in the order in which they are installed."""
-    images: t.Mapping[str, t.Mapping[str, str]] = dataclasses.field(default_factory=dict)
-    """Container images by version and name; the version `any` fits all versions."""
     files: NetworkFiles
     run_as: tuple[t.Literal["daemonset", "service"], ...]
     """How the network's programs and kube-proxy may run: as pods of a DaemonSet, or as services. Empty: another tool

@@ -107,8 +107,6 @@ class NetworkFile:
     content: str
     is_secret: bool = False
     """Whether only administrators may read the file, and messages must not show it."""
-    disturbs: bool = False
-    """Whether a change must wait until the node is drained."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -357,7 +357,6 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
     {
         "cni_daemon_set_host": lambda host: _applying_host(host, "daemonset"),
         "cni_service_host": lambda host: _applying_host(host, "service"),
-        "cni_expected_label": lambda host: cni.pod_network(host).node_label,
         "cni_node_labels": _node_labels,
         "cni_new_labels": _new_labels,
         "cni_label_differs": _label_differs,

@@ -65,7 +65,6 @@ def test_the_modes_of_a_network_are_consistent(name: str) -> None:
         assert mode.fixed == ({"vni": 4096, "port": 4789} if mode.is_overlay else {})
         if mode.kube_proxy:
             assert mode.is_overlay is (mode.kube_proxy.source_vip != "none")
-            assert bool(mode.kube_proxy.endpoint) is (mode.kube_proxy.source_vip == "network-endpoint")
 
 
 @pytest.mark.parametrize(
