@@ -16,7 +16,7 @@ class ActionModule(NodeAction):
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "resources": {"type": "list", "elements": "dict", "required": True},
-        "disturbing": {"type": "str", "choices": ["apply", "defer"], "default": "apply"},
+        "disruptive": {"type": "str", "choices": ["apply", "defer"], "default": "apply"},
         "disk_limit_gib": {"type": "int", "default": 0},
     }
 

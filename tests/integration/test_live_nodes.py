@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""site.yml on nodes with pods: changes that disturb pods are made on drained nodes, one at a time; others at once."""
+"""site.yml on nodes with pods: changes that disrupt pods are made on drained nodes, one at a time; others at once."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def unable(site: Site, checked: PlayRun) -> PlayRun:
     return site.run("site.yml", *OPTIONS, "--limit", "n1", variables={**FEATURES, "kubeconfig": ""})
 
 
-def test_without_a_kubeconfig_nothing_disturbs_a_node_that_has_joined(site: Site, unable: PlayRun) -> None:
+def test_without_a_kubeconfig_nothing_disrupts_a_node_that_has_joined(site: Site, unable: PlayRun) -> None:
     unable.expect(2)
     assert "Hyper-V" in unable.messages("n1")
     assert "expected the path of a kubeconfig" in unable.messages("n1")
@@ -145,7 +145,7 @@ def stopped(site: Site, unable: PlayRun) -> tuple[PlayRun, Watch]:
     return run, watch
 
 
-def test_changes_that_disturb_no_pods_are_applied_at_once_everywhere(
+def test_changes_that_disrupt_no_pods_are_applied_at_once_everywhere(
     site: Site, stopped: tuple[PlayRun, Watch]
 ) -> None:
     run, watch = stopped
@@ -196,6 +196,6 @@ def test_all_nodes_are_in_service_in_the_end(site: Site, resumed: tuple[PlayRun,
         assert site.node(name).status()["features"]["Hyper-V"] == "Installed"
 
 
-def test_a_disturbing_change_takes_few_commands(site: Site, resumed: tuple[PlayRun, Watch]) -> None:
+def test_a_disruptive_change_takes_few_commands(site: Site, resumed: tuple[PlayRun, Watch]) -> None:
     # join_info and observe; when drained: observe, install, collect, reboot (1), and an observation of HNS.
     assert [site.counted["resumed"][name]["remote_commands"] for name in ("n2", "n3")] == [7, 7]

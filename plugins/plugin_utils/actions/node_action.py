@@ -129,7 +129,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
             resources,
             check_mode=bool(self._task.check_mode),
             may_reboot=options["reboot"],
-            disturbing=options.get("disturbing", "apply"),
+            disruptive=options.get("disruptive", "apply"),
             allowed_code_policies=options["allowed_code_policies"],
             disk_limit=options.get("disk_limit_gib", 0) * 2**30 or None,
             answers=answers,

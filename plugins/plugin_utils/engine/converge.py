@@ -68,7 +68,7 @@ class Convergence:
         resources: what the node should have, in the order in which changes are made.
         check_mode: only observe and plan, with one remote command.
         may_reboot: whether to reboot if a change needs it; otherwise the run ends after that change.
-        disturbing: `defer` postpones changes that disturb the pods of a live node, and later changes that build on
+        disruptive: `defer` postpones changes that disrupt the pods of a live node, and later changes that build on
             them.
         allowed_code_policies: the policies in `code_policies.CHOICES` that allow the resources' programs to run.
         disk_limit: assume that the system volume has at most this many bytes; see `disk_space.free`.
@@ -82,7 +82,7 @@ class Convergence:
         *,
         check_mode: bool = False,
         may_reboot: bool = True,
-        disturbing: t.Literal["apply", "defer"] = "apply",
+        disruptive: t.Literal["apply", "defer"] = "apply",
         allowed_code_policies: t.Collection[str] = (),
         disk_limit: int | None = None,
         answers: Answers | None = None,
@@ -92,7 +92,7 @@ class Convergence:
         self._questions = Questions(self._resources, code_policies.calls())
         self._check_mode = check_mode
         self._may_reboot = may_reboot
-        self._disturbing = disturbing
+        self._disruptive = disruptive
         self._allowed_policies = allowed_code_policies
         self._disk_limit = disk_limit
         self._answers = answers
@@ -189,7 +189,7 @@ class Convergence:
 
     def _select(self, pending: list[Planned]) -> list[Planned]:
         """Return the changes that this run makes, and record the others as deferred."""
-        if self._disturbing == "apply":
+        if self._disruptive == "apply":
             return pending
         now, self.outcome.deferred = split(pending)
         return now

@@ -3,7 +3,7 @@
 """Split a plan into changes that are made now, and changes that wait until the node is drained (no I/O).
 
 Resources build on earlier ones in the list. A node with only the first changes of its plan is like a node whose run
-was interrupted, which is safe. So the plan is cut before the first change that disturbs pods. Later changes wait as
+was interrupted, which is safe. So the plan is cut before the first change that disrupts pods. Later changes wait as
 well if they build on a change that waits (`Resource.builds_on`). Downloads into the cache build on no other change, so
 they are made before the node is drained.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .disturbance import disturbance
+from .disruption import disruption
 
 if t.TYPE_CHECKING:
     from .planned import Planned
@@ -31,7 +31,7 @@ def split(plan: t.Sequence[Planned]) -> tuple[list[Planned], list[Planned]]:
     later: list[Planned] = []
     for planned in plan:
         waits = any(planned.resource.builds_on(other.resource) for other in later)
-        if waits or disturbance(planned.resource, planned.change):
+        if waits or disruption(planned.resource, planned.change):
             later.append(planned)
         else:
             now.append(planned)

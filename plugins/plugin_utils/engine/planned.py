@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.redaction import hidden
 from ..wire.scopes import Scope
 from . import differences
-from .disturbance import disturbance
+from .disruption import disruption
 from .resource import Change, Resource
 
 
@@ -36,9 +36,9 @@ class Planned:
         return "create" if after else "remove"
 
     @property
-    def disturbance(self) -> str:
-        """How the change disturbs the node's pods; empty if it does not."""
-        return disturbance(self.resource, self.change)
+    def disruption(self) -> str:
+        """How the change disrupts the node's pods; empty if it does not."""
+        return disruption(self.resource, self.change)
 
     @property
     def why(self) -> str:
@@ -52,8 +52,8 @@ class Planned:
             "name": self.resource.name,
             "why": self.why,
             "action": self.action,
-            "disturbs": bool(self.disturbance),
-            "disturbance": self.disturbance,
+            "disrupts": bool(self.disruption),
+            "disruption": self.disruption,
         }
 
     def diff(self) -> dict[str, t.Any]:

@@ -107,13 +107,13 @@ class Change:
     """The disk space that the change needs; empty if it needs almost none."""
     harmless: bool = False
     """Whether the change affects nothing that runs, for example because it only removes leftover files. If so, the
-    resource's `disturbs` is ignored."""
+    resource's `disrupts` is ignored."""
     service: ServiceEffect | None = None
     """What the change does to a service. The engine then does not restart that service again for earlier changes."""
     interruptions: tuple[ServiceInterruption, ...] = ()
-    """The services that the calls stop, restart or delete. The change disturbs pods if they need any of them."""
+    """The services that the calls stop, restart or delete. The change disrupts pods if they need any of them."""
     changes_network: bool = False
-    """Whether the change changes the network of the node, which disturbs pods."""
+    """Whether the change changes the network of the node, which disrupts pods."""
     warnings: tuple[str, ...] = ()
     """Warnings for the user, shown whether the change is made or only planned."""
 
@@ -140,14 +140,14 @@ class Resource(abc.ABC):
             "help": "Services to restart if this resource changed. Each restarts once, at the end, if it is running.",
         },
     )
-    disturbs: bool | None = dataclasses.field(
+    disrupts: bool | None = dataclasses.field(
         default=None,
         metadata={
             **_COMMON,
-            "help": "Whether a change of this resource disturbs the pods of a live node. By default, it does if it"
+            "help": "Whether a change of this resource disrupts the pods of a live node. By default, it does if it"
             " stops or restarts a service that pods need (containerd, docker, cri-dockerd, kubelet, kube-proxy,"
             " flanneld, hns, vmcompute). true: always, for example because the network changes; false: never. A change"
-            " that may reboot the node always disturbs pods.",
+            " that may reboot the node always disrupts pods.",
         },
     )
     no_log: bool = dataclasses.field(
@@ -188,7 +188,7 @@ class Resource(abc.ABC):
         """Return whether this change must wait for the change of an earlier resource; by default, it always must.
 
         If an independent resource does not wait for all earlier ones, its change may run in parallel with earlier
-        changes of its type, and need not wait for changes that disturb pods.
+        changes of its type, and need not wait for changes that disrupt pods.
         """
         return True
 

@@ -243,7 +243,7 @@ def _folders(settings: CniSettings) -> list[ResourceMapping]:
     programs = [getattr(settings, program.destination) for program in network.known.programs.values()]
     state = [*network.files.folders, *(network.files.service_folders if network.runs_as_services else ())]
     return [
-        *closed([settings.bin_dir, settings.conf_dir, *programs], users="read", disturbs=True),
+        *closed([settings.bin_dir, settings.conf_dir, *programs], users="read", disrupts=True),
         *closed(state, users="read", content="nothing"),
     ]
 
@@ -304,7 +304,7 @@ def _unpacks(settings: CniSettings, kind: str, program: Program) -> tuple[Resour
         members=list(program.members),
         **({"renames": dict(program.renames)} if program.renames else {}),
         check=list(program.check),
-        **({"disturbs": True} if program.disturbs else {}),
+        **({"disrupts": True} if program.disrupts else {}),
         **({"stops": list(program.stops) if settings.network.runs_as_services else []} if program.stops else {}),
     )
     return artifact, archive

@@ -45,7 +45,7 @@ def of_host(variables: Variables) -> list[ResourceMapping]:
         {"type": "Service", "name": other, "if_exists": True, "state": "stopped", "start_mode": "disabled"},
         # Restrict access to the folders of programs that run as SYSTEM, and to the folders of their settings, before
         # any file is written there.
-        *closed([*programs, *cni], users="read", disturbs=True),
+        *closed([*programs, *cni], users="read", disrupts=True),
         *log_folders(*logs, only_below="C:\\var\\log"),
         *own,
     ]

@@ -188,15 +188,15 @@ def _folders(settings: KubernetesSettings) -> list[ResourceMapping]:
     Access to these folders is restricted before any file is written there. The exception is C:\var\lib\kubelet\pods,
     which contains the volumes of pods: containers that run as ContainerUser write to volumes with the rights of the
     group Users (kubernetes/kubernetes#75049). That folder keeps the access list that Windows gives to folders in C:\. A
-    live node is drained (`disturbs`) before untrusted content, such as a kubelet.exe that a user owns, is moved out of
+    live node is drained (`disrupts`) before untrusted content, such as a kubelet.exe that a user owns, is moved out of
     the restricted folders.
     """
     logs = [ntpath.dirname(settings.kubelet_log_file)] if settings.kubelet_log_file else []
     return [
-        *closed([settings.install_dir], users="read", disturbs=True),
-        *closed([node_paths.KUBERNETES], disturbs=True),
-        *closed([node_paths.KUBELET], users="read", open_folders=["pods"], shallow=True, disturbs=True),
-        *closed([node_paths.KUBELET_PKI], disturbs=True),
+        *closed([settings.install_dir], users="read", disrupts=True),
+        *closed([node_paths.KUBERNETES], disrupts=True),
+        *closed([node_paths.KUBELET], users="read", open_folders=["pods"], shallow=True, disrupts=True),
+        *closed([node_paths.KUBELET_PKI], disrupts=True),
         *log_folders("C:\\var\\log\\pods", "C:\\var\\log\\containers"),
         *log_folders(*logs, only_below="C:\\var\\log"),
     ]

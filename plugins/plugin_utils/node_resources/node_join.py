@@ -229,7 +229,7 @@ def _kube_proxy_files(node: JoinedNode) -> list[ResourceMapping]:
             # Needed only for the service. In a pod, kube-proxy exits when this file changes (kubernetes,
             # cmd/kube-proxy/app/options.go), and the pod is replaced as well.
             "restarts": [KUBE_PROXY] if node.network.runs_as_services else [],
-            "disturbs": True,
+            "disrupts": True,
         },
     ]
 
@@ -270,7 +270,7 @@ def _cni_configuration(node: JoinedNode) -> list[ResourceMapping]:
             "content": as_line(content),
             # The drift check asks the machine for its platform and its state with one command.
             **({} if in_azure is None else {"azure_content": as_line(in_azure)}),
-            "disturbs": True,
+            "disrupts": True,
         }
     ]
 

@@ -88,7 +88,7 @@ class Program:
     renames: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     check: tuple[str, ...]
     """The programs, as they are named after unpacking."""
-    disturbs: bool = False
+    disrupts: bool = False
     """Whether they are replaced only while the node is drained. CNI plugins set up the network of every new pod."""
     stops: tuple[str, ...] = ()
     """Services that run these programs, if the network runs as services."""

@@ -116,7 +116,7 @@ def daemon_set(
 ) -> KubernetesObject:
     """Return a DaemonSet.
 
-    A new network or a restart of kube-proxy disturbs the node's pods. So the DaemonSet replaces only pods that a run
+    A new network or a restart of kube-proxy disrupts the node's pods. So the DaemonSet replaces only pods that a run
     deletes on a drained node (roles/cni/tasks/pods.yml).
 
     Args:

@@ -9,7 +9,7 @@ import typing as t
 SCHEMA_VERSION = 1
 """Increased if readers of plan.json must change: a field is removed or changes its meaning."""
 STATUSES = ("in_sync", "drift", "error")
-_FIELDS = ("type", "name", "action", "why", "disturbs", "disturbance")
+_FIELDS = ("type", "name", "action", "why", "disrupts", "disruption")
 
 
 def node_entry(

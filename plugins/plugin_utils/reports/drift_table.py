@@ -29,7 +29,7 @@ def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 150, *, joi
         join_compared: whether the settings from the cluster were compared; if not, the last line says so.
     """
     all_rows = [row for name, entry in nodes.items() for row in _rows(name, entry)]
-    rows = [("NODE", "STATUS", "RESOURCE", "DISTURBS", "WHAT DIFFERS"), *all_rows]
+    rows = [("NODE", "STATUS", "RESOURCE", "DISRUPTS", "WHAT DIFFERS"), *all_rows]
     if not any(row[3] for row in all_rows):
         rows = [(*row[:3], *row[4:]) for row in rows]
     full = [row[2] for row in rows]
@@ -55,7 +55,7 @@ def _rows(name: str, entry: t.Mapping[str, t.Any]) -> list[_Row]:
         return [(name, "drift", "", "", "")]
     groups: dict[tuple[str, ...], list[str]] = {}
     for item in entry["drift"]:
-        pods = str(item.get("disturbance") or "pods") if item.get("disturbs") else ""
+        pods = str(item.get("disruption") or "pods") if item.get("disrupts") else ""
         key = (item["type"], _LAST.sub("", item["name"]), pods, item["why"])
         groups.setdefault(key, []).append(item["name"])
     rows: list[_Row] = []

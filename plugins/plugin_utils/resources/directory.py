@@ -115,7 +115,7 @@ class Directory(Resource):
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         change = self._plan(seen)
-        # With `move_aside`, a change that moves nothing aside cannot disturb pods.
+        # With `move_aside`, a change that moves nothing aside cannot disrupt pods.
         if change is None or self.move_aside == "nothing" or change.observe_again or self.restarts:
             return change
         return dataclasses.replace(change, harmless=True)

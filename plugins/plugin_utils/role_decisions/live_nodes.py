@@ -51,7 +51,7 @@ def drain_problem(host: str, node: str, address: str) -> str:
     """
     return (
         f"{host}: the machine reports that it is the node {node}, but the addresses of that node do not include "
-        f"{address}. The node was not drained, and changes that disturb pods were not made. Set "
+        f"{address}. The node was not drained, and changes that disrupt pods were not made. Set "
         "kubernetes_node_hostname for this host"
     )
 

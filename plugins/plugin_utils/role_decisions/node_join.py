@@ -275,7 +275,7 @@ def _unaddressed(host: Variables) -> list[str]:
     A live node with a different network gets its new network later, while it is drained. Only then does it count.
     """
     own, identity = host.value("cni_plugin"), host.value("cni_network_identity")
-    is_drained = bool(host.value("node_join_defers")) and host.value("node_join_disturbing") == "apply"
+    is_drained = bool(host.value("node_join_defers")) and host.value("node_join_disruptive") == "apply"
 
     def is_pending(name: str) -> bool:
         recorded = host.of_host(name, "node_join_info", "cni", default={})

@@ -235,7 +235,7 @@ def layer_of(registry: SimulatedRegistry, name: str, windows: str) -> str:
     return f"/v2/{name.partition('/')[2].rpartition(':')[0]}/blobs/{layer['digest']}"
 
 
-def test_pulls_that_are_disturbed(make_node: Callable[..., Node]) -> None:
+def test_pulls_that_are_disrupted(make_node: Callable[..., Node]) -> None:
     """A cut connection is gone on with; too many requests, and a full disk, leave no name in the store."""
     name = "mcr.microsoft.com/windows/servercore:ltsc2022"
     with SimulatedRegistry() as registry:

@@ -38,7 +38,7 @@ def looked(node: Node, action: t.Any, **options: t.Any) -> dict[str, t.Any]:
 
 def missing(kind: str, name: str, why: str) -> dict[str, t.Any]:
     """Return the entry for insufficient disk space in a node's result."""
-    change = {"type": kind, "name": name, "action": "create", "why": why, "disturbs": False, "disturbance": ""}
+    change = {"type": kind, "name": name, "action": "create", "why": why, "disrupts": False, "disruption": ""}
     return {
         "changed": True,
         "changes": [{**change, "seconds": 0.0}],

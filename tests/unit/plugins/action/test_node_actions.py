@@ -180,7 +180,7 @@ def cached(node: Node, **options: t.Any) -> dict[str, t.Any]:
 
 
 def change(kind: str, name: str, action: str, why: str) -> dict[str, t.Any]:
-    more = {"disturbs": False, "disturbance": "", "seconds": 0.0}
+    more = {"disrupts": False, "disruption": "", "seconds": 0.0}
     return {"type": kind, "name": name, "action": action, "why": why, **more}
 
 

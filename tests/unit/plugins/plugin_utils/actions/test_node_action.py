@@ -122,7 +122,7 @@ class Work(NodeAction):
 
 
 def changed(name: str, why: str) -> dict[str, t.Any]:
-    return {"type": "Setting", "name": name, "action": "update", "why": why, "disturbs": False, "disturbance": ""}
+    return {"type": "Setting", "name": name, "action": "update", "why": why, "disrupts": False, "disruption": ""}
 
 
 USUAL = {"deferred": [], "reboot_required": False, "rebooted": False}

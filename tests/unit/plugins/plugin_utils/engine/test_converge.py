@@ -33,8 +33,8 @@ def test_changes_are_made_in_order_in_one_batch() -> None:
         "name": "c",
         "why": "is None, should be on",
         "action": "update",
-        "disturbs": False,
-        "disturbance": "",
+        "disrupts": False,
+        "disruption": "",
     }
     assert result["diff"][0] == {
         "before_header": "Setting c",

@@ -29,7 +29,7 @@ class Folder(Setting):
 
 
 RESOURCES = st.builds(
-    lambda type_, disturbs, reboot: (type_(name="x", disturbs=disturbs), reboot),
+    lambda type_, disrupts, reboot: (type_(name="x", disrupts=disrupts), reboot),
     st.sampled_from([Setting, Fetch, Folder]),
     st.sampled_from([None, True]),
     st.sampled_from(["never", "never", "if_reported", "always"]),
@@ -46,19 +46,19 @@ def plan(entries: t.Iterable[tuple[t.Any, t.Any]]) -> list[Planned]:
 
 
 @given(st.lists(RESOURCES, max_size=12))
-def test_immediate_changes_disturb_no_pods_and_depend_on_no_deferred_change(entries: list[t.Any]) -> None:
+def test_immediate_changes_disrupt_no_pods_and_depend_on_no_deferred_change(entries: list[t.Any]) -> None:
     changes = plan(entries)
     now, later = split(changes)
     assert sorted([*now, *later], key=lambda item: item.position) == changes
     assert [item.position for item in now] == sorted(item.position for item in now)
     assert [item.position for item in later] == sorted(item.position for item in later)
-    assert not any(item.disturbance for item in now)
+    assert not any(item.disruption for item in now)
     for item in now:
         waiting = [other for other in later if other.position < item.position]
         assert not waiting or isinstance(item.resource, Fetch)
         assert not any(isinstance(other.resource, Folder) for other in waiting)
     # Nothing is deferred without a reason.
-    assert not later or later[0].disturbance
+    assert not later or later[0].disruption
 
 
 @given(st.lists(RESOURCES, max_size=12))
@@ -79,12 +79,12 @@ def test_independent_downloads_run_in_one_group(entries: list[t.Any]) -> None:
 
 def test_a_run_applies_the_first_part_and_reports_the_deferred_rest() -> None:
     world = World()
-    resources = [Setting(name="a"), Setting(name="b", disturbs=True), Setting(name="c"), Fetch(name="d")]
-    outcome, action = converge(world, *resources, disturbing="defer")
+    resources = [Setting(name="a"), Setting(name="b", disrupts=True), Setting(name="c"), Fetch(name="d")]
+    outcome, action = converge(world, *resources, disruptive="defer")
     assert world.sets() == ["a", "d"]
     assert titles(outcome) == ["Setting a", "Fetch d"]
     result = outcome.to_result(diff=False)
-    assert [(item["name"], item["disturbs"]) for item in result["deferred"]] == [("b", True), ("c", False)]
+    assert [(item["name"], item["disrupts"]) for item in result["deferred"]] == [("b", True), ("c", False)]
     assert result["changed"] is True
     assert "failed" not in result
     # No command was added.
@@ -97,7 +97,7 @@ def test_a_run_applies_the_first_part_and_reports_the_deferred_rest() -> None:
 
 def test_only_the_reboot_is_deferred() -> None:
     world = World({"a": "pending"})
-    outcome, action = converge(world, Setting(name="a"), disturbing="defer")
+    outcome, action = converge(world, Setting(name="a"), disruptive="defer")
     assert [planned.resource.name for planned in outcome.deferred] == ["a"]
     assert (world.reboots, action._connection.commands) == (0, 1)
     assert outcome.to_result(diff=False)["changed"] is False
@@ -105,7 +105,7 @@ def test_only_the_reboot_is_deferred() -> None:
 
 def test_a_dry_run_reports_all_changes_and_those_that_would_be_deferred() -> None:
     outcome, _ = converge(
-        World(), Setting(name="a"), Setting(name="b", reboot="always"), disturbing="defer", check_mode=True
+        World(), Setting(name="a"), Setting(name="b", reboot="always"), disruptive="defer", check_mode=True
     )
     assert titles(outcome) == ["Setting a", "Setting b"]
     assert [planned.resource.name for planned in outcome.deferred] == ["b"]
@@ -113,7 +113,7 @@ def test_a_dry_run_reports_all_changes_and_those_that_would_be_deferred() -> Non
 
 def test_a_lost_batch_is_planned_again() -> None:
     world = World()
-    resources = [Setting(name="a", long=True), Setting(name="b", disturbs=True)]
-    outcome, _ = converge(world, *resources, disturbing="defer", faults={2: "killed"})
+    resources = [Setting(name="a", long=True), Setting(name="b", disrupts=True)]
+    outcome, _ = converge(world, *resources, disruptive="defer", faults={2: "killed"})
     assert world.sets() == ["a"]
     assert [planned.resource.name for planned in outcome.deferred] == ["b"]

@@ -59,7 +59,7 @@ def test_flannels_programs_and_folders() -> None:
 
 def test_programs_that_make_pods_networks_are_replaced_on_drained_nodes() -> None:
     found = [one for one in cni.resources(settings()) if one["type"] == "Archive"]
-    assert {one["name"]: one.get("disturbs", False) for one in found} == {
+    assert {one["name"]: one.get("disrupts", False) for one in found} == {
         "CNI plugins": True,
         "C:\\flannel": False,
         "flannel's CNI plugin": True,
@@ -87,12 +87,12 @@ def test_the_record_distinguishes_networks() -> None:
 def test_azure_cnis_programs_and_registry_value() -> None:
     found = cni.resources(settings(plugin="azure", mode="bridge"))
     archives = [one for one in found if one["type"] == "Archive"]
-    assert [(one["members"], one["disturbs"]) for one in archives] == [
+    assert [(one["members"], one["disrupts"]) for one in archives] == [
         (["azure-vnet.exe", "azure-vnet-ipam.exe"], True)
     ]
     (value,) = [one for one in found if one["type"] == "Registry"]
     assert (value["value_name"], value["value"]) == ("SDNRemoteArpMacAddress", "12-34-56-78-9a-bc")
-    # A restart of hns disturbs pods, so the value changes only on a drained node.
+    # A restart of hns disrupts pods, so the value changes only on a drained node.
     assert value["restarts"] == ["hns"]
     assert {one["name"] for one in found if one["type"] == "Directory"} == {"C:\\cni", "C:\\conf"}
 

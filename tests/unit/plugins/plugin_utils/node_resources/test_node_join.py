@@ -110,7 +110,7 @@ def test_kube_proxy_is_configured_for_its_mode() -> None:
     assert pod["winkernel"] == {"networkName": "flannel.4096", "enableDSR": False, "sourceVip": "10.244.3.254"}
     file = named(node_join.resources(samples.joined(**DOCKER)), CONFIG)
     assert yaml.safe_load(file["content"])["clientConnection"]["kubeconfig"].endswith("kube-proxy.kubeconfig")
-    assert (file["restarts"], file["disturbs"]) == (["kube-proxy"], True)
+    assert (file["restarts"], file["disrupts"]) == (["kube-proxy"], True)
 
 
 def test_the_users_kube_proxy_settings_take_precedence_key_by_key() -> None:
@@ -156,7 +156,7 @@ def test_the_collection_writes_the_configuration_of_networks_without_a_pod_for_i
         found = node_join.resources(samples.joined(network=network))
         started = [one["name"] for one in found if one["type"] == "Service" and one["name"] != "kubelet"]
         assert started == expected
-        assert named(found, file)["disturbs"]
+        assert named(found, file)["disrupts"]
     # flannel's plugin needs the pod CIDR, azure-vnet does not.
     waiting = node_join.resources(samples.joined(network=samples.network(plugin=plugin, mode=mode), pod_cidr=""))
     assert (file in {one.get("name") for one in waiting}) is (plugin == "azure")

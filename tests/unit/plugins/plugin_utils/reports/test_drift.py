@@ -63,7 +63,7 @@ def nodes() -> dict[str, dict[str, Any]]:
         "c": drift.node_entry({"unreachable": True, "msg": "no route\nto host"}),
         "d": drift.node_entry(None),
         "e": drift.node_entry(None, [{"problems": ["kube_version: wrong"]}]),
-        "f": entry(change("x", disturbs=True, disturbance="restarts kubelet")),
+        "f": entry(change("x", disrupts=True, disruption="restarts kubelet")),
     }
 
 
@@ -73,7 +73,7 @@ def test_a_node_is_in_sync_differs_or_could_not_be_compared() -> None:
     assert found["b"]["drift"] == [{key: CHANGE[key] for key in ("type", "name", "action", "why")}]
     assert drift.counts(found) == {"in_sync": 1, "drift": 2, "error": 3}
     lines = drift_table.table(found)
-    assert lines[0].split() == ["NODE", "STATUS", "RESOURCE", "DISTURBS", "WHAT", "DIFFERS"]
+    assert lines[0].split() == ["NODE", "STATUS", "RESOURCE", "DISRUPTS", "WHAT", "DIFFERS"]
     assert any("File C:\\a" in line and "content differs" in line for line in lines)
     assert any("no route to host" in line for line in lines)
     assert any("restarts kubelet" in line for line in lines)

@@ -33,9 +33,9 @@ RESULTS: dict[str, t.Any] = {
     "three for other reasons": {"changed": True, "changes": [change(f"C:\\k\\{name}", why=name) for name in "abc"]},
     "three URLs": {"changed": True, "changes": [change(f"/k/{name}", "X") for name in "abc"]},
     "three words": {"changed": True, "changes": [change(f"k {name}", "X") for name in "abc"]},
-    "disturbs pods": {"changed": True, "changes": [change("a", disturbs=True)]},
-    "disturbs a service": {"changed": True, "changes": [change("a", disturbs=True, disturbance="restarts hns")]},
-    "disturbs nothing": {"changed": True, "changes": [change("a", disturbs=False, disturbance="restarts hns")]},
+    "disrupts pods": {"changed": True, "changes": [change("a", disrupts=True)]},
+    "disrupts a service": {"changed": True, "changes": [change("a", disrupts=True, disruption="restarts hns")]},
+    "disrupts nothing": {"changed": True, "changes": [change("a", disrupts=False, disruption="restarts hns")]},
     "long names": {"changed": True, "changes": [change(f"{LONG}\\{number}\\x.txt") for number in range(2)]},
     "names that differ in the middle": {
         "changed": True,

@@ -96,12 +96,12 @@ def test_a_new_folder_is_never_open(machine: Machine, monkeypatch: pytest.Monkey
 
 def test_files_that_pods_may_need_are_renamed_when_the_node_is_drained(machine: Machine) -> None:
     files, node = machine.files, DirectNode(machine)
-    folders = directory.closed([r"C:\opt\cni\bin", r"C:\k"], users="read", disturbs=True)
-    made = Convergence(NodeSession(node), load(folders), disturbing="defer").run()
+    folders = directory.closed([r"C:\opt\cni\bin", r"C:\k"], users="read", disrupts=True)
+    made = Convergence(NodeSession(node), load(folders), disruptive="defer").run()
     # New folders, and lists that become stricter, do not affect pods.
     assert (len(made.changes), made.deferred) == (2, [])
     plant(files, r"C:\opt\cni\bin\flannel.exe")
-    later = Convergence(NodeSession(node), load(folders), disturbing="defer").run()
+    later = Convergence(NodeSession(node), load(folders), disruptive="defer").run()
     assert [one.resource.name for one in later.deferred] == [r"C:\opt\cni\bin"]
     assert files.exists(r"C:\opt\cni\bin\flannel.exe")
     settled(node, *folders)

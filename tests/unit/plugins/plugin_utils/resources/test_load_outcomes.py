@@ -128,5 +128,5 @@ def test_items() -> None:
 
 def test_own_properties_come_before_those_of_all_resources() -> None:
     zone = TYPES["TimeZone"]
-    assert list(properties(zone)) == ["name", "id", "windows", "restarts", "disturbs", "no_log"]
+    assert list(properties(zone)) == ["name", "id", "windows", "restarts", "disrupts", "no_log"]
     assert list(properties(Nested)) == ["name", "number"]

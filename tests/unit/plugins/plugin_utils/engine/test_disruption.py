@@ -7,7 +7,7 @@ import typing as t
 import pytest
 from unit.resource_answers import SERVER_2022, answer, one
 
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.disturbance import disturbance
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.disruption import disruption
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import (
     Change,
     ServiceEffect,
@@ -29,30 +29,30 @@ def interruption(service: str) -> ServiceInterruption:
 
 
 def of(resource: dict[str, t.Any], *calls: Call, **more: t.Any) -> str:
-    return disturbance(one(**resource), change(*calls, **more))
+    return disruption(one(**resource), change(*calls, **more))
 
 
-def test_a_reboot_always_disturbs_pods() -> None:
+def test_a_reboot_always_disrupts_pods() -> None:
     assert of(FILE, reboot="always") == "reboots the node"
-    assert of({**FILE, "disturbs": False}, reboot="if_reported") == "may reboot the node"
+    assert of({**FILE, "disrupts": False}, reboot="if_reported") == "may reboot the node"
 
 
 def test_plain_changes_do_not() -> None:
     assert of(FILE) == ""
     assert of({**FILE, "restarts": ["w32time"]}) == ""
-    assert of({**FILE, "disturbs": True}, harmless=True) == ""
+    assert of({**FILE, "disrupts": True}, harmless=True) == ""
 
 
 @pytest.mark.parametrize("service", ["kubelet", "KubeLet", "containerd", "docker", "cri-dockerd", "kube-proxy", "hns"])
-def test_restarting_a_service_that_pods_need_disturbs_them(service: str) -> None:
+def test_restarting_a_service_that_pods_need_disrupts_them(service: str) -> None:
     assert of({**FILE, "restarts": ["w32time", service]}) == f"restarts {service.lower()}"
-    assert of({**FILE, "restarts": [service], "disturbs": False}) == ""
+    assert of({**FILE, "restarts": [service], "disrupts": False}) == ""
 
 
-def test_a_resource_states_whether_it_disturbs_pods() -> None:
-    assert of({**FILE, "disturbs": True}) == "changes what pods use"
+def test_a_resource_states_whether_it_disrupts_pods() -> None:
+    assert of({**FILE, "disrupts": True}) == "changes what pods use"
     # The more precise reason, if there is one.
-    assert of({**FILE, "disturbs": True, "restarts": ["kubelet"]}) == "restarts kubelet"
+    assert of({**FILE, "disrupts": True, "restarts": ["kubelet"]}) == "restarts kubelet"
 
 
 def test_a_change_says_which_services_it_interrupts() -> None:
@@ -69,7 +69,7 @@ def test_an_archive_interrupts_the_services_that_run_its_files() -> None:
     seen = {call.id: answer({"path": "C:\\k.zip", "exists": False}) for call in archive.observe()}
     planned = archive.plan(seen, SERVER_2022)
     assert planned is not None
-    assert disturbance(archive, planned) == "restarts kubelet"
+    assert disruption(archive, planned) == "restarts kubelet"
     (kubelet,) = planned.interruptions
     (start,) = (call for call in planned.calls if call.id == kubelet.start)
     assert (kubelet.service, start.command) == ("kubelet", "Start-Service")
@@ -83,7 +83,7 @@ def service(status: str, command_line: str, **more: t.Any) -> str:
         "definition": answer({"key_exists": True, "values": values}),
     }
     planned = resource.plan(seen, SERVER_2022)
-    return disturbance(resource, planned) if planned else "nothing to do"
+    return disruption(resource, planned) if planned else "nothing to do"
 
 
 OLD, SAME = "C:\\k\\kubelet.exe --v=1", "C:\\k\\kubelet.exe --v=2"

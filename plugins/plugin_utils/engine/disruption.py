@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which changes disturb the pods of a node (no I/O).
+"""Which changes disrupt the pods of a node (no I/O).
 
-A change disturbs pods if it reboots the node, stops or restarts a service that the pods need, or changes their network.
-Reboots and services are read from the change itself; for everything else the resource has the property `disturbs`.
+A change disrupts pods if it reboots the node, stops or restarts a service that the pods need, or changes their network.
+Reboots and services are read from the change itself; for everything else the resource has the property `disrupts`.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ SERVICES = frozenset(
         "vmcompute",
     }
 )
-"""Windows services that pods need, in lower case. Starting a stopped service does not disturb pods."""
+"""Windows services that pods need, in lower case. Starting a stopped service does not disrupt pods."""
 
 
-def disturbance(resource: Resource, change: Change) -> str:
-    """Return how a change disturbs the pods of the node.
+def disruption(resource: Resource, change: Change) -> str:
+    """Return how a change disrupts the pods of the node.
 
     Args:
         resource: the resource.
         change: its change.
 
     Returns:
-        A short reason for the user, such as `restarts kubelet`; empty if pods are not disturbed.
+        A short reason for the user, such as `restarts kubelet`; empty if pods are not disrupted.
     """
     if change.reboot == "always":
         return "reboots the node"
@@ -44,9 +44,9 @@ def disturbance(resource: Resource, change: Change) -> str:
         return "may reboot the node"
     if change.harmless:
         return ""
-    if resource.disturbs is None:
+    if resource.disrupts is None:
         return _by_services(resource, change)
-    return (_by_services(resource, change) or "changes what pods use") if resource.disturbs else ""
+    return (_by_services(resource, change) or "changes what pods use") if resource.disrupts else ""
 
 
 def _by_services(resource: Resource, change: Change) -> str:
