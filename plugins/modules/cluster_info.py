@@ -318,7 +318,7 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
         "cluster_name": kubeadm.get("clusterName") or "kubernetes",
         "pod_subnet": networking.get("podSubnet") or "",
         "service_subnet": networking.get("serviceSubnet") or "",
-        "dns_domain": networking.get("dnsDomain") or "cluster.local",
+        "dns_domain": networking.get("dnsDomain") or cluster_state.DEFAULT_DNS_DOMAIN,
         "cluster_dns": cluster_dns,
         "dns_service": cluster_state.dns_service(cluster, cluster_dns),
         "unbound_daemon_sets": cluster_state.unbound_daemon_sets(cluster),

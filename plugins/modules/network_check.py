@@ -213,16 +213,15 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.cluster_access import require_access
 from ..module_utils.cluster_client import Cluster, cluster_arguments
-from ..module_utils.cluster_state import config_map
+from ..module_utils.cluster_state import DEFAULT_DNS_DOMAIN, config_map
 from ..module_utils.network_check import run as network_run
 from ..module_utils.network_check.api import NetworkCheckApi
-from ..module_utils.network_check.connections import Settings
+from ..module_utils.network_check.connections import Settings, Tools
 from ..module_utils.network_check.leftovers import RunMark
 from ..module_utils.network_check.nodes import Participants, choose, describe
 from ..module_utils.network_check.objects import Images
 from ..module_utils.network_check.options import OPTIONS, problem
 
-DEFAULT_DOMAIN = "cluster.local"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -237,6 +236,14 @@ def connect(host: str, port: int, seconds: float) -> str:
     except OSError as error:
         return f"the connection failed: {error}"
     return ""
+
+
+def this_machine() -> str:
+    """Return a name for the processes that this process can see: containers may share a host name."""
+    try:
+        return f"{platform.node()} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return platform.node()
 
 
 def runs(process: int) -> bool:
@@ -262,7 +269,7 @@ def dns_domain(cluster: Cluster, given: str | None) -> str:
     text = (config_map(cluster, "kube-system", "kubeadm-config") or {}).get("ClusterConfiguration") or ""
     # The key is unique in kubeadm's configuration.
     match = re.search(r"^ +dnsDomain: *[\"']?([\w.-]+)", text, re.MULTILINE)
-    return match[1] if match else DEFAULT_DOMAIN
+    return match[1] if match else DEFAULT_DNS_DOMAIN
 
 
 def settings(params: t.Mapping[str, t.Any], domain: str) -> Settings:
@@ -278,9 +285,9 @@ def settings(params: t.Mapping[str, t.Any], domain: str) -> Settings:
     )
 
 
-def remove_interrupted(module: AnsibleModule, api: NetworkCheckApi, tools: network_run.Tools) -> list[str]:
+def remove_interrupted(module: AnsibleModule, api: NetworkCheckApi, tools: Tools) -> list[str]:
     """Delete the namespaces of interrupted runs, and return their names."""
-    ended, others = network_run.interrupted(api, platform.node(), time.time(), runs)
+    ended, others = network_run.interrupted(api, this_machine(), time.time(), runs)
     if others:
         module.warn(f"another network check is running; its namespaces stay: {', '.join(others)}")
     if module.check_mode:
@@ -295,14 +302,14 @@ def remove_interrupted(module: AnsibleModule, api: NetworkCheckApi, tools: netwo
 def check(module: AnsibleModule, cluster: Cluster, api: NetworkCheckApi, nodes: Participants) -> dict[str, t.Any]:
     """Perform the checks, and return the module's result."""
     params = module.params
-    tools = network_run.Tools(time.monotonic, time.sleep, connect)
+    tools = Tools(time.monotonic, time.sleep, connect)
     given = settings(params, dns_domain(cluster, params["dns_domain"]))
     interrupted = remove_interrupted(module, api, tools)
     if module.check_mode:
         finished = network_run.RunResult(network_run.dry_run(nodes, given), "", True)
     else:
         end = time.time() + given.timeout + given.cleanup_timeout
-        mark = RunMark(platform.node(), os.getpid(), end)
+        mark = RunMark(this_machine(), os.getpid(), end)
         finished = network_run.run(api, nodes, given, tools, token=secrets.token_hex(4), mark=mark)
     return {
         "results": [outcome.to_result() for outcome in finished.outcomes],

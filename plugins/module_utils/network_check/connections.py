@@ -34,8 +34,8 @@ class Settings(t.NamedTuple):
     """The settings of a run."""
 
     images: objects.Images
+    dns_domain: str
     outbound_url: str = ""
-    dns_domain: str = "cluster.local"
     policy: str = "auto"
     from_controller: bool = False
     parallel: int = 50
@@ -65,20 +65,14 @@ class ServiceAddress(t.NamedTuple):
     problem: str = ""
 
 
-class RunTools(t.Protocol):
-    """The clock and the network connections that a run uses; see run.Tools."""
+class Tools(t.NamedTuple):
+    """The clock and the network connections that a run uses."""
 
-    @property
-    def clock(self) -> t.Callable[[], float]:
-        """The monotonic clock."""
-
-    @property
-    def sleep(self) -> t.Callable[[float], None]:
-        """Waits for a number of seconds."""
-
-    @property
-    def connect(self) -> t.Callable[[str, int, float], str]:
-        """Opens a TCP connection from this machine, and returns why that failed; empty if it succeeded."""
+    clock: t.Callable[[], float]
+    """Returns the time of a monotonic clock, in seconds."""
+    sleep: t.Callable[[float], None]
+    connect: t.Callable[[str, int, float], str]
+    """Opens a TCP connection from this machine, and returns why that failed; empty if it succeeded."""
 
 
 class ServiceApi(PodApi, t.Protocol):
@@ -99,9 +93,7 @@ class Connections:
         tools: clock and connections of this machine.
     """
 
-    def __init__(
-        self, api: ServiceApi, namespace: str, nodes: Participants, settings: Settings, tools: RunTools
-    ) -> None:
+    def __init__(self, api: ServiceApi, namespace: str, nodes: Participants, settings: Settings, tools: Tools) -> None:
         self._api, self._namespace, self._settings, self._tools = api, namespace, settings, tools
         self._nodes = {node.name: node for node in (*nodes.windows, *nodes.linux)}
         self._end = tools.clock() + settings.timeout

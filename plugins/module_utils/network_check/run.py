@@ -8,7 +8,7 @@ import typing as t
 
 from ..api_error import ApiError
 from . import leftovers, objects
-from .connections import Connections, Settings
+from .connections import Connections, Settings, Tools
 from .nodes import Participants
 from .plan import NOT_RUN, CheckPlan, Outcome, plan
 from .policies import PolicyStage, policy_plan
@@ -41,16 +41,6 @@ class RunApi(PodApi, t.Protocol):
 
     def daemon_set_names(self) -> set[str]:
         """Return the names of all DaemonSets."""
-
-
-class Tools(t.NamedTuple):
-    """The clock and the network connections that a run uses."""
-
-    clock: t.Callable[[], float]
-    """Returns the time of a monotonic clock, in seconds."""
-    sleep: t.Callable[[float], None]
-    connect: t.Callable[[str, int, float], str]
-    """Opens a TCP connection from this machine, and returns why that failed; empty if it succeeded."""
 
 
 class RunResult(t.NamedTuple):

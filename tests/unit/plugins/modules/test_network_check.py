@@ -144,10 +144,13 @@ def test_check_mode_creates_nothing(cluster: NetworkCluster) -> None:
 
 def test_namespaces_of_interrupted_runs_are_deleted(cluster: NetworkCluster) -> None:
     gone = 4_194_304  # larger than any process id of Linux
+    here = network_check.this_machine()
+    assert here.startswith(f"{platform.node()} pid:[")
     marks = {
-        "ended": f'{{"on": "{platform.node()}", "process": {gone}, "until": 99999999999}}',
+        "ended": f'{{"on": "{here}", "process": {gone}, "until": 99999999999}}',
         "late": '{"on": "elsewhere", "process": 1, "until": 1}',
-        "live": f'{{"on": "{platform.node()}", "process": {os.getpid()}, "until": 99999999999}}',
+        "live": f'{{"on": "{here}", "process": {os.getpid()}, "until": 99999999999}}',
+        "other container": f'{{"on": "{platform.node()} pid:[1]", "process": {gone}, "until": 99999999999}}',
         "other": '{"on": "elsewhere", "process": 1, "until": 99999999999}',
     }
     for name, mark in marks.items():
@@ -157,9 +160,9 @@ def test_namespaces_of_interrupted_runs_are_deleted(cluster: NetworkCluster) -> 
     found = run(cluster)
     assert sorted(found["interrupted"]) == ["ended", "late"]
     assert {path.rpartition("/")[2] for path in cluster.objects if path.count("/") == 3 and NAMESPACES in path} == {
-        "live", "other", "kube-system"
+        "live", "other", "other container", "kube-system"
     }  # fmt: skip
-    assert found["warnings"] == ["another network check is running; its namespaces stay: live, other"]
+    assert found["warnings"] == ["another network check is running; its namespaces stay: live, other container, other"]
 
 
 def test_a_cluster_without_windows_nodes_is_refused(cluster: NetworkCluster) -> None:

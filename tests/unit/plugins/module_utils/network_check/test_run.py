@@ -13,7 +13,7 @@ from unit.network_check_cluster import CheckedCluster, node
 from ansible_collections.winkube.node.plugins.module_utils.api_error import ApiError
 from ansible_collections.winkube.node.plugins.module_utils.network_check import nodes as participants
 from ansible_collections.winkube.node.plugins.module_utils.network_check import run as network_run
-from ansible_collections.winkube.node.plugins.module_utils.network_check.connections import Settings
+from ansible_collections.winkube.node.plugins.module_utils.network_check.connections import Settings, Tools
 from ansible_collections.winkube.node.plugins.module_utils.network_check.leftovers import RunMark
 from ansible_collections.winkube.node.plugins.module_utils.network_check.objects import Images
 from ansible_collections.winkube.node.plugins.module_utils.network_check.plan import Outcome
@@ -39,8 +39,8 @@ def connected(host: str, port: int, seconds: float) -> str:
 
 def run(cluster: CheckedCluster, **more: t.Any) -> network_run.RunResult:
     chosen = participants.choose(map(participants.describe, cluster.nodes()), (), 0, 3)
-    settings = Settings(**{"images": IMAGES, "outbound_url": URL, **more})
-    tools = network_run.Tools(cluster.clock, cluster.sleep, connected)
+    settings = Settings(**{"images": IMAGES, "outbound_url": URL, "dns_domain": "cluster.local", **more})
+    tools = Tools(cluster.clock, cluster.sleep, connected)
     return network_run.run(cluster, chosen, settings, tools, token="aa", mark=RunMark("here", 1, 2.0))
 
 
@@ -302,8 +302,8 @@ def test_the_controller_connects_to_node_ports_on_request() -> None:
         return "the connection was refused" if port == 30001 else ""
 
     chosen = participants.choose(map(participants.describe, cluster.nodes()), (), 0, 3)
-    settings = Settings(IMAGES, URL, from_controller=True, attempts=2)
-    tools = network_run.Tools(cluster.clock, cluster.sleep, connect)
+    settings = Settings(IMAGES, "cluster.local", URL, from_controller=True, attempts=2)
+    tools = Tools(cluster.clock, cluster.sleep, connect)
     result = network_run.run(cluster, chosen, settings, tools, token="aa", mark=RunMark("here", 1, 2.0))
     own = [one for one in result.outcomes if one.check.source == "controller"]
     assert len(own) == 3
@@ -315,7 +315,7 @@ def test_the_controller_connects_to_node_ports_on_request() -> None:
 def test_a_dry_run_lists_the_checks() -> None:
     cluster = cluster_of()
     chosen = participants.choose(map(participants.describe, cluster.nodes()), (), 0, 3)
-    listed: list[Outcome] = network_run.dry_run(chosen, Settings(IMAGES, URL))
+    listed: list[Outcome] = network_run.dry_run(chosen, Settings(IMAGES, "cluster.local", URL))
     done = run(cluster).outcomes
     assert {one.check for one in listed} == {one.check for one in done}
     assert {one.status for one in listed} == {"not_run"}
