@@ -25,6 +25,7 @@ from ..values.ansible_data import plain
 from ..values.errors import ResourceError
 from ..values.printable import all_printable, printable
 from ..values.terminal import show, show_details
+from ..windows import code_policies
 from ..wire.typed_values import MISREAD
 
 NODE_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
@@ -33,7 +34,7 @@ NODE_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "timeout": {"type": "int", "default": 3600},
     "reconnect_timeout": {"type": "int", "default": 300},
     "allow_unsupported_windows": {"type": "bool", "default": False},
-    "allowed_code_policies": {"type": "list", "elements": "str", "choices": ["applocker", "wdac"], "default": []},
+    "allowed_code_policies": {"type": "list", "elements": "str", "choices": list(code_policies.CHOICES), "default": []},
 }
 """Options of every action that contacts a node."""
 

@@ -34,7 +34,7 @@ PID = "ansible_async_watchdog_pid"
 _SECURE_BOOT = f"{registry_keys.CONTROL}\\SecureBoot\\State"
 _ENABLE = Scope("enable.")
 _DISABLED = 4
-_PACKAGE = ("PackageName", "PackageState", "ReleaseType", "InstallTime")
+_PACKAGE = ("PackageName", "PackageState", "ReleaseType")
 _EVENTS = 300
 _KB = re.compile(r"\bKB(\d{6,7})\b", re.IGNORECASE)
 
@@ -247,7 +247,6 @@ def _package(item: t.Mapping[str, t.Any]) -> Package:
         name=str(item.get("PackageName") or ""),
         state=str(item.get("PackageState") or ""),
         release_type=str(item.get("ReleaseType") or ""),
-        install_time=str(item.get("InstallTime") or ""),
     )
 
 

@@ -92,7 +92,6 @@ class Package:
     state: str
     """State such as Installed, InstallPending, Superseded or Staged."""
     release_type: str = ""
-    install_time: str = ""
 
     @property
     def build(self) -> Build | None:

@@ -10,7 +10,7 @@ import typing as t
 from ..engine.changes import create, is_missing, only, remove, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
-from ..windows import azure_platform
+from ..windows import azure_platform, sddl
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
@@ -73,7 +73,8 @@ class FirewallRule(Resource):
         default=(),
         metadata={
             "help": "Users whose programs the rule ignores: SIDs, or names of local users. The rule applies to the"
-            " programs of all other users. A local user that does not exist is left out."
+            " programs of all other users. A local user that does not exist is left out. With an empty list, the"
+            " users of an existing rule are not changed."
         },
     )
     platform: t.Literal["any", "azure"] = dataclasses.field(
@@ -205,6 +206,9 @@ def _seen(key: str, value: t.Any, desired: t.Any) -> t.Any:
         profiles = ", ".join(sorted(part.strip() for part in str(value).split(",")))
         return "Any" if profiles == "Domain, Private, Public" else profiles
     text = str(value or "")
+    # Windows may abbreviate well-known SIDs, such as WD for S-1-1-0.
+    if key == "local_user" and sddl.same(desired, text):
+        return desired
     if key == "protocol":
         text = _NUMBERED.get(text, text)
     return desired if text.casefold() == str(desired).casefold() else text

@@ -161,7 +161,7 @@ def hang(seen: t.Mapping[str, CallResult]) -> str:
 
 def _problem(seen: t.Mapping[str, CallResult]) -> str:
     for scope in (FIRST, SECOND):
-        for kind in ("policies", "namespaces", "endpoints", "networks"):
+        for kind in LISTINGS:
             result = seen.get(scope.id(kind))
             if result is not None and result.error is not None and result.error.id != LATE:
                 return NO_HNS if "not recognized" in str(result.error) else str(result.error)

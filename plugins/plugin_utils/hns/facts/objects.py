@@ -37,7 +37,7 @@ LISTINGS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
             "State",
         ),
     ),
-    "networks": ("Get-HnsNetwork", ("ID", "Name", "Type", "Subnets", "ManagementIP", "NetworkAdapterName")),
+    "networks": ("Get-HnsNetwork", ("ID", "Name", "Type", "Subnets", "NetworkAdapterName")),
 }
 """Cmdlet and properties to read, by kind. Objects are listed before the objects to which they refer, so that every
 reference points to an object in a later listing, even if objects are created in the meantime."""
@@ -52,7 +52,6 @@ class HnsNetwork:
     type: str
     subnets: tuple[str, ...] = ()
     adapter: str = ""
-    management_ip: str = ""
 
     @property
     def external(self) -> bool:
@@ -185,7 +184,6 @@ def _network(item: t.Mapping[str, t.Any]) -> HnsNetwork:
         type=_text(item.get("Type")),
         subnets=tuple(prefix for prefix in subnets if prefix),
         adapter=_text(item.get("NetworkAdapterName")),
-        management_ip=_text(item.get("ManagementIP")),
     )
 
 

@@ -30,10 +30,6 @@ RUN = Run(
 )
 
 
-def test_a_run_survives_its_document() -> None:
-    assert Run.from_document(RUN.to_document()) == RUN
-
-
 def test_a_row_for_each_node() -> None:
     first, second = RUN.summary()
     assert (first["node"], second["node"]) == ("a", "b")

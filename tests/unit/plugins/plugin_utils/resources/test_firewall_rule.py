@@ -136,6 +136,8 @@ def test_users_that_a_rule_ignores() -> None:
     change = must(exempting(), **ASKED, rule=NO_RULE, ports=SKIPPED, addresses=SKIPPED, security=SKIPPED)
     assert call(change, "rule").parameters["LocalUser"] == BOTH
     assert planned(exempting(), **ASKED, **seen(), security=answer({"LocalUser": BOTH})) is None
+    abbreviated = BOTH.replace("S-1-5-18", "SY").replace("S-1-1-0", "WD")
+    assert planned(exempting(), **ASKED, **seen(), security=answer({"LocalUser": abbreviated})) is None
     change = must(exempting(), **ASKED, **seen(), security=answer({"LocalUser": SYSTEM_ONLY}))
     assert call(change, "rule").parameters == {"Name": ["kubelet"], "LocalUser": BOTH}
     # A user that does not exist has no programs.
