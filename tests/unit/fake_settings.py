@@ -8,7 +8,7 @@ import dataclasses
 import typing as t
 
 from unit.fake_node import FakeAction, FakeTime, Fault
-from unit.scripted_machine import IDLE, Handler, ScriptedMachine, failure
+from unit.scripted_machine import Handler, ScriptedMachine, failure
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
@@ -19,7 +19,6 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, Results
-from simulator.machine import executables
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -103,18 +102,6 @@ class World(ScriptedMachine):
             return failure(f"cannot set {name} to {call['parameters']['Value']}")
         self.settings[name] = call["parameters"]["Value"]
         return [{"RestartNeeded": "Yes" if name in self.needs_reboot else "No"}]
-
-    def has_services(self, **states: str) -> None:
-        """Create services.
-
-        Args:
-            states: `Running` or `Stopped`, by name.
-        """
-        for name, state in states.items():
-            self.node.services.create(name, f"C:\\{name}.exe")
-            self.node.files.write_bytes(f"C:\\{name}.exe", executables.make(IDLE, "1.0"))
-            if state == "Running":
-                self.node.services.start(name)
 
     def sets(self) -> list[str]:
         return [call["parameters"]["Name"] for call in self.executed if call["command"] == "Set-Setting"]

@@ -15,7 +15,7 @@ import typing as t
 import weakref
 from pathlib import Path
 
-from simulator.machine import families
+from simulator.machine import executables, families
 from simulator.machine.contract import Contract, Parameter, ParameterPlace, common_parameters
 from simulator.machine.machine import Machine
 from simulator.machine.objects import (
@@ -104,6 +104,18 @@ class ScriptedMachine:
     def reboots(self) -> int:
         """The number of reboots."""
         return self.node.power.boots - 1
+
+    def has_services(self, **states: str) -> None:
+        """Create services.
+
+        Args:
+            states: `Running` or `Stopped`, by name.
+        """
+        for name, state in states.items():
+            self.node.services.create(name, f"C:\\{name}.exe")
+            self.node.files.write_bytes(f"C:\\{name}.exe", executables.make(IDLE, "1.0"))
+            if state == "Running":
+                self.node.services.start(name)
 
     def ran(self, command: str) -> int:
         """Return how often a command ran."""

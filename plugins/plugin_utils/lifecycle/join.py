@@ -77,6 +77,7 @@ def calls(
         query("joined", "@read-file", {"paths": [node_paths.KUBELET_CONF]}, select=("path", "exists"), on_error="stop"),
         Call(id="stop-if-joined", command="@stop-if", input=Input(calls=("joined",), where={"exists": True})),
         *_end_former(),
+        *_stop_if_registered(),
         *_remove_leftovers(keep_key=again),
         # Create the kubelet's folder with Windows' default access list, because it contains the volumes of pods.
         make_closed(node_paths.KUBELET, SHARED, "kubelet-folder", existing="leave"),
@@ -92,6 +93,21 @@ def calls(
         _remove_configuration(
             [node_paths.JOIN_CONFIGURATION, DISCOVERY] if discovery else node_paths.JOIN_CONFIGURATION
         ),
+    )
+
+
+def _stop_if_registered() -> tuple[Call, ...]:
+    """Return the calls that end the batch if the kubelet received its certificate shortly before it was stopped.
+
+    After a power failure, the kubelet of an incomplete join starts by itself and continues to request its certificate.
+    If it receives the certificate after the first call of the batch, the machine has joined, and needs the files of
+    that join.
+    """
+    paths: dict[str, Json] = {"paths": [node_paths.KUBELET_CONF]}
+    return (
+        query("registered", "@read-file", paths, select=("path", "exists"), until={"exists": True}),
+        action("start-kubelet", "Start-Service", {"Name": "kubelet"}, needs=("registered",)),
+        Call(id="stop-if-registered", command="@stop-if", input=Input(calls=("registered",), where={"exists": True})),
     )
 
 
@@ -162,8 +178,8 @@ def _write_discovery(content: str) -> Call:
 
 
 def had_joined(seen: Observation) -> bool:
-    """Return whether the machine had already joined before the batch."""
-    return seen.stopped is not None and seen.stopped.id == "stop-if-joined"
+    """Return whether the batch joined nothing, because the machine joined earlier."""
+    return seen.stopped is not None and seen.stopped.id in ("stop-if-joined", "stop-if-registered")
 
 
 def problem(seen: Observation) -> str | None:

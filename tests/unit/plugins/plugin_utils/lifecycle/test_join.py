@@ -9,7 +9,7 @@ import typing as t
 import pytest
 from unit import outcomes
 from unit.resource_answers import answer, failure
-from unit.scripted_machine import ScriptedMachine
+from unit.scripted_machine import Handler, ScriptedMachine
 
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths, sddl
@@ -22,10 +22,10 @@ SECRET = "token: abcdef.0123456789abcdef\n"
 class Joining(ScriptedMachine):
     """A machine with a kubeadm that records its input, and ends with an exit code."""
 
-    def __init__(self, exit_code: int = 0) -> None:
+    def __init__(self, exit_code: int = 0, **handlers: Handler) -> None:
         self.exit_code = exit_code
         self.found: list[tuple[str, str]] = []
-        super().__init__({"kubeadm.exe": self._kubeadm})
+        super().__init__({"kubeadm.exe": self._kubeadm, **handlers})
 
     def _kubeadm(self, call: dict[str, t.Any]) -> ProgramResult:
         assert call["arguments"] == ["join", "--config", node_paths.JOIN_CONFIGURATION]
@@ -46,6 +46,26 @@ def test_a_machine_that_has_joined_is_not_joined_again() -> None:
     assert join.had_joined(seen)
     assert machine.found == []
     assert machine.node.files.read_text(node_paths.KUBELET_CONF) == "a kubeconfig"
+
+
+def test_a_kubelet_that_registers_before_it_is_stopped_keeps_its_files() -> None:
+    def register(_call: dict[str, t.Any]) -> list[t.Any]:
+        machine.node.files.write_text(node_paths.KUBELET_CONF, "a kubeconfig")
+        return []
+
+    machine = Joining(**{"Get-Process": register})
+    ca = f"{node_paths.KUBERNETES}\\pki\\ca.crt"
+    machine.node.files.make_directory(f"{node_paths.KUBERNETES}\\pki")
+    machine.node.files.write_text(ca, "a certificate")
+    machine.has_services(kubelet="Running")
+    seen = machine.join()
+    assert join.had_joined(seen)
+    assert join.problem(seen) is None
+    assert machine.found == []
+    assert machine.node.files.read_text(ca) == "a certificate"
+    service = machine.node.services.get("kubelet")
+    assert service is not None
+    assert service.state == "Running"
 
 
 @pytest.mark.parametrize("exit_code", [0, 1])
@@ -84,6 +104,7 @@ def failed(exit_code: int | None, stdout: str = "", stderr: str = "") -> CallRes
     [
         (None, None, None),
         ("stop-if-joined", None, None),
+        ("stop-if-registered", None, None),
         ("join", None, "stopped at join"),
         ("join", answer(), "stopped at join"),
         ("join", failed(1, "out", " no token\n"), "join: exit code 1: no token"),
@@ -101,4 +122,4 @@ def test_why_a_join_failed(stopped: str | None, result: CallResult | None, probl
         calls={stopped: result} if stopped and result else {},
     )
     assert join.problem(seen) == problem
-    assert join.had_joined(seen) is (stopped == "stop-if-joined")
+    assert join.had_joined(seen) is (stopped in ("stop-if-joined", "stop-if-registered"))
