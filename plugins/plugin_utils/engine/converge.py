@@ -92,7 +92,8 @@ class Convergence:
     ) -> None:
         self._session, self._node = session, session.node
         self._resources = tuple(resources)
-        # The calls that ask for sizes may contain credentials. Without downloads, no secret must be sent.
+        # The calls that ask for sizes may contain credentials. If Ansible keeps its files on the node, such calls are
+        # sent only if something has to be downloaded.
         self._early = EarlySizes(() if check_mode or keeps_files() else self._resources)
         general = (*code_policies.calls(), *self._early.free_space)
         self._questions = Questions(self._resources, general, self._early.by_resource)
