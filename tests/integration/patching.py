@@ -195,6 +195,8 @@ def find(kb: str) -> Update:
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the delays for reboots, updates and outages, which take much less time on simulated machines."""
     monkeypatch.setattr(reboot, "_GOING_DOWN", 0.4)
+    monkeypatch.setattr(reboot, "_DELAY", 0)
+    monkeypatch.setattr(reboot, "BATCH_DELAY", 0)
     monkeypatch.setattr(reboot, "_PAUSE", 0.5)
     monkeypatch.setattr(patches_update, "_DELAY", 0.2)
     monkeypatch.setattr(outage, "_FIRST_PAUSE", 0.05)

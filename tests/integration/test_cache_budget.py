@@ -50,7 +50,8 @@ def test_a_whole_cache_needs_few_commands_and_two_if_complete(
         assert not first.get("failed"), first["msg"]
         assert len([item for item in first["changes"] if item["type"] == "Artifact"]) == 25
         assert names(machine) == set(TWELVE)
-        assert first["remote_commands"] <= 6
+        # Observe (with the sizes of the files), measure (those of the images), start, collect, and one more poll.
+        assert first["remote_commands"] <= 5
         server.reset()
         registry.reset()
 

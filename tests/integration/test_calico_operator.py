@@ -11,7 +11,7 @@ import yaml
 from integration import kubespray_sample
 from integration.conftest import SiteFactory
 from integration.playbooks import PlayRun, Site, cluster_api, cluster_nodes
-from integration.test_kubespray_calico import AFFINITY, HOST, PROXY, run_sample
+from integration.test_kubespray_calico import AFFINITY, DRIFT, FIRST, HOST, PROXY, SECOND, run_sample
 from kubernetes import client
 
 from simulator.kubernetes_node import hns
@@ -39,7 +39,9 @@ def refused(site: Site) -> PlayRun:
 
 @pytest.fixture(scope="module")
 def first(site: Site, refused: PlayRun) -> PlayRun:
-    return run_sample(site, **ENABLED).expect()
+    run = run_sample(site, **ENABLED).expect()
+    site.counted["first"] = {HOST: site.counters(HOST)}
+    return run
 
 
 def installation(site: Site) -> dict[str, Any]:
@@ -77,4 +79,10 @@ def test_kube_proxy_has_the_address_of_the_endpoint(site: Site, first: PlayRun) 
 def test_a_second_run_changes_nothing(site: Site, first: PlayRun) -> None:
     run = run_sample(site, **ENABLED).expect()
     assert run.recap[HOST]["changed"] == 0, run.changed_tasks(HOST)
-    assert run.commands(HOST) <= 3
+    assert site.counters(HOST)["remote_commands"] <= SECOND
+    assert site.counted["first"][HOST]["remote_commands"] <= FIRST
+
+
+def test_the_drift_check_takes_one_command(site: Site, first: PlayRun) -> None:
+    run_sample(site, "plan.yml", **ENABLED).expect()
+    assert site.counters(HOST)["remote_commands"] == DRIFT

@@ -28,12 +28,8 @@ PATCHED = 6899
 AZURE = {"subnet": "10.244.0.0/16", "primary": "10.244.0.4", "secondary": ["10.244.0.5", "10.244.0.6"]}
 ARCHIVE = "packages.aks.azure.com/azure-cni/v1.6.21/binaries/azure-vnet-cni-windows-amd64-v1.6.21.zip"
 PROXY = r"C:\k\kube-proxy\config.yaml"
-FIRST, FIRST_OF_SERVICES, SECOND, DRIFT = 12, 15, 3, 1
-"""The largest number of remote commands. Where flanneld is a service, the first run needs one more (13): the batch that
-starts it runs detached, because it interrupts the connection, and its result is collected separately. On a busy
-machine, this takes up to two more polls."""
-FIRST_OF_DOCKER, SECOND_OF_DOCKER = 20, 8
-"""As in test_docker_runtime.py."""
+FIRST, SECOND, DRIFT = 12, 3, 1
+"""The largest number of remote commands, for every network, runtime and way to run."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,8 +40,6 @@ class Host:
     variables: dict[str, Any]
     network: tuple[str, str] | None
     """Type and name; None if no pod has run yet that would create it."""
-    first: int = FIRST_OF_SERVICES
-    second: int = SECOND
     machine: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
@@ -68,8 +62,6 @@ HOSTS = {
         windows="2022",
         variables={"container_runtime": "moby", "cni_flannel_backend": "vxlan"},
         network=("Overlay", "flannel.4096"),
-        first=FIRST_OF_DOCKER,
-        second=SECOND_OF_DOCKER,
     ),
     "sdn22": Host(
         windows="2022",
@@ -85,13 +77,10 @@ HOSTS = {
             **SERVICE,
         },
         network=None,
-        first=FIRST,
         machine={"azure": AZURE},
     ),
     # The only network of this run whose programs are pods.
-    "pods25": Host(
-        windows="2025", variables={"cni_plugin": "sdnbridge"}, network=("L2Bridge", "l2bridge"), first=FIRST
-    ),
+    "pods25": Host(windows="2025", variables={"cni_plugin": "sdnbridge"}, network=("L2Bridge", "l2bridge")),
 }
 
 
@@ -151,7 +140,7 @@ def test_the_network_is_the_right_one(joined: Site, name: str) -> None:
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_the_first_run_is_within_the_budget(joined: Site, name: str) -> None:
-    assert joined.counted["first"][name]["remote_commands"] <= HOSTS[name].first
+    assert joined.counted["first"][name]["remote_commands"] <= FIRST
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +151,7 @@ def second(joined: Site) -> PlayRun:
 @pytest.mark.parametrize("name", HOSTS)
 def test_a_second_run_changes_nothing(joined: Site, second: PlayRun, name: str) -> None:
     assert second.recap[name]["changed"] == 0, second.changes(name)
-    assert joined.counted["second"][name]["remote_commands"] <= HOSTS[name].second
+    assert joined.counted["second"][name]["remote_commands"] <= SECOND
 
 
 def test_the_drift_check_finds_nothing_with_one_command(joined: Site, second: PlayRun) -> None:

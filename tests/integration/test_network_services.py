@@ -107,4 +107,7 @@ def test_a_second_run_changes_nothing(joined: tuple[Site, PlayRun]) -> None:
     run = site.run("site.yml").expect()
     assert run.recap[HOST]["changed"] == 0
     assert site.counters(HOST)["remote_commands"] <= 3
-    assert site.counted["first"][HOST]["remote_commands"] <= 13
+    assert site.counted["first"][HOST]["remote_commands"] <= 12
+    run, nodes = site.plan()
+    run.expect()
+    assert (nodes, site.counters(HOST)["remote_commands"]) == ({HOST: {"status": "in_sync"}}, 1)

@@ -249,7 +249,7 @@ def test_the_network_was_created_by_flannels_pod(site: Site, first: PlayRun, hos
 
 def test_the_first_run_is_small(site: Site, first: PlayRun) -> None:
     for host, counters in site.counted["first"].items():
-        assert counters["remote_commands"] <= 20, host
+        assert counters["remote_commands"] <= 12, host
         assert counters["bytes_in"] <= 4_000_000, host
         # A query that is sent while the node goes down may not arrive. It was sent, but did not run.
         assert first.commands(host) <= counters["remote_commands"] + 1, host
@@ -266,7 +266,7 @@ def test_the_second_run_changes_nothing(site: Site, second: PlayRun) -> None:
     assert {host: counters["changed"] for host, counters in second.recap.items()} == dict.fromkeys(HOSTS, 0)
     for host, counters in site.counted["second"].items():
         assert second.changes(host) == []
-        assert counters["remote_commands"] <= 8, host
+        assert counters["remote_commands"] <= 3, host
 
 
 def skipped(run: PlayRun, task: str) -> bool:

@@ -73,8 +73,13 @@ def resources(
 
 
 def _likely(name: str) -> dict[str, int]:
-    """Return the approximate size of an image that every node needs, so that the first run need not ask a registry."""
-    size = _data()["likely_sizes"].get(ImageReference.parse(name).repository) if is_whole(name) else None
+    """Return the approximate size of an image that nodes need, so that the first run need not ask a registry.
+
+    The copy in a mirror is as large as the original, so the registry and a path that mirrors add do not matter.
+    """
+    repository = f"/{ImageReference.parse(name).repository}" if is_whole(name) else ""
+    sizes = (size for end, size in _data()["likely_sizes"].items() if repository.endswith(f"/{end}"))
+    size = next(sizes, None)
     return {} if size is None else {"likely_size": size}
 
 

@@ -11,7 +11,7 @@ from ...module_utils.redaction.urls import redact_url
 from ..engine.resource import SizeProbe, SpaceRequirement
 from ..windows.path_calls import discard
 from ..wire.calls import action, query
-from ..wire.messages import Call, CallResult, Json, Results
+from ..wire.messages import Call, CallResult, Input, Json, Results
 from ..wire.scopes import Scope
 from . import archive_members, curl
 from .curl_errors import describe_curl_error
@@ -137,6 +137,24 @@ def space(download: Download, present: int) -> SpaceRequirement:
     )
     asked = (first, *(dataclasses.replace(call, unless=(first.id,)) for call in others))
     return SpaceRequirement(path=download.path, probe=_DownloadSize(calls=asked, present=present))
+
+
+def likely_space(download: Download, file: str) -> SpaceRequirement:
+    """Return the disk space that a download needs if the file does not exist, as `space` does.
+
+    Args:
+        download: the requested download.
+        file: id of the call `@read-file` that reads the file; if the file exists, its size is not asked for.
+    """
+    missing: dict[str, Json] = {"path": download.path, "exists": False}
+    # Without input, a cmdlet is skipped, which counts as a success (docs/wire.md).
+    exists = query(
+        "exists", "Write-Output", input=Input(calls=(file,), where=missing), select=(), until={"exists": True}
+    )
+    required = space(download, 0)
+    asked = required.probe.calls if required.probe else ()
+    calls = (exists, *(dataclasses.replace(call, unless=(*call.unless, exists.id)) for call in asked))
+    return dataclasses.replace(required, probe=_DownloadSize(calls=calls, present=0))
 
 
 def _attempt(download: Download, source: DownloadSource, label: str, done: tuple[str, ...]) -> t.Iterator[Call]:

@@ -6,7 +6,8 @@
 
 1. observe: one batch (several if the calls exceed 1 MB) reads the state of all resources from the node.
 2. plan: each resource compares its desired state with the answers (planning.py).
-3. measure: one batch reads free disk space and download sizes, if the plan needs disk space (disk_space.py).
+3. measure: one batch reads free disk space and download sizes, if the plan needs disk space and the observation does
+   not include them (disk_space.py).
 4. apply: one batch makes the changes of all resources. If a reboot ends it, another batch follows.
 """
 
@@ -17,6 +18,7 @@ import datetime
 import typing as t
 
 from ...module_utils.redaction import hidden
+from ..remote.ansible_connection import keeps_files
 from ..remote.errors import BatchLost, NodeError
 from ..remote.reboot import BATCH_DELAY, order, reboot_message
 from ..remote.session import NodeSession
@@ -27,6 +29,7 @@ from ..wire.typed_values import BadAnswer
 from . import disk_space
 from .answers import Answers
 from .deferral import split
+from .disk_space import EarlySizes
 from .outcome import AppliedChange, ConvergenceOutcome
 from .planned import Planned
 from .planning import (
@@ -89,7 +92,11 @@ class Convergence:
     ) -> None:
         self._session, self._node = session, session.node
         self._resources = tuple(resources)
-        self._questions = Questions(self._resources, code_policies.calls())
+        # The calls that ask for sizes may contain credentials. If Ansible keeps its files on the node, such calls are
+        # sent only if something has to be downloaded.
+        self._early = EarlySizes(() if check_mode or keeps_files() else self._resources)
+        general = (*code_policies.calls(), *self._early.free_space)
+        self._questions = Questions(self._resources, general, self._early.by_resource)
         self._check_mode = check_mode
         self._may_reboot = may_reboot
         self._disruptive = disruptive
@@ -97,6 +104,7 @@ class Convergence:
         self._disk_limit = disk_limit
         self._answers = answers
         self._private = any(resource.private for resource in self._resources)
+        self._observes_privately = self._private or bool(self._early.by_resource)
         self._restarts: list[str] = []
         # A batch that may reboot the node keeps its result for the controller until the node is down.
         self._reboot_order = order(reboot_message(_REBOOT), delay=BATCH_DELAY) if may_reboot else ()
@@ -158,13 +166,14 @@ class Convergence:
             NodeError: the node's answers cannot be used, or this node cannot have a resource as described.
             AnsibleConnectionFailure: the node cannot be reached.
         """
-        step, private = "observe", self._private
+        step, private = "observe", self._observes_privately
         first, *more = self._questions.batches()
         seen, windows = self._session.observe(first, step=step, private=private)
         calls: dict[str, CallResult] = {}
         for observation in (seen, *(self._node.observe(batch, step=step, private=private) for batch in more)):
             self._note_time(observation)
             calls.update(observation.calls)
+        self._early.observed(calls)
         if self._answers is not None:
             self._answers.observed(self._questions, calls)
         self.outcome.windows = windows
@@ -213,10 +222,12 @@ class Convergence:
         Raises:
             NodeError: there is not enough disk space.
         """
-        questions = disk_space.measure_calls(pending)
-        if not questions:
+        if not any(planned.change.space for planned in pending):
             return len(pending)
-        seen = self._node.observe(questions, step="measure", private=True).calls
+        early = None if begun else self._early
+        seen = dict(early.results) if early else {}
+        if questions := disk_space.measure_calls(pending, early):
+            seen.update(self._node.observe(questions, step="measure", private=True).calls)
         measurement = disk_space.measured(pending, seen, self._disk_limit)
         self._progress.sizes = measurement.sizes
         for volume in measurement.unread_volumes:

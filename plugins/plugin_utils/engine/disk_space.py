@@ -3,7 +3,8 @@
 """The measure phase, between plan and apply: check that the planned changes fit on the node's volumes.
 
 One batch reads the free space of the volumes and the sizes that are not known yet. `measure_calls` builds this batch
-from the plan, and `measured` reads its results.
+from the plan, and `measured` reads its results. `EarlySizes` asks with the observation, and if its answers cover the
+plan, there is no such batch.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from ..wire.calls import query
 from ..wire.interleave import interleave
 from ..wire.messages import Call, CallResult
 from ..wire.scopes import Scope
-from .planned import Planned
-from .resource import SpaceRequirement
+from .planned import Planned, scope
+from .resource import Resource, SpaceRequirement
 
 RESERVE = 1_000_000_000
 """How many bytes of each volume must stay free, because Windows fails in unexpected ways on a full volume."""
@@ -66,24 +67,79 @@ class Measurement:
         return next((index for index, planned in enumerate(changes) if planned.resource.title in later), len(changes))
 
 
+class EarlySizes:
+    """What the node is asked with the observation: the free space, and the sizes of downloads that are missing.
+
+    Args:
+        resources: the resources, each at its position.
+    """
+
+    def __init__(self, resources: t.Sequence[Resource]) -> None:
+        paths: dict[str, str] = {}
+        self.by_resource: dict[int, list[Call]] = {}
+        """The calls that ask for the sizes, by the position of the resource."""
+        for position, resource in enumerate(resources):
+            required = resource.likely_space()
+            if required is not None:
+                paths.setdefault(volume(required.path), required.path)
+                calls = required.probe.calls if required.probe else ()
+                self.by_resource[position] = [_side_question(scope(position).call(call), secret=True) for call in calls]
+        self.free_space = _free_calls(paths)
+        """The calls that ask for the free space of volumes."""
+        self._asked = {call.id: call for calls in (self.free_space, *self.by_resource.values()) for call in calls}
+        self.results: dict[str, CallResult] = {}
+        """The answers in the last observation, by call id."""
+
+    def observed(self, calls: t.Mapping[str, CallResult]) -> None:
+        """Record the answers in an observation."""
+        self.results = {name: result for name, result in calls.items() if name in self._asked}
+
+    def knows(self, calls: t.Sequence[Call]) -> bool:
+        """Return whether the node has answered the calls that measure one change, so that it need not be asked again.
+
+        If all of them were skipped, the file was on the node, and its size was not asked for.
+        """
+        same = all(call.id in self.results and _question(self._asked[call.id]) == _question(call) for call in calls)
+        return same and not all(self.results[call.id].skipped for call in calls)
+
+
+def _question(call: Call) -> tuple[t.Any, ...]:
+    return call.command, call.parameters, call.arguments, call.stdin
+
+
 def volume(path: str) -> str:
     """Return the root of a Windows path without a backslash, such as `C:`."""
     return path[:2].upper()
 
 
-def measure_calls(changes: t.Sequence[Planned]) -> tuple[Call, ...]:
-    """Return the calls of the measure batch; none if no change needs disk space."""
+def measure_calls(changes: t.Sequence[Planned], early: EarlySizes | None = None) -> tuple[Call, ...]:
+    """Return the calls of the measure batch; none if no change needs disk space.
+
+    Args:
+        changes: the plan.
+        early: what the node has answered with the observation, if that is still valid. It is not asked again, and
+            neither is what it can answer only later.
+    """
     paths: dict[str, str] = {}
     lanes: list[list[Call]] = []
     for planned in changes:
         for required in planned.change.space:
             paths.setdefault(volume(required.path), required.path)
-            if required.size is None and required.probe is not None:
+            probe = required.probe
+            if required.size is None and probe is not None and not (early and probe.later):
                 # Like the download itself, the call that asks for the size contains credentials.
                 secret = any(call.secret or call.private for call in planned.change.calls)
-                lanes.append([_side_question(planned.scope.call(call), secret) for call in required.probe.calls])
-    free = [query(_FREE.id(name), "@free-space", {"path": path}) for name, path in paths.items()]
+                lanes.append([_side_question(planned.scope.call(call), secret) for call in probe.calls])
+    free = _free_calls(paths)
+    if early:
+        free = [call for call in free if call.id not in early.results]
+        lanes = [lane for lane in lanes if not early.knows(lane)]
     return (*free, *interleave(lanes))
+
+
+def _free_calls(paths: t.Mapping[str, str]) -> list[Call]:
+    """Return the calls that read the free space of volumes, from a path on each."""
+    return [query(_FREE.id(name), "@free-space", {"path": path}) for name, path in paths.items()]
 
 
 def _side_question(call: Call, secret: bool) -> Call:

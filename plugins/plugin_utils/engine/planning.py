@@ -36,18 +36,28 @@ class Questions:
     Args:
         resources: the resources, each at its position.
         general: calls that belong to no resource, sent before those of the resources.
+        sizes: the calls that ask how much disk space resources need that are missing, by position. They are sent last,
+            so that their programs run in parallel.
     """
 
-    def __init__(self, resources: t.Sequence[Resource], general: t.Sequence[Call] = ()) -> None:
+    def __init__(
+        self,
+        resources: t.Sequence[Resource],
+        general: t.Sequence[Call] = (),
+        sizes: t.Mapping[int, t.Sequence[Call]] | None = None,
+    ) -> None:
         self._same: dict[str, str] = {}
         self._ids: list[tuple[str, ...]] = []
         asked: dict[str, str] = {}
+        self._sizes: dict[str, t.Sequence[Call]] = {}
         groups = [tuple(general)]
         for position, resource in enumerate(resources):
             calls = resource.observe()
             self._ids.append(tuple(call.id for call in calls))
+            more = (sizes or {}).get(position, ())
             # Do not merge a call that other calls refer to: calls may refer only to calls of their own group.
-            built_on = {name for call in calls for name in (*call.needs, *(call.input.calls if call.input else ()))}
+            built_on = {own for call in calls for own in _referred(call)}
+            built_on |= {scope(position).own(name) for call in more for name in _referred(call)}
             group: list[Call] = []
             for call in calls:
                 mine = scope(position).call(call)
@@ -57,21 +67,27 @@ class Questions:
                 else:
                     self._same[mine.id] = first
             groups.append(tuple(group))
+            if group and more:
+                self._sizes[group[0].id] = more
         self.groups: tuple[tuple[Call, ...], ...] = tuple(group for group in groups if group)
         """Groups of calls that belong together; a batch never contains only a part of a group."""
 
     def batches(self) -> list[tuple[Call, ...]]:
         """Return the calls in as few batches as the size limit of a batch allows."""
         batches: list[list[Call]] = [[]]
+        lanes: list[list[t.Sequence[Call]]] = [[]]
         size = _ENVELOPE
         for group in self.groups:
-            more = _size(group)
+            lane = self._sizes.get(group[0].id, ())
+            more = _size(group) + _size(lane)
             if batches[-1] and size + more > MAX_BATCH_BYTES:
                 batches.append([])
+                lanes.append([])
                 size = _ENVELOPE
             batches[-1].extend(group)
+            lanes[-1].append(lane)
             size += more
-        return [tuple(batch) for batch in batches if batch]
+        return [tuple(concatenate(*both)) for both in zip(batches, map(interleave, lanes), strict=True) if both[0]]
 
     def answers(self, calls: t.Mapping[str, CallResult], position: int) -> dict[str, CallResult]:
         """Return the answers to the questions of one resource, by its own call ids."""
@@ -79,6 +95,10 @@ class Questions:
         return {
             own: calls[self._same.get(full, full)] for own, full in ids.items() if self._same.get(full, full) in calls
         }
+
+
+def _referred(call: Call) -> tuple[str, ...]:
+    return (*call.needs, *(call.input.calls if call.input else ()))
 
 
 def _question(call: Call) -> str:

@@ -233,6 +233,14 @@ class Resource(abc.ABC):
         The engine calls this once per resource and run.
         """
 
+    def likely_space(self) -> SpaceRequirement | None:
+        """Return the disk space that the resource needs if it is missing; None if that is only known from the plan.
+
+        The node is then asked for it with the observation, which saves a remote command. The calls of the probe may
+        refer to those of `observe`. They must be skipped on the node if the resource is not missing.
+        """
+        return None
+
     @abc.abstractmethod
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         """Compare the desired state with the observed one, without any I/O.

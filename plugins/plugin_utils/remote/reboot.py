@@ -23,8 +23,8 @@ LOGON_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion\\Winlogon\\A
 ansible.windows.win_reboot also waits for this key (its documentation, `test_command`)."""
 _IN_PROGRESS = 1115
 """ERROR_SHUTDOWN_IN_PROGRESS: learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-"""
-_GOING_DOWN = 4.0
-"""Seconds between the request and the first poll."""
+_GOING_DOWN = 2.0
+"""Seconds between the shutdown and the first poll. A poll that arrives before the shutdown would be lost with it."""
 _DELAY = 2
 """Seconds between the request and the shutdown, in which the node responds to the request."""
 BATCH_DELAY = 5
@@ -147,10 +147,11 @@ class Reboot:
         """
         deadline = self.clock() + self.timeout
         self.keys.append(str(uuid.uuid4()))
+        by_batch = ordered is not False
         error = "no response since the reboot was requested"
         if ordered is False:
             ordered, error = self._order(message, deadline)
-        self.sleep(_GOING_DOWN)
+        self.sleep(_GOING_DOWN + (BATCH_DELAY if by_batch else _DELAY))
         while self.clock() < deadline:
             try:
                 seen = self.send(Batch(calls=wait_calls()))

@@ -19,10 +19,10 @@ class Timeouts:
     """Time limit for restoring a connection that failed."""
     first_contact: float = 10.0
     """Time limit for a first connection; short, so that a node that is off is soon reported as unreachable."""
-    poll: int = 60
-    """How long the node waits for a result within one remote command."""
-    longest_poll: int = 60
+    poll: int = 240
+    """How long the node waits for a result within one remote command. It answers as soon as there is one."""
+    longest_poll: int = 240
     """Maximum wait of a poll. Each poll of a batch waits four times as long as the previous one, so that long work
     costs few commands."""
-    watched_poll: int = 20
+    watched_poll: int = 60
     """Maximum wait of the first poll if the batch has progress files, so that progress is visible soon."""

@@ -140,10 +140,8 @@ class Artifact(Resource):
 
     def joined(self, other: t.Self) -> t.Self | None:
         """Merge the artifacts of two roles that need the same file; None if they differ in path, origin or checksum."""
-        if self.path.casefold() != other.path.casefold() or self.custom != other.custom:
-            return None
         pins = {pin for pin in (self.sha256, other.sha256) if pin}
-        if len(pins) > 1:
+        if self.path.casefold() != other.path.casefold() or self.custom != other.custom or len(pins) > 1:
             return None
         return self if self.sha256 or not other.sha256 else other
 
@@ -246,11 +244,8 @@ class Artifact(Resource):
         offer = curl.offered(seen.get("offer")) or curl.RemoteFile()
         fetch = (*self._write_checksum(), *attempts.calls(self._download(seen, offer), broken=broken))
         # The old unverified file is removed only after the new file was downloaded.
-        fetch = (
-            (*fetch, discard(self._unverified, "remove-aside"))
-            if unverified.get("exists") or file.get("exists")
-            else fetch
-        )
+        if unverified.get("exists") or file.get("exists"):
+            fetch = (*fetch, discard(self._unverified, "remove-aside"))
         if not file.get("exists"):
             known = self._expected(seen) if self._verified and unverified.get("exists") else None
             if known and known == self._actual(seen, unverified, "-aside"):
@@ -277,6 +272,9 @@ class Artifact(Resource):
         # An unfinished download is resumed only if a checksum verifies the complete file.
         present = int(self._observed_file(seen, f"{self.path}.part").get("size") or 0) if self._verified else 0
         return attempts.space(self._download(seen, curl.RemoteFile()), present)
+
+    def likely_space(self) -> SpaceRequirement:
+        return attempts.likely_space(self._download({}, curl.RemoteFile()), "file")
 
     def file_facts(self, seen: Results) -> dict[str, t.Any]:
         """Return hash, size and source of the file on the node; empty if the file is missing or wrong."""

@@ -124,7 +124,7 @@ def test_a_long_batch_is_detached_and_collected(machine: ScriptedMachine) -> Non
     assert [progress.id for progress in messages] == ["c", "c"]
     key = machine.batches[0]["key"]
     assert action.async_dirs == [f"{FOLDER}\\{key}"]
-    assert [batch.get("wait") for batch in machine.batches] == [None, 60, 60, 60]
+    assert [batch.get("wait") for batch in machine.batches] == [None, 240, 240, 240]
     # Both are set only for this command.
     assert action._task.async_val == 0
     assert action._connection._shell.get_option("async_dir") == "%USERPROFILE%/.ansible_async"
@@ -322,7 +322,7 @@ def test_values_of_yaml_become_plain_json() -> None:
     assert {type(key) for key in plain(loaded)} == {str}
 
 
-@pytest.mark.parametrize(("watch", "waits"), [(None, [60, 60, 60]), ("C:\\x.part", [20, 60, 60])])
+@pytest.mark.parametrize(("watch", "waits"), [(None, [240, 240, 240]), ("C:\\x.part", [60, 240, 240])])
 def test_a_node_that_reports_file_sizes_is_polled_sooner(
     machine: ScriptedMachine, watch: str | None, waits: list[int]
 ) -> None:

@@ -115,6 +115,23 @@ def test_a_new_boot_time_proves_a_reboot(steps: list[Step], keys: int) -> None:
     assert server.steps == [BACK]
 
 
+@pytest.mark.parametrize(("ordered", "first", "delay"), [(False, ORDERED, 2), (True, BACK, 5), (None, BACK, 5)])
+def test_no_poll_is_sent_before_the_shutdown(ordered: bool | None, first: Step, delay: float) -> None:
+    """It would be lost, and cost a remote command."""
+    time, sent = FakeTime(), []
+    server = Server(first, BACK)
+
+    def send(batch: Batch) -> Observation | None:
+        sent.append(time.clock() if batch.key is None else None)
+        return server.send(batch)
+
+    Reboot(
+        send=send, reconnect=server.reconnect, away=(LostError,), timeout=600, clock=time.clock, sleep=time.sleep
+    ).run(BEFORE, "for a feature", ordered=ordered)
+    (polled,) = [moment for moment in sent if moment is not None]
+    assert delay < polled <= delay + 3
+
+
 def test_an_order_that_was_answered_is_never_repeated() -> None:
     server = Server(ORDERED, *[RUNS] * 20, LostError("gone"), BACK)
     reboot(server)
