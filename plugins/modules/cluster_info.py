@@ -196,9 +196,7 @@ nodes:
       description: The node's first internal address, or empty if its kubelet has not reported one yet.
       type: str
     network_runs_as:
-      description:
-        - The node's label C(winkube.node/network-runs-as), which keeps the networks' DaemonSets away from nodes on
-          which the network runs as services.
+      description: The node's label C(winkube.node/network-runs-as), which keeps the networks' DaemonSets away.
       type: str
     pod_network:
       description: The node's label C(winkube.node/pod-network), without which Calico's DaemonSet excludes the node.
@@ -219,6 +217,9 @@ nodes:
           type: str
         revision:
           description: The pod's label C(winkube.node/revision), which identifies its template and configuration.
+          type: str
+        daemon_set:
+          description: The name of the pod's DaemonSet. Empty if no DaemonSet controls the pod.
           type: str
 """
 
