@@ -124,7 +124,7 @@ def _version(node: HostVariables, calico: Facts) -> list[Problem]:
         is_usable = Version.parse(text) >= Version.parse(oldest)
     except ValueError:
         is_usable = False
-    where = "calicoVersion of the ClusterInformation default (calico_version)"
+    where = "Calico's version in the image of the DaemonSet calico-node (calico_version)"
     if is_usable:
         own = node.calico_mode or mode_of(calico)
         broken = known.broken_release(text, own)

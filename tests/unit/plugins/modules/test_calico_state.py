@@ -24,14 +24,16 @@ def calico(cluster: FakeCluster, *networks: str) -> dict[str, t.Any]:
     return found
 
 
-def daemon_set(cluster: FakeCluster, name: str = "kube-system/calico-node", **variables: str) -> None:
+def daemon_set(
+    cluster: FakeCluster, name: str = "kube-system/calico-node", *, image: str | None = None, **variables: str
+) -> None:
     """Add a DaemonSet whose container calico-node has these variables."""
     namespace, short = name.split("/")
     env = [{"name": key, "value": value} for key, value in variables.items()]
     env.append({"name": "NODENAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}})
-    spec = {
-        "containers": [{"name": "calico-node", "env": env}, {"name": "other", "env": [{"name": "X", "value": "1"}]}]
-    }
+    node = {"name": "calico-node", "env": env, **({} if image is None else {"image": image})}
+    other = {"name": "other", "image": "site/other:v9.9.9", "env": [{"name": "X", "value": "1"}]}
+    spec = {"containers": [other, node]}
     cluster.add(f"apis/apps/v1/namespaces/{namespace}/daemonsets/{short}", spec={"template": {"spec": spec}})
 
 
@@ -70,6 +72,28 @@ def test_objects_that_do_not_exist(cluster: FakeCluster) -> None:
         version="", cluster_type="", backend="", strict_affinity=False, has_ipam_configuration=False, pools=[],
         vxlan={"vni": None, "port": None, "mtu": None},
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("image", "version"),
+    [
+        ("quay.io/calico/node:v3.32.2", "v3.32.2"),
+        ("registry.site:5000/calico/node:v3.32.2@sha256:0123", "v3.32.2"),
+        ("calico/node:v3.32.2-arm64", "v3.32.2"),
+        # Without a version in the tag, the version is the one that calico-node recorded.
+        ("registry.site:5000/calico/node@sha256:0123", "v3.31.5"),
+        ("registry.v3.32.2:5000/calico/node", "v3.31.5"),
+        ("calico/node:master", "v3.31.5"),
+        ("calico/node:v3.32", "v3.31.5"),
+        (None, "v3.31.5"),
+    ],
+)
+def test_the_version_of_calico_is_that_of_the_linux_nodes(
+    cluster: FakeCluster, image: str | None, version: str
+) -> None:
+    kubespray(cluster)
+    daemon_set(cluster, image=image)
+    assert calico(cluster)["version"] == version
 
 
 def test_variables_of_the_daemon_set_win(cluster: FakeCluster) -> None:

@@ -48,7 +48,7 @@ def test_windows_nodes_can_take_part(known: dict[str, t.Any], host: dict[str, t.
         (facts(has_etcd=True), "calico_datastore"),
         (facts(strict_affinity=False), "calico_ipam_strictaffinity: true"),
         (facts(version="3.26.4"), "expected 3.27.3 or later"),
-        (facts(version=""), "calicoVersion of the ClusterInformation default"),
+        (facts(version=""), "Calico's version in the image of the DaemonSet calico-node"),
         (facts(pools=[pool(ipip="Always", vxlan="Never")], backend="bird"), "calico_ipip_mode"),
         (facts(pools=[pool(vxlan="CrossSubnet")]), "vxlanMode of the IPPool default-pool"),
         (facts(pools=[pool(), pool(name="v6", cidr="fd85::/112")]), "cidr of the IPPool v6"),
