@@ -21,7 +21,8 @@ _LINUX, _WINDOWS = "calico-node", "calico-node-windows"
 """Names of the DaemonSets. The container of the first one has the same name."""
 _TAG = re.compile(r":(v\d+\.\d+\.\d+)(?:-[^/:]*)?$")
 """The version in an image's tag, such as `quay.io/calico/node:v3.31.5`."""
-_DAEMON_SETS = ("calico-system", "kube-system")
+_MANIFESTS = "kube-system"
+_DAEMON_SETS = ("calico-system", _MANIFESTS)
 """Namespaces of the DaemonSet calico-node: the operator's, and that of the manifests."""
 _OPERATOR_NAMESPACE = "tigera-operator"
 _USES = ("Workload",)
@@ -70,6 +71,8 @@ def calico(cluster: Cluster) -> dict[str, t.Any]:
         or installation.get("ipam_type") == "HostLocal",
         "installation": installation,
         "windows_daemon_set": _windows_daemon_set(cluster, namespace),
+        # kubespray can move Calico from manifests to the operator. It does not know the DaemonSet of this collection.
+        "has_former_daemon_set": namespace != _MANIFESTS and _windows_daemon_set(cluster, _MANIFESTS) == "winkube",
     }
 
 

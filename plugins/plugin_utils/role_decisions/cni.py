@@ -126,6 +126,19 @@ def _former_daemon_sets(host: Variables) -> list[str]:
     return [name for name in former if name not in kept] if host.value("cni_network_changes") else []
 
 
+def _former_node_selector(host: Variables) -> str:
+    """Return the label selector of the nodes that need the DaemonSets; empty if their pods need no label of a node."""
+    name = str(host.value("cni_recorded_network").get("plugin", ""))
+    is_labelled = name in catalogue() and catalogue()[name].needs_node_label
+    return f"{NETWORK_LABEL}={name}" if is_labelled and host.value("cni_former_daemon_sets") else ""
+
+
+def _former_network_stays(host: Variables) -> bool:
+    """Return whether nodes other than the host's still have the label of its former network."""
+    nodes = host.part("cni_former_nodes", "resources", default=[])
+    return any(node["metadata"]["name"] != str(host.value("winkube_node_name")) for node in nodes)
+
+
 def _former_config_maps(host: Variables) -> list[str]:
     """Return the ConfigMaps of the DaemonSets that are removed with the node's former network."""
     former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
@@ -293,6 +306,8 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         ),
         "cni_former_network_hosts": _former_network_hosts,
         "cni_former_daemon_sets": _former_daemon_sets,
+        "cni_former_node_selector": _former_node_selector,
+        "cni_former_network_stays": _former_network_stays,
         "cni_former_files": _former_files,
         "cni_recorded_resources": _recorded_resources,
         "cni_former_config_maps": _former_config_maps,

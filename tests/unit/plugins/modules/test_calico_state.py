@@ -8,7 +8,7 @@ import typing as t
 
 import pytest
 from unit.calico_facts import facts, installation, pool
-from unit.fake_cluster import FakeCluster, run_module
+from unit.fake_cluster import FakeCluster, add_node, run_module
 from unit.plugins.modules.test_cluster_info_module import discoverable
 
 from ansible_collections.winkube.node.plugins.modules import cluster_info
@@ -128,6 +128,38 @@ def test_who_applied_the_daemon_set_for_windows(cluster: FakeCluster, labels: di
     path = "apis/apps/v1/namespaces/kube-system/daemonsets/calico-node-windows"
     cluster.add(path, spec={"template": template})
     assert calico(cluster)["windows_daemon_set"] == owner
+
+
+@pytest.mark.parametrize(
+    ("namespace", "labels", "former"),
+    [
+        ("calico-system", {"winkube.node/revision": "1"}, True),
+        ("calico-system", {}, False),
+        # Beside manifests, this is the DaemonSet that runs Calico on Windows nodes.
+        ("kube-system", {"winkube.node/revision": "1"}, False),
+    ],
+)
+def test_the_daemon_set_from_before_the_operator(
+    cluster: FakeCluster, namespace: str, labels: dict[str, str], former: bool
+) -> None:
+    daemon_set(cluster, f"{namespace}/calico-node")
+    template = {"metadata": {"labels": labels}, "spec": {"containers": []}}
+    path = "apis/apps/v1/namespaces/kube-system/daemonsets/calico-node-windows"
+    cluster.add(path, spec={"template": template})
+    assert calico(cluster)["has_former_daemon_set"] is former
+
+
+@pytest.mark.parametrize(("managed", "pods"), [(False, ["calico"]), (True, [])])
+def test_the_operator_replaces_its_pods_itself(cluster: FakeCluster, managed: bool, pods: list[str]) -> None:
+    discoverable(cluster)
+    daemon_set(cluster)
+    if managed:
+        cluster.add("apis/operator.tigera.io/v1/installations/default", spec={"calicoNetwork": {"bgp": "Disabled"}})
+    add_node(cluster, "a")
+    labels = {"k8s-app": "calico-node-windows", "winkube.node/revision": "1"}
+    cluster.add("api/v1/namespaces/kube-system/pods/calico", metadata={"labels": labels}, spec={"nodeName": "a"})
+    found = run_module(cluster_info, cluster, networks=["calico"], purposes=["read"])
+    assert [pod["name"] for pod in found["nodes"]["a"]["network_pods"]] == pods
 
 
 def test_the_tigera_operator(cluster: FakeCluster) -> None:

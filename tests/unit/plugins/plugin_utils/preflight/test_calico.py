@@ -110,6 +110,8 @@ def test_the_check_is_part_of_the_comparison_with_the_cluster() -> None:
         (facts(), {"set_strict_affinity": True}, []),
         (facts(installation=installation()), {"enable_calico_windows": True}, ["may change the Installation"]),
         (facts(), {"enable_calico_windows": True}, []),
+        (facts(installation=installation(), has_former_daemon_set=True), {}, ["removes the DaemonSet"]),
+        (facts(has_former_daemon_set=True), {}, []),
     ],
 )
 def test_warnings(known: dict[str, t.Any], host: dict[str, t.Any], expected: list[str]) -> None:
