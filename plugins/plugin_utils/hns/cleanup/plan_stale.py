@@ -76,8 +76,8 @@ def plan_stale(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
 
 def _disconnected(observations: t.Sequence[Ownership]) -> tuple[Owner, ...]:
     """Return the pods that ran without an endpoint in all observations."""
-    found = [observation.pods_without_endpoint() for observation in observations]
-    return tuple(pod for name, pod in found[-1].items() if all(name in pods for pods in found))
+    disconnected = [observation.pods_without_endpoint() for observation in observations]
+    return tuple(pod for name, pod in disconnected[-1].items() if all(name in pods for pods in disconnected))
 
 
 def _state(holdings: t.Mapping[str, t.Any], item_id: str) -> str:

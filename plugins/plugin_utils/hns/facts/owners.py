@@ -88,14 +88,14 @@ class Ownership:
         """Return the running pods that have a namespace of their own but no endpoint, by id."""
         claimed = self._pods(claim for endpoint in self._objects.endpoints for claim in self.claims(endpoint))
         known = {item.id for item in self._objects.endpoints}
-        found: dict[str, Owner] = {}
+        separate: dict[str, Owner] = {}
         for namespace in self._objects.namespaces:
             inside = self._pods(namespace.containers)
             if self._objects.in_namespace(namespace) & known:
                 claimed |= inside
             elif not namespace.default:
-                found |= inside
-        return {name: pod for name, pod in found.items() if pod.running and name not in claimed}
+                separate |= inside
+        return {name: pod for name, pod in separate.items() if pod.running and name not in claimed}
 
     def _pods(self, claims: t.Iterable[str]) -> dict[str, Owner]:
         """Return the pods among the owners with these ids."""
