@@ -58,7 +58,7 @@ WORKLOAD: Form = {
     "spec!": {
         "template!": {
             "metadata": {"labels": {}},
-            "spec!": {"containers": [{"name!": str, "env": [{"name!": str, "value": str}]}]},
+            "spec!": {"containers": [{"name!": str, "image": str, "env": [{"name!": str, "value": str}]}]},
         }
     },
 }

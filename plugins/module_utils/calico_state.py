@@ -9,6 +9,7 @@ raise ApiError. An object that does not exist is not an error: its facts are emp
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from .api_forms import CALICO_POOL, CONFIG_MAP, CUSTOM_OBJECT, WORKLOAD, Form
@@ -16,8 +17,12 @@ from .cluster_client import Cluster
 from .cluster_state import REVISION_LABEL
 
 _CRDS = "apis/crd.projectcalico.org/v1"
-_WINDOWS = "calico-node-windows"
-_DAEMON_SETS = ("calico-system", "kube-system")
+_LINUX, _WINDOWS = "calico-node", "calico-node-windows"
+"""Names of the DaemonSets. The container of the first one has the same name."""
+_TAG = re.compile(r":(v\d+\.\d+\.\d+)(?:-[^/:]*)?$")
+"""The version in an image's tag, such as `quay.io/calico/node:v3.31.5`."""
+_MANIFESTS = "kube-system"
+_DAEMON_SETS = ("calico-system", _MANIFESTS)
 """Namespaces of the DaemonSet calico-node: the operator's, and that of the manifests."""
 _OPERATOR_NAMESPACE = "tigera-operator"
 _USES = ("Workload",)
@@ -48,7 +53,9 @@ def calico(cluster: Cluster) -> dict[str, t.Any]:
     variables, installation = _variables(daemon_set), _installation(cluster)
     return {
         "namespace": namespace,
-        "version": information.get("calicoVersion") or "",
+        # calico-node of each node writes its own version to ClusterInformation, also on Windows nodes. So after an
+        # upgrade of the Linux nodes, the version there may be that of the Windows nodes.
+        "version": _tagged_version(daemon_set) or information.get("calicoVersion") or "",
         "cluster_type": settings.get("cluster_type") or variables.get("CLUSTER_TYPE") or "",
         "backend": settings.get("calico_backend") or _backend(installation),
         "typha": _typha(settings, variables),
@@ -64,12 +71,14 @@ def calico(cluster: Cluster) -> dict[str, t.Any]:
         or installation.get("ipam_type") == "HostLocal",
         "installation": installation,
         "windows_daemon_set": _windows_daemon_set(cluster, namespace),
+        # kubespray can move Calico from manifests to the operator. It does not know the DaemonSet of this collection.
+        "has_former_daemon_set": namespace != _MANIFESTS and _windows_daemon_set(cluster, _MANIFESTS) == "winkube",
     }
 
 
 def _daemon_set(cluster: Cluster) -> tuple[str, t.Mapping[str, t.Any] | None]:
     for namespace in _DAEMON_SETS:
-        path = ("apis/apps/v1/namespaces", namespace, "daemonsets", "calico-node")
+        path = ("apis/apps/v1/namespaces", namespace, "daemonsets", _LINUX)
         existing = cluster.lookup(*path, form=WORKLOAD)
         if existing is not None:
             return namespace, existing
@@ -92,8 +101,16 @@ def _variables(daemon_set: t.Mapping[str, t.Any]) -> dict[str, str]:
         one["name"]: one["value"]
         for container in containers
         for one in container.get("env") or ()
-        if container["name"] == "calico-node" and one.get("value") is not None
+        if container["name"] == _LINUX and one.get("value") is not None
     }
+
+
+def _tagged_version(daemon_set: t.Mapping[str, t.Any]) -> str:
+    """Return the version in the tag of calico-node's image; empty if it has no tag, or one that is not a version."""
+    containers = daemon_set["spec"]["template"]["spec"].get("containers") or ()
+    images = [str(one.get("image") or "") for one in containers if one["name"] == _LINUX]
+    tags = [_TAG.search(image.partition("@")[0]) for image in images]
+    return next((tag[1] for tag in tags if tag), "")
 
 
 def _spec(cluster: Cluster, resource: str, name: str, api: str = _CRDS) -> dict[str, t.Any] | None:

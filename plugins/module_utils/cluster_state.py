@@ -11,6 +11,7 @@ import typing as t
 from .api_forms import CONFIG_MAP, DAEMON_SET, POD, SERVICE
 from .cluster_client import Cluster
 from .cordon import read_cordon
+from .pods import controller
 
 FLANNEL = "kube-flannel-cfg"
 FLANNEL_NAMESPACES = ("kube-flannel", "kube-system")
@@ -80,9 +81,20 @@ def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str
             revision = own.get(REVISION_LABEL, "")
             if not revision and own.get("k8s-app") == "calico-node-windows":
                 continue
-            about = {"namespace": namespace, "name": pod["metadata"]["name"], "revision": revision}
+            about = {
+                "namespace": namespace,
+                "name": pod["metadata"]["name"],
+                "revision": revision,
+                "daemon_set": _daemon_set(pod),
+            }
             pods_by_node.setdefault(pod["spec"].get("nodeName") or "", []).append(about)
     return pods_by_node
+
+
+def _daemon_set(pod: t.Mapping[str, t.Any]) -> str:
+    """Return the name of a pod's DaemonSet; empty if it has none, so that nothing would create the pod again."""
+    owner = controller(pod)
+    return str(owner["name"]) if owner.get("kind") == "DaemonSet" else ""
 
 
 def unbound_daemon_sets(cluster: Cluster) -> list[dict[str, t.Any]]:

@@ -110,9 +110,8 @@ flannel:
       type: dict
 calico:
   description:
-    - How Calico is installed on Linux nodes. It is empty if O(networks) does not contain V(calico), or if neither
-      kube-system nor calico-system has a DaemonSet C(calico-node).
-    - M(winkube.node.cluster_check) and the role C(cni) read its fields, which may change with every release.
+    - How Calico is installed on Linux nodes. Empty if O(networks) does not contain V(calico), or if there is no
+      DaemonSet C(calico-node). Only this collection reads the fields, which may change with every release.
   type: dict
   returned: always
 cluster_name:
@@ -137,9 +136,9 @@ cluster_dns:
   elements: str
   returned: always
 dns_service:
-  description:
-    - Address of the cluster's DNS service (C(kube-dns) or C(coredns) in kube-system), if RV(cluster_dns) contains a
-      link-local address, which only Linux nodes serve. Otherwise empty.
+  description: >-
+    Address of the cluster's DNS service (C(kube-dns) or C(coredns) in kube-system), if RV(cluster_dns) contains a
+    link-local address, which only Linux nodes serve. Otherwise empty.
   type: str
   returned: always
 unbound_daemon_sets:
@@ -183,10 +182,8 @@ nodes:
       description: Whether the node is cordoned.
       type: bool
     cordon_owner:
-      description:
-        - The owner for whom M(winkube.node.nodes_drain) cordoned the node
-          (O(winkube.node.nodes_drain#module:owner)). Empty if the node is not cordoned, or was not cordoned by that
-          module.
+      description: >-
+        O(winkube.node.nodes_drain#module:owner), if M(winkube.node.nodes_drain) cordoned the node. Otherwise empty.
       type: str
     addresses:
       description: All addresses and names of the node that its kubelet reported.
@@ -196,9 +193,7 @@ nodes:
       description: The node's first internal address, or empty if its kubelet has not reported one yet.
       type: str
     network_runs_as:
-      description:
-        - The node's label C(winkube.node/network-runs-as), which keeps the networks' DaemonSets away from nodes on
-          which the network runs as services.
+      description: The node's label C(winkube.node/network-runs-as), which keeps the networks' DaemonSets away.
       type: str
     pod_network:
       description: The node's label C(winkube.node/pod-network), without which Calico's DaemonSet excludes the node.
@@ -219,6 +214,9 @@ nodes:
           type: str
         revision:
           description: The pod's label C(winkube.node/revision), which identifies its template and configuration.
+          type: str
+        daemon_set:
+          description: The name of the pod's DaemonSet. Empty if no DaemonSet controls the pod.
           type: str
 """
 
@@ -307,14 +305,17 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
     cluster_dns = kubelet.get("clusterDNS") or []
     names = module.params["nodes"]
     version = cluster.version()
-    pods = cluster_state.network_pods(cluster, module.params["networks"]) if "read" in module.params["purposes"] else {}
+    calico = calico_state.calico(cluster) if "calico" in module.params["networks"] else {}
+    # The operator replaces the pods of its DaemonSets itself.
+    own = [] if calico.get("installation") else module.params["networks"]
+    pods = cluster_state.network_pods(cluster, own) if "read" in module.params["purposes"] else {}
     nodes = {node["metadata"]["name"]: describe_node(node, pods) for node in cluster.items("api/v1/nodes", form=NODE)}
     return {
         **about,
         "kubernetes_version": version,
         "node_version": node_version(version),
         "flannel": cluster_state.flannel(cluster),
-        "calico": calico_state.calico(cluster) if "calico" in module.params["networks"] else {},
+        "calico": calico,
         "cluster_name": kubeadm.get("clusterName") or "kubernetes",
         "pod_subnet": networking.get("podSubnet") or "",
         "service_subnet": networking.get("serviceSubnet") or "",

@@ -31,6 +31,7 @@ def facts(**given: t.Any) -> dict[str, t.Any]:
         "uses_host_local": False,
         "installation": {},
         "windows_daemon_set": "",
+        "has_former_daemon_set": False,
     }
     return {**found, **given}
 

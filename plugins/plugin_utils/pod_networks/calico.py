@@ -100,7 +100,7 @@ class Calico(NetworkRules):
 
     @staticmethod
     def _version(cluster: ClusterSettings) -> str:
-        """Return the version of Calico. All nodes have the same one, because each of them records it for all."""
+        """Return the version of Calico on the Linux nodes, which Windows nodes get, too."""
         return str(cluster.linux.get("version") or cluster.version).removeprefix("v")
 
     def _images(self, cluster: ClusterSettings) -> dict[str, str]:

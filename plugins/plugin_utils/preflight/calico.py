@@ -83,6 +83,12 @@ def warnings(node: HostVariables, calico: Facts) -> list[str]:
             "cni_calico_enable_windows: this run may change the Installation default and the ConfigMap "
             "tigera-operator/kubernetes-services-endpoint, so that the Tigera operator runs Calico on Windows nodes"
         )
+    if calico["installation"] and calico["has_former_daemon_set"]:
+        different.append(
+            "Calico: the Tigera operator runs Calico now, also on Windows nodes. This run removes the DaemonSet "
+            "kube-system/calico-node-windows and the ConfigMap kube-system/cni-config-windows, which this collection "
+            "applied before"
+        )
     if mode_of(calico) == "bgp":
         different.append(
             "Calico with BGP: the run installs the Windows features, but does not configure routing. Run "
@@ -124,7 +130,7 @@ def _version(node: HostVariables, calico: Facts) -> list[Problem]:
         is_usable = Version.parse(text) >= Version.parse(oldest)
     except ValueError:
         is_usable = False
-    where = "calicoVersion of the ClusterInformation default (calico_version)"
+    where = "Calico's version in the image of the DaemonSet calico-node (calico_version)"
     if is_usable:
         own = node.calico_mode or mode_of(calico)
         broken = known.broken_release(text, own)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role cni about Calico: what the run changes on the Linux side, on request only."""
+"""Decisions of role cni about Calico: what the run changes on the Linux side on request, and what it removes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import typing as t
 from ansible.plugins.filter.core import to_bool
 
 from ..node_resources.variables import Variables
+from ..pod_networks.catalogue import catalogue
+from ..pod_networks.network import daemon_sets
 
 _PLUGIN = "calico"
 _ENDPOINT = ("tigera-operator", "kubernetes-services-endpoint")
@@ -66,6 +68,29 @@ def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str
     return objects
 
 
+def former_objects(facts: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
+    """Return the objects of this collection that run Calico on Windows nodes beside the Tigera operator, to remove.
+
+    kubespray can move a cluster from manifests to the operator. It then removes the accounts of these pods.
+
+    Args:
+        facts: `calico` in the result of cluster_info.
+    """
+    if not (facts.get("installation") and facts["has_former_daemon_set"]):
+        return []
+    names = {"DaemonSet": daemon_sets(_PLUGIN), "ConfigMap": catalogue()[_PLUGIN].files.config_maps}
+    versions = {"DaemonSet": "apps/v1", "ConfigMap": "v1"}
+    return [
+        {
+            "apiVersion": versions[kind],
+            "kind": kind,
+            "metadata": {"namespace": name.partition("/")[0], "name": name.partition("/")[2]},
+        }
+        for kind, listed in names.items()
+        for name in listed
+    ]
+
+
 def is_unreachable(api_server: str) -> bool:
     """Return whether Windows nodes cannot reach an API server: its address is unknown, or a loopback address.
 
@@ -75,15 +100,16 @@ def is_unreachable(api_server: str) -> bool:
     return str(api_server).rpartition(":")[0] in ("", "localhost", "127.0.0.1")
 
 
-def _facts(host: Variables, switch: str) -> t.Mapping[str, t.Any]:
+def _facts(host: Variables, switch: str = "") -> t.Mapping[str, t.Any]:
     """Return how Calico is installed; empty if the host's network is not Calico or its variables request no change."""
-    if host.value("cni_plugin") != _PLUGIN or not to_bool(host.value(switch)):
+    if host.value("cni_plugin") != _PLUGIN or (switch and not to_bool(host.value(switch))):
         return {}
     return t.cast("t.Mapping[str, t.Any]", host.part("winkube_cluster", "calico", default={}))
 
 
 DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(
     {
+        "cni_calico_former_objects": lambda host: former_objects(_facts(host)),
         "cni_calico_affinity": lambda host: affinity(_facts(host, "cni_calico_set_strict_affinity")),
         "cni_calico_windows_objects": lambda host: windows_objects(
             _facts(host, "cni_calico_enable_windows"),

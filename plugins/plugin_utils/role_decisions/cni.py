@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role cni: which host changes the cluster, and which parts of a node's network are out of date."""
+"""Decisions of role cni: which host changes the cluster, and what is left of a node's former network."""
 
 from __future__ import annotations
 
@@ -13,14 +13,10 @@ from ..node_resources.services import DOCKER_RUNTIMES, KUBE_PROXY
 from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
 from ..pod_networks.linux_daemon_sets import Restricted
-from ..pod_networks.manifests import NETWORK_LABEL, REVISION_LABEL, RUN_AS_LABEL
+from ..pod_networks.manifests import NETWORK_LABEL, RUN_AS_LABEL
 from ..pod_networks.mtu import linux_mtu
 from ..pod_networks.network import account_objects, accounts, daemon_sets, images
 from ..windows.node_paths import HOST_LOCAL_ADDRESSES
-
-_PROXY_NAMESPACE = "kube-system"
-Pod: t.TypeAlias = t.Mapping[str, str]
-"""A pod of the network or of kube-proxy: `namespace`, `name` and `revision`."""
 
 
 def runs_as(plugin: str, run_as: str, runtime: str) -> str:
@@ -58,58 +54,6 @@ def network_differs(recorded: t.Mapping[str, t.Any], expected: t.Mapping[str, t.
     # The network is the same whether flannel is a service or a pod.
     networks = [{key: value for key, value in one.items() if key != "services"} for one in (recorded, expected)]
     return bool(recorded) and networks[0] != networks[1]
-
-
-def revisions(applied: t.Iterable[t.Mapping[str, t.Any]], label: str) -> list[str]:
-    """Return the revisions of the DaemonSets. Each DaemonSet labels the pods that it creates with its revision.
-
-    Args:
-        applied: objects as the cluster returned them.
-        label: name of the label.
-    """
-    templates = [one["spec"]["template"] for one in applied if one["kind"] == "DaemonSet"]
-    labels = [template["metadata"]["labels"] for template in templates]
-    return [one[label] for one in labels if label in one]
-
-
-def outdated(pods: t.Iterable[Pod], expected: t.Collection[str]) -> list[Pod]:
-    """Return the pods that were created from an earlier template; empty if no template was applied.
-
-    Args:
-        pods: pods on the node.
-        expected: revisions of the templates that were applied.
-    """
-    return [pod for pod in pods if pod["revision"] not in expected] if expected else []
-
-
-def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, configuration_changed: bool) -> list[Pod]:
-    """Return the pods to delete, so that their DaemonSets create new ones.
-
-    Args:
-        pods: pods on the node.
-        old: pods on the node that are out of date.
-        configuration_changed: whether this run changed kube-proxy's configuration, which is a file on the node.
-    """
-    proxies = [
-        pod
-        for pod in pods
-        if configuration_changed and pod["namespace"] == _PROXY_NAMESPACE and not pod["name"].startswith("calico-")
-    ]
-    replaced: list[Pod] = []
-    for pod in (*old, *proxies):
-        if pod not in replaced:
-            replaced.append(pod)
-    return replaced
-
-
-def revision_selector(label: str, expected: t.Sequence[str]) -> str:
-    """Return the label selector of pods that were created from one of the applied templates.
-
-    Args:
-        label: name of the label.
-        expected: revisions of the templates. If empty, pods of any revision are selected.
-    """
-    return f"{label} in ({','.join(expected)})" if expected else label
 
 
 def runs_of(host: Variables, name: str) -> tuple[str, str]:
@@ -180,6 +124,19 @@ def _former_daemon_sets(host: Variables) -> list[str]:
     kept = daemon_sets(str(host.value("cni_plugin")))
     former = daemon_sets(str(host.value("cni_recorded_network").get("plugin", "")))
     return [name for name in former if name not in kept] if host.value("cni_network_changes") else []
+
+
+def _former_node_selector(host: Variables) -> str:
+    """Return the label selector of the nodes that need the DaemonSets; empty if their pods need no label of a node."""
+    name = str(host.value("cni_recorded_network").get("plugin", ""))
+    is_labelled = name in catalogue() and catalogue()[name].needs_node_label
+    return f"{NETWORK_LABEL}={name}" if is_labelled and host.value("cni_former_daemon_sets") else ""
+
+
+def _former_network_stays(host: Variables) -> bool:
+    """Return whether nodes other than the host's still have the label of its former network."""
+    nodes = host.part("cni_former_nodes", "resources", default=[])
+    return any(node["metadata"]["name"] != str(host.value("winkube_node_name")) for node in nodes)
 
 
 def _former_config_maps(host: Variables) -> list[str]:
@@ -283,15 +240,6 @@ def _former_network_hosts(host: Variables) -> list[str]:
     return [name for name in hosts if host.of_host(name, "cni_plugin", default=own) == former]
 
 
-def _applied_revisions(host: Variables) -> list[str]:
-    """Return the revisions of the DaemonSets, which one host applied for all hosts."""
-    for name in host.value("ansible_play_hosts_all"):
-        results = host.of_host(name, "cni_applied", "result", "results", default=[])
-        if results:
-            return revisions([one["result"] for one in results], REVISION_LABEL)
-    return []
-
-
 def _cluster_objects(host: Variables) -> list[t.Any]:
     """Return the objects of the network. All nodes share them, so one host in Azure is enough for its access lists."""
     automatic = host.value("cni_block_wireserver") == "auto"
@@ -334,25 +282,6 @@ def _label_differs(host: Variables) -> bool:
     return any(host.part("winkube_cluster_node", name, default=value) != value for name, value in expected.items())
 
 
-def _pods_to_replace(host: Variables) -> list[Pod]:
-    folder = host.optional("kubernetes_node_install_dir", "C:\\k")
-    configuration = f"{folder}\\kube-proxy\\config.yaml"
-    changes = host.part("winkube_node_converged", "changes", default=[])
-    return pods_to_replace(
-        host.value("cni_network_pods"),
-        host.value("cni_outdated_pods"),
-        configuration_changed=any(change["name"] == configuration for change in changes),
-    )
-
-
-def _namespaces_to_replace(host: Variables) -> list[str]:
-    """Return the namespaces in which new pods appear. In those of other networks, no DaemonSet creates new pods."""
-    own = {name.partition("/")[0] for name in daemon_sets(str(host.value("cni_plugin")))} | {_PROXY_NAMESPACE}
-    known = {name.partition("/")[0] for plugin in catalogue() for name in daemon_sets(plugin)}
-    namespaces = dict.fromkeys(pod["namespace"] for pod in host.value("cni_pods_to_replace"))
-    return [name for name in namespaces if name in own or name not in known]
-
-
 DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(
     {
         "cni_daemon_set_host": lambda host: _applying_host(host, "daemonset"),
@@ -377,18 +306,13 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         ),
         "cni_former_network_hosts": _former_network_hosts,
         "cni_former_daemon_sets": _former_daemon_sets,
+        "cni_former_node_selector": _former_node_selector,
+        "cni_former_network_stays": _former_network_stays,
         "cni_former_files": _former_files,
         "cni_recorded_resources": _recorded_resources,
         "cni_former_config_maps": _former_config_maps,
         "cni_former_hns_networks": _former_hns_networks,
         "cni_former_metadata": _former_metadata,
         "cni_network_images": lambda host: images(cni.pod_network(host).settings, cni.cluster_settings(host)),
-        "cni_applied_revisions": _applied_revisions,
-        "cni_outdated_pods": lambda host: outdated(
-            host.value("cni_network_pods"), host.value("cni_expected_revisions")
-        ),
-        "cni_pods_to_replace": _pods_to_replace,
-        "cni_namespaces_to_replace": _namespaces_to_replace,
-        "cni_revision_selector": lambda host: revision_selector(REVISION_LABEL, host.value("cni_expected_revisions")),
     }
 )

@@ -72,6 +72,7 @@ _MAINTENANCE_RESULTS = (
     *("node_prepare_converged", "node_join_converged", "cni_daemon_sets_removed", "cni_config_maps_removed"),
     *("cni_network_removed",),
     *("cni_network_recorded", "cni_pods_deleted", "cni_new_pods", "cni_former_label", "cni_new_label"),
+    *("cni_guard", "cni_guard_ended", "cni_former_nodes"),
 )
 """Registered results of the tasks that change a drained node."""
 

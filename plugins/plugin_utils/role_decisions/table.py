@@ -8,7 +8,18 @@ import types
 import typing as t
 
 from ..node_resources.variables import Variables
-from . import calico, cni, live_nodes, node_join, node_maintenance, node_names, node_prepare, runtimes, windows_patches
+from . import (
+    calico,
+    cni,
+    live_nodes,
+    network_pods,
+    node_join,
+    node_maintenance,
+    node_names,
+    node_prepare,
+    runtimes,
+    windows_patches,
+)
 from . import windows_settings as settings
 
 Decision: t.TypeAlias = t.Callable[[Variables], t.Any]
@@ -20,6 +31,7 @@ DECISIONS: t.Mapping[str, Decision] = types.MappingProxyType(
         **runtimes.DECISIONS,
         **cni.DECISIONS,
         **calico.DECISIONS,
+        **network_pods.DECISIONS,
         **node_prepare.DECISIONS,
         **node_maintenance.DECISIONS,
         **node_names.DECISIONS,

@@ -14,8 +14,18 @@ HOSTS: dict[str, dict[str, t.Any]] = {
 }
 NETWORK = {"plugin": "flannel", "mode": "host-gw", "network": "cbr0"}
 PODS = [
-    {"namespace": "kube-flannel", "name": "kube-flannel-windows-a", "revision": "flannel2"},
-    {"namespace": "kube-system", "name": "kube-proxy-windows-a", "revision": "proxy1"},
+    {
+        "namespace": "kube-flannel",
+        "name": "kube-flannel-windows-a",
+        "revision": "flannel2",
+        "daemon_set": "kube-flannel-windows",
+    },
+    {
+        "namespace": "kube-system",
+        "name": "kube-proxy-windows-a",
+        "revision": "proxy1",
+        "daemon_set": "kube-proxy-windows",
+    },
 ]
 
 
@@ -130,6 +140,10 @@ RESULTS: dict[str, t.Any] = {
         "nodes": {"win-live": {"status": "drained", "cordoned_by": "site on here since noon", "pods": ["a"]}},
     },
     MAINTAINED: {"nodes": {"win-live": {"reason": ""}}, "waiting": []},
-    "Wait for the new pods of the network and kube-proxy": {"resources": [{"status": {"phase": "Running"}}]},
+    "Wait for the new pods of the network and kube-proxy": {
+        "resources": [
+            {"status": {"phase": "Running"}, "metadata": {"ownerReferences": [{"name": "kube-proxy-windows"}]}}
+        ]
+    },
     "Uncordon": {"changed": True, "nodes": {"win-live": {"failed": False, "unschedulable": False}}},
 }

@@ -270,7 +270,7 @@ def patches() -> dict[str, Rehearsal]:
         **LOOSE,
         **PROXY,
     }
-    lost_hns = {"Remove stale HNS endpoints@one": LOST, f"{see}@done": LOST}
+    lost_hns = {"Remove stale HNS endpoints, and restart pods without an endpoint@one": LOST, f"{see}@done": LOST}
     return {
         "patch_nodes/plain": run,
         "patch_nodes/full": replace(

@@ -7,6 +7,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import replace
 
+from unit import calico_facts
 from unit.playbooks.fleet import (
     APPLIED,
     CLUSTER,
@@ -18,6 +19,7 @@ from unit.playbooks.fleet import (
     NETWORK,
     RESULTS,
     cluster,
+    daemon_set,
     facts,
     member,
 )
@@ -146,6 +148,12 @@ def network() -> dict[str, Rehearsal]:
         ),
         "flannel-goes": Rehearsal("site.yml", hosts, alone, {**without, "cni_remove_daemon_sets": True}),
         "flannel-is-needed": Rehearsal("site.yml", hosts, alone, without),
+        "to-calico": Rehearsal(
+            "site.yml",
+            {**hosts, "new": HOSTS["new"]},
+            {**results, **_calico()},
+            {**KUBECONFIG, "cni_plugin": "calico"},
+        ),
         "no-namespace": Rehearsal(
             "site.yml",
             hosts,
@@ -153,6 +161,24 @@ def network() -> dict[str, Rehearsal]:
             KUBECONFIG,
             checks=True,
         ),
+    }
+
+
+def _calico() -> dict[str, t.Any]:
+    """Return results of a run in which one node changes from flannel to Calico, and another one joins with Calico."""
+    applied = [daemon_set("calico-node-windows", "calico1"), daemon_set("kube-proxy-windows", "proxy2")]
+    pods = CLUSTER["nodes"]["win-live"]["network_pods"]
+    known = cluster(win_live=member(13, network_pods=pods, pod_network="", overlay_address=""))
+    addressed = {"nodes": {"win-new": {"overlay_address": "10.233.64.1"}}, "waiting": []}
+    later = {"nodes": {"win-live": {"overlay_address": "10.233.64.65"}}, "waiting": []}
+    return {
+        "cluster_info": {**known, "calico": calico_facts.facts()},
+        APPLIED: {"changed": True, "result": {"results": applied}},
+        "Wait until the network has assigned addresses to the nodes": [addressed, later],
+        "Restart pods that lost their network when Calico started": {"changed": True},
+        "Remove the network of the former CNI plugin": {"changed": True, "static_adapters": ["Ethernet"]},
+        "Guard the static address while the new network is created": {"changed": False, "guard": {"key": "guard-2"}},
+        "Wait for the static address after the change of the network, and end its guard": {"changed": True},
     }
 
 

@@ -27,6 +27,7 @@ DECIDING = {
     "calico": "cni",
     "cni": "cni",
     "live_nodes": "node_join",
+    "network_pods": "cni",
     "node_join": "node_join",
     "node_maintenance": "node_maintenance",
     "node_names": "node_join",

@@ -45,6 +45,8 @@ class CleanupOutcome:
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)
     details: dict[str, str] = dataclasses.field(default_factory=dict)
     """Details of the removed objects for the diff, by id: address and network, or type and subnets."""
+    static_adapters: tuple[str, ...] = ()
+    """Names of the external adapters with static addresses before the work."""
     rebooted: bool = False
     restarted: bool = False
     notify: t.Callable[[str], object] = silent
@@ -58,6 +60,9 @@ class CleanupOutcome:
     def plan_made(self, plan: CleanupPlan, facts: HnsFacts) -> None:
         """Record a plan."""
         self.plan, self.planned, self.kept, self.failures = plan, plan.items, plan.kept, ()
+        # A further round may find an adapter that has lost its address meanwhile.
+        names = (uplink.alias for uplink in (*plan.uplinks, *facts.adapters.uplinks))
+        self.static_adapters = tuple(dict.fromkeys((*self.static_adapters, *names)))
         for endpoint in plan.endpoints:
             self.details[endpoint.id] = f"{endpoint.address} on {endpoint.network_name or endpoint.network}"
         for network in plan.networks:
@@ -146,6 +151,7 @@ class CleanupOutcome:
             "counts": counts,
             "kept": [dataclasses.asdict(kept) for kept in self.kept],
             "steps": self.steps,
+            "static_adapters": list(self.static_adapters),
             "rebooted": self.rebooted,
             "remote_commands": remote_commands,
         }

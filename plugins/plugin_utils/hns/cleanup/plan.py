@@ -41,7 +41,8 @@ class CleanupRequest:
     stopped_containers: bool = False
     """Whether scope `stale` includes endpoints of stopped containers."""
     pods_without_endpoints: bool = False
-    """Whether scope `networks` also stops pods that have no endpoint, as after a restart of HNS."""
+    """Whether to stop pods that have no endpoint, as after a restart of HNS or the removal of their network. Scope
+    `networks` also stops HostProcess pods, which never have an endpoint; scope `stale` does not."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

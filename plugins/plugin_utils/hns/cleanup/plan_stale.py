@@ -1,13 +1,20 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Plan the scope `stale`: remove objects that existed and were unused in all observations (no I/O)."""
+"""Plan the scope `stale`: remove objects that existed and were unused in all observations (no I/O).
+
+On request, it also stops pods that had lost their endpoint in all observations.
+"""
 
 from __future__ import annotations
 
 import typing as t
 
 from ..facts.node_facts import HnsFacts
-from .plan import CleanupPlan, CleanupRequest, KeptObject, is_protected, items_of, without_network
+from ..facts.owners import Ownership
+from ..facts.runtime import Owner
+from .plan import CleanupPlan, CleanupRequest, KeptObject, Removal, is_protected, items_of, without_network
+
+_DISCONNECTED = "it runs without an HNS endpoint; the kubelet starts the pod again"
 
 
 def plan_stale(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
@@ -45,11 +52,16 @@ def plan_stale(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
         if all(_state(observation.namespaces, item.id) == "stale" for observation in owners)
         and not objects.in_namespace(item) & protected
     )
+    pods = _disconnected(owners) if request.pods_without_endpoints else ()
     return CleanupPlan(
         policies=policies,
         endpoints=endpoints,
         namespaces=namespaces,
-        items=items_of(policies, endpoints, namespaces, (), owners[-1], "it is not used"),
+        containers=pods,
+        items=(
+            *items_of(policies, endpoints, namespaces, (), owners[-1], "it is not used"),
+            *(Removal(type="Container", id=pod.id, name=pod.name or pod.id[:12], why=_DISCONNECTED) for pod in pods),
+        ),
         kept=tuple(
             KeptObject(
                 type="HnsEndpoint",
@@ -60,6 +72,12 @@ def plan_stale(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
             if item.id in protected and _state(owners[-1].endpoints, item.id) in gone
         ),
     )
+
+
+def _disconnected(observations: t.Sequence[Ownership]) -> tuple[Owner, ...]:
+    """Return the pods that ran without an endpoint in all observations."""
+    disconnected = [observation.pods_without_endpoint() for observation in observations]
+    return tuple(pod for name, pod in disconnected[-1].items() if all(name in pods for pods in disconnected))
 
 
 def _state(holdings: t.Mapping[str, t.Any], item_id: str) -> str:

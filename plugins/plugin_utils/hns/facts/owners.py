@@ -9,6 +9,11 @@ pkg/hns/endpoint_windows.go, ConstructEndpointName; Calico does the same), `SAND
 (azure-container-networking network/endpoint_windows.go, ConstructEndpointID) or `cid-SANDBOX`
 (aws/amazon-vpc-cni-plugins). Endpoints of kube-proxy name no owner: its remote endpoints and its source address belong
 to no container (kubernetes pkg/proxy/winkernel).
+
+A pod with a network of its own runs in an HNS namespace, and its endpoint belongs to that namespace. If the endpoint
+is removed, such as by a removal of its network, the containers keep running in the namespace, and nothing creates the
+endpoint again (projectcalico/calico#8397). containerd creates no namespace for a HostProcess pod, which uses the
+host's network (containerd internal/cri/server/sandbox_run.go, hostNetwork).
 """
 
 from __future__ import annotations
@@ -78,6 +83,24 @@ class Ownership:
         named = (pattern.fullmatch(endpoint.name) for pattern in _NAMES)
         claimed += [match["id"].lower() for match in named if match]
         return tuple(dict.fromkeys(claimed))
+
+    def pods_without_endpoint(self) -> dict[str, Owner]:
+        """Return the running pods that have a namespace of their own but no endpoint, by id."""
+        claimed = self._pods(claim for endpoint in self._objects.endpoints for claim in self.claims(endpoint))
+        known = {item.id for item in self._objects.endpoints}
+        separate: dict[str, Owner] = {}
+        for namespace in self._objects.namespaces:
+            inside = self._pods(namespace.containers)
+            if self._objects.in_namespace(namespace) & known:
+                claimed |= inside
+            elif not namespace.default:
+                separate |= inside
+        return {name: pod for name, pod in separate.items() if pod.running and name not in claimed}
+
+    def _pods(self, claims: t.Iterable[str]) -> dict[str, Owner]:
+        """Return the pods among the owners with these ids."""
+        owners = (self._runtime.find(claim) for claim in claims)
+        return {owner.id: owner for owner in owners if owner is not None and owner.kind == "pod"}
 
     def _endpoint(self, endpoint: HnsEndpoint) -> OwnerEvidence:
         claims = self.claims(endpoint)

@@ -58,6 +58,7 @@ def test_hns_of_a_machine_without_it_is_clean(node: Node) -> None:
         "counts": dict.fromkeys(kinds, 0),
         "diff": [],
         "kept": [],
+        "static_adapters": [],
         "rebooted": False,
         "remote_commands": 1,
         "scope": "stale",

@@ -8,7 +8,7 @@ import typing as t
 
 import pytest
 from unit.calico_facts import facts, installation, pool
-from unit.fake_cluster import FakeCluster, run_module
+from unit.fake_cluster import FakeCluster, add_node, run_module
 from unit.plugins.modules.test_cluster_info_module import discoverable
 
 from ansible_collections.winkube.node.plugins.modules import cluster_info
@@ -24,14 +24,16 @@ def calico(cluster: FakeCluster, *networks: str) -> dict[str, t.Any]:
     return found
 
 
-def daemon_set(cluster: FakeCluster, name: str = "kube-system/calico-node", **variables: str) -> None:
+def daemon_set(
+    cluster: FakeCluster, name: str = "kube-system/calico-node", *, image: str | None = None, **variables: str
+) -> None:
     """Add a DaemonSet whose container calico-node has these variables."""
     namespace, short = name.split("/")
     env = [{"name": key, "value": value} for key, value in variables.items()]
     env.append({"name": "NODENAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}})
-    spec = {
-        "containers": [{"name": "calico-node", "env": env}, {"name": "other", "env": [{"name": "X", "value": "1"}]}]
-    }
+    node = {"name": "calico-node", "env": env, **({} if image is None else {"image": image})}
+    other = {"name": "other", "image": "site/other:v9.9.9", "env": [{"name": "X", "value": "1"}]}
+    spec = {"containers": [other, node]}
     cluster.add(f"apis/apps/v1/namespaces/{namespace}/daemonsets/{short}", spec={"template": {"spec": spec}})
 
 
@@ -72,6 +74,28 @@ def test_objects_that_do_not_exist(cluster: FakeCluster) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("image", "version"),
+    [
+        ("quay.io/calico/node:v3.32.2", "v3.32.2"),
+        ("registry.site:5000/calico/node:v3.32.2@sha256:0123", "v3.32.2"),
+        ("calico/node:v3.32.2-arm64", "v3.32.2"),
+        # Without a version in the tag, the version is the one that calico-node recorded.
+        ("registry.site:5000/calico/node@sha256:0123", "v3.31.5"),
+        ("registry.v3.32.2:5000/calico/node", "v3.31.5"),
+        ("calico/node:master", "v3.31.5"),
+        ("calico/node:v3.32", "v3.31.5"),
+        (None, "v3.31.5"),
+    ],
+)
+def test_the_version_of_calico_is_that_of_the_linux_nodes(
+    cluster: FakeCluster, image: str | None, version: str
+) -> None:
+    kubespray(cluster)
+    daemon_set(cluster, image=image)
+    assert calico(cluster)["version"] == version
+
+
 def test_variables_of_the_daemon_set_win(cluster: FakeCluster) -> None:
     kubespray(cluster)
     daemon_set(cluster, FELIX_VXLANVNI="5000", FELIX_VXLANMTU="1400", FELIX_BPFENABLED="True", FELIX_TYPHACAFILE="/ca")
@@ -104,6 +128,38 @@ def test_who_applied_the_daemon_set_for_windows(cluster: FakeCluster, labels: di
     path = "apis/apps/v1/namespaces/kube-system/daemonsets/calico-node-windows"
     cluster.add(path, spec={"template": template})
     assert calico(cluster)["windows_daemon_set"] == owner
+
+
+@pytest.mark.parametrize(
+    ("namespace", "labels", "former"),
+    [
+        ("calico-system", {"winkube.node/revision": "1"}, True),
+        ("calico-system", {}, False),
+        # Beside manifests, this is the DaemonSet that runs Calico on Windows nodes.
+        ("kube-system", {"winkube.node/revision": "1"}, False),
+    ],
+)
+def test_the_daemon_set_from_before_the_operator(
+    cluster: FakeCluster, namespace: str, labels: dict[str, str], former: bool
+) -> None:
+    daemon_set(cluster, f"{namespace}/calico-node")
+    template = {"metadata": {"labels": labels}, "spec": {"containers": []}}
+    path = "apis/apps/v1/namespaces/kube-system/daemonsets/calico-node-windows"
+    cluster.add(path, spec={"template": template})
+    assert calico(cluster)["has_former_daemon_set"] is former
+
+
+@pytest.mark.parametrize(("managed", "pods"), [(False, ["calico"]), (True, [])])
+def test_the_operator_replaces_its_pods_itself(cluster: FakeCluster, managed: bool, pods: list[str]) -> None:
+    discoverable(cluster)
+    daemon_set(cluster)
+    if managed:
+        cluster.add("apis/operator.tigera.io/v1/installations/default", spec={"calicoNetwork": {"bgp": "Disabled"}})
+    add_node(cluster, "a")
+    labels = {"k8s-app": "calico-node-windows", "winkube.node/revision": "1"}
+    cluster.add("api/v1/namespaces/kube-system/pods/calico", metadata={"labels": labels}, spec={"nodeName": "a"})
+    found = run_module(cluster_info, cluster, networks=["calico"], purposes=["read"])
+    assert [pod["name"] for pod in found["nodes"]["a"]["network_pods"]] == pods
 
 
 def test_the_tigera_operator(cluster: FakeCluster) -> None:

@@ -115,7 +115,9 @@ def test_information_of_a_cluster_with_everything(cluster: FakeCluster) -> None:
         ("kube-system", {"k8s-app": "kube-proxy-windows"}, "p"),
         ("kube-system", {"k8s-app": "other"}, "o"),
     ):
-        cluster.add(f"api/v1/namespaces/{namespace}/pods/{name}", metadata={"labels": app}, spec=images)
+        owners = [{"kind": "DaemonSet" if name == "f" else "Job", "name": "owner", "controller": True}]
+        metadata = {"labels": app, "ownerReferences": owners}
+        cluster.add(f"api/v1/namespaces/{namespace}/pods/{name}", metadata=metadata, spec=images)
     found = run_module(cluster_info, cluster, purposes=["read"])
     assert found == {
         **run_module(cluster_info, cluster),
@@ -132,8 +134,8 @@ def test_information_of_a_cluster_with_everything(cluster: FakeCluster) -> None:
         "unbound_daemon_sets": [{"namespace": "site", "name": "any", "owner": "", "managers": {}}],
     }
     pods = [
-        {"namespace": "kube-flannel", "name": "f", "revision": "r1"},
-        {"namespace": "kube-system", "name": "p", "revision": ""},
+        {"namespace": "kube-flannel", "name": "f", "revision": "r1", "daemon_set": "owner"},
+        {"namespace": "kube-system", "name": "p", "revision": "", "daemon_set": ""},
     ]
     more = {"os": "windows", "unschedulable": True, "cordon_owner": "patch_nodes", "network_runs_as": "service"}
     nothing = {"ready": False, "pod_cidr": "", "version": "", "addresses": [], "internal_ip": ""}

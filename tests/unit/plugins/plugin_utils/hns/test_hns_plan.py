@@ -40,7 +40,8 @@ def ids(items: t.Iterable[t.Any]) -> set[str]:
 @settings(deadline=None)
 @given(models(), st.sampled_from([None, [], ["cbr0"], ["nat", "lab"]]))
 def test_scope_stale_removes_only_objects_without_owners(model: Model, protected: list[str] | None) -> None:
-    request = CleanupRequest(scope="stale", protected=None if protected is None else tuple(protected))
+    names = None if protected is None else tuple(protected)
+    request = CleanupRequest(scope="stale", protected=names, pods_without_endpoints=True)
     plan = make_plan(request, facts_of(model))
 
     def open_network(one: Pod) -> bool:
@@ -344,26 +345,3 @@ def test_a_sandbox_under_construction_belongs_to_the_runtime() -> None:
         plan = make_plan(CleanupRequest(scope="all"), facts_of(model))
         assert ids(plan.endpoints) == {one.endpoint_id for one in model.pods}
         assert ids(plan.containers) == {one.sandbox for one in others}
-
-
-class AfterRestart(Model):
-    """A node whose HNS has restarted: its second pod still runs, but has no endpoint."""
-
-    def listed(self, first: bool) -> dict[str, t.Any]:
-        found, lost = super().listed(first), self.pods[1]
-        return found | {
-            "endpoints": [one for one in found["endpoints"] if one["ID"].upper() != lost.endpoint_id.upper()]
-        }
-
-
-def test_pods_that_lost_their_endpoints_are_stopped_on_request() -> None:
-    model = AfterRestart(pods=[pod(0, "live"), pod(1, "live"), pod(2, "live", AZURE)], policies=[])
-    request = CleanupRequest(scope="networks", networks=("cbr0",))
-    on_network, lost, other = (one.sandbox for one in model.pods)
-    assert ids(make_plan(request, facts_of(model)).containers) == {on_network}
-    plan = make_plan(dataclasses.replace(request, pods_without_endpoints=True), facts_of(model))
-    assert ids(plan.containers) == {on_network, lost}
-    assert other not in ids(plan.containers)
-    # Without a network to remove, nothing is stopped.
-    gone = dataclasses.replace(request, networks=("flannel.4096",), missing_ok=True, pods_without_endpoints=True)
-    assert make_plan(gone, facts_of(model)).containers == ()

@@ -48,7 +48,7 @@ def test_windows_nodes_can_take_part(known: dict[str, t.Any], host: dict[str, t.
         (facts(has_etcd=True), "calico_datastore"),
         (facts(strict_affinity=False), "calico_ipam_strictaffinity: true"),
         (facts(version="3.26.4"), "expected 3.27.3 or later"),
-        (facts(version=""), "calicoVersion of the ClusterInformation default"),
+        (facts(version=""), "Calico's version in the image of the DaemonSet calico-node"),
         (facts(pools=[pool(ipip="Always", vxlan="Never")], backend="bird"), "calico_ipip_mode"),
         (facts(pools=[pool(vxlan="CrossSubnet")]), "vxlanMode of the IPPool default-pool"),
         (facts(pools=[pool(), pool(name="v6", cidr="fd85::/112")]), "cidr of the IPPool v6"),
@@ -110,6 +110,8 @@ def test_the_check_is_part_of_the_comparison_with_the_cluster() -> None:
         (facts(), {"set_strict_affinity": True}, []),
         (facts(installation=installation()), {"enable_calico_windows": True}, ["may change the Installation"]),
         (facts(), {"enable_calico_windows": True}, []),
+        (facts(installation=installation(), has_former_daemon_set=True), {}, ["removes the DaemonSet"]),
+        (facts(has_former_daemon_set=True), {}, []),
     ],
 )
 def test_warnings(known: dict[str, t.Any], host: dict[str, t.Any], expected: list[str]) -> None:

@@ -9,7 +9,8 @@ import typing as t
 import pytest
 from unit.calico_facts import facts, installation
 from unit.roles import rendered
-from unit.roles.templates import value
+from unit.roles.templates import holds, task, templar, value
+from unit.roles.templates import rendered as rendered_text
 
 from ansible_collections.winkube.node.plugins.plugin_utils.role_decisions import calico
 
@@ -40,6 +41,25 @@ def test_windows_in_the_operator() -> None:
     assert changed["spec"] == {"calicoNetwork": {"windowsDataplane": "HNS"}}
     (changed,) = windows(service_cidrs=[])
     assert changed["spec"] == {"serviceCIDRs": ["10.1.0.0/16"], "calicoNetwork": {"windowsDataplane": "HNS"}}
+
+
+def test_objects_from_before_the_operator_are_removed() -> None:
+    former = facts(installation=installation(), has_former_daemon_set=True)
+    daemon_set, config_map = calico.former_objects(former)
+    assert (daemon_set["apiVersion"], daemon_set["kind"]) == ("apps/v1", "DaemonSet")
+    assert daemon_set["metadata"] == {"namespace": "kube-system", "name": "calico-node-windows"}
+    assert (config_map["apiVersion"], config_map["kind"]) == ("v1", "ConfigMap")
+    assert config_map["metadata"] == {"namespace": "kube-system", "name": "cni-config-windows"}
+    assert calico.former_objects(facts(installation=installation())) == []
+    # Without the operator, this DaemonSet runs Calico.
+    assert calico.former_objects(facts(has_former_daemon_set=True)) == []
+    assert calico.former_objects({}) == []
+
+
+@pytest.mark.parametrize(("plugin", "count"), [("calico", 2), ("flannel", 0)])
+def test_only_a_host_with_calico_removes_them(plugin: str, count: int) -> None:
+    cluster = {"calico": facts(installation=installation(), has_former_daemon_set=True)}
+    assert len(decided({}, "cni_calico_former_objects", cni_plugin=plugin, node_join_cluster=cluster)) == count
 
 
 def decided(recorded: dict[str, t.Any], name: str, **variables: t.Any) -> t.Any:
@@ -119,3 +139,79 @@ def test_the_mode_without_a_cluster_is_the_one_that_kubespray_will_create() -> N
     assert decided({}, "cni_network_identity", cni_plugin="calico")["mode"] == "vxlan"
     bird = {"calico_network_backend": "bird"}
     assert decided({}, "cni_network_identity", cni_plugin="calico", **bird)["mode"] == "bgp"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "plugin", "selector"),
+    [
+        (VXLAN, "flannel", f"{LABEL}=calico"),
+        (VXLAN, "calico", ""),
+        # flannel's DaemonSet needs no label.
+        (FLANNEL, "calico", ""),
+        ({}, "calico", ""),
+    ],
+)
+def test_nodes_that_need_the_daemon_set_of_a_former_network(
+    recorded: dict[str, str], plugin: str, selector: str
+) -> None:
+    assert decided(recorded, "cni_former_node_selector", cni_plugin=plugin) == selector
+
+
+@pytest.mark.parametrize(("selector", "refused"), [("", True), (f"{LABEL}=calico", False)])
+def test_only_a_daemon_set_that_needs_no_label_must_not_be_removed_too_early(selector: str, refused: bool) -> None:
+    known = {
+        "cni_former_daemon_sets": ["kube-system/calico-node-windows"],
+        "cni_former_node_selector": selector,
+        "cni_remove_daemon_sets": False,
+        "node_join_removal_problem": "win2 may need it",
+    }
+    refusal = task("node_join", "names.yml", "Refuse to remove DaemonSets of a network from nodes that may need them")
+    assert holds(templar([], known), refusal["when"]) is refused
+
+
+@pytest.mark.parametrize(
+    ("nodes", "stays"),
+    [
+        ({}, False),
+        ({"resources": []}, False),
+        # In check mode, the node itself keeps its label.
+        ({"resources": [{"metadata": {"name": "win1"}}]}, False),
+        ({"resources": [{"metadata": {"name": "win1"}}, {"metadata": {"name": "win2"}}]}, True),
+    ],
+)
+def test_the_daemon_set_stays_while_another_node_needs_it(nodes: dict[str, t.Any], stays: bool) -> None:
+    known = {"winkube_node_name": "win1", "cni_former_nodes": nodes}
+    assert decided(VXLAN, "cni_former_network_stays", cni_plugin="flannel", **known) is stays
+    for name in ("Remove the DaemonSets of a former network", "Remove the ConfigMaps of these DaemonSets"):
+        condition = task("cni", "change.yml", name)["when"]
+        assert holds(templar([], {"cni_former_network_stays": stays}), condition) is not stays
+
+
+@pytest.mark.parametrize(
+    ("labels", "adapters", "timeout", "guarded"),
+    [
+        ({LABEL: "calico"}, ["Ethernet"], 0, True),
+        ({LABEL: "calico"}, [], 0, False),
+        ({LABEL: "calico"}, None, 0, False),
+        # The cleanup itself waits for a network whose pods need no label, and restores the addresses.
+        ({}, ["Ethernet"], 300, False),
+    ],
+)
+def test_static_addresses_are_guarded_until_calico_has_made_its_network(
+    labels: dict[str, str], adapters: list[str] | None, timeout: int, guarded: bool
+) -> None:
+    result = {} if adapters is None else {"static_adapters": adapters}
+    known = templar([], {"cni_new_labels": labels, "cni_network_removed": result})
+    cleanup = task("cni", "change.yml", "Remove the network of the former CNI plugin")
+    assert rendered_text(known, cleanup["winkube.node.hns_cleanup"]["network_timeout"]) == timeout
+    guard = task("cni", "change.yml", "Guard the static address while the new network is created")
+    assert holds(known, guard["when"]) is guarded
+
+
+@pytest.mark.parametrize(
+    ("guard", "allowed"), [({"skipped": True}, True), ({"guard": {"key": "1"}}, True), ({"unreachable": True}, False)]
+)
+def test_calico_starts_only_if_the_guard_did(guard: dict[str, t.Any], allowed: bool) -> None:
+    label = task("cni", "change.yml", "Let the pods of the new network run on the node")
+    known = templar([], {"cni_new_labels": {LABEL: "calico"}, "cni_guard": guard})
+    assert holds(known, label["when"]) is allowed

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which host applies what to the cluster, and what of a node's network is out of date."""
+"""Which host applies what to the cluster, and whether a node's network changes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ import typing as t
 import pytest
 
 from ansible_collections.winkube.node.plugins.plugin_utils.role_decisions import cni
-
-LABEL = "winkube.node/revision"
-FLANNEL = {"namespace": "kube-flannel", "name": "flannel-1", "revision": "a"}
-PROXY = {"namespace": "kube-system", "name": "proxy-1", "revision": "b"}
 
 
 @pytest.mark.parametrize(
@@ -64,29 +60,3 @@ def test_how_the_network_of_a_host_runs(plugin: str, run_as: str, runtime: str, 
 )
 def test_another_network(recorded: dict[str, t.Any], expected: bool) -> None:
     assert cni.network_differs(recorded, {"plugin": "flannel", "network": "cbr0"}) is expected
-
-
-def test_revisions_are_read_from_daemon_sets() -> None:
-    def applied(kind: str, **labels: str) -> dict[str, t.Any]:
-        return {"kind": kind, "spec": {"template": {"metadata": {"labels": labels}}}}
-
-    one, other = applied("DaemonSet", **{LABEL: "a", "app": "x"}), applied("DaemonSet", app="y")
-    assert cni.revisions([{"kind": "ConfigMap"}, one, other, applied("DaemonSet", **{LABEL: "b"})], LABEL) == ["a", "b"]
-
-
-def test_pods_of_a_former_template_are_out_of_date() -> None:
-    assert cni.outdated([FLANNEL, PROXY], ["a"]) == [PROXY]
-    assert cni.outdated([FLANNEL, PROXY], ["a", "b"]) == []
-    # Nothing was applied, so no pod can be compared.
-    assert cni.outdated([FLANNEL, PROXY], []) == []
-
-
-def test_a_new_configuration_replaces_only_the_pod_of_kube_proxy() -> None:
-    assert cni.pods_to_replace([FLANNEL, PROXY], [], configuration_changed=True) == [PROXY]
-    assert cni.pods_to_replace([FLANNEL, PROXY], [FLANNEL], configuration_changed=False) == [FLANNEL]
-    assert cni.pods_to_replace([FLANNEL, PROXY], [PROXY, FLANNEL], configuration_changed=True) == [PROXY, FLANNEL]
-
-
-def test_the_selector_of_new_pods() -> None:
-    assert cni.revision_selector(LABEL, ["a", "b"]) == f"{LABEL} in (a,b)"
-    assert cni.revision_selector(LABEL, []) == LABEL

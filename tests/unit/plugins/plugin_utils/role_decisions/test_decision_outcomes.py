@@ -18,8 +18,8 @@ from ansible_collections.winkube.node.plugins.plugin_utils.values.ansible_data i
 LISTED = ("node_prepare_resources", "node_join_node_resources")
 """Decisions that are resources, of which only the number by type is compared."""
 PODS = [
-    {"namespace": "kube-flannel", "name": "flannel-1", "revision": "old"},
-    {"namespace": "kube-system", "name": "proxy-1", "revision": "new"},
+    {"namespace": "kube-flannel", "name": "flannel-1", "revision": "old", "daemon_set": "kube-flannel-windows"},
+    {"namespace": "kube-system", "name": "proxy-1", "revision": "new", "daemon_set": "kube-proxy-windows"},
 ]
 NODES = {
     "win-one": {

@@ -233,14 +233,11 @@ def test_the_nodes_metadata_of_a_former_network_go(
     assert bool(annotations) == ("annotations" in metadata)
 
 
-def test_no_new_pods_are_expected_in_the_namespace_of_another_network() -> None:
-    replaced = [{"namespace": name, "name": name, "revision": ""} for name in ("kube-flannel", "kube-system", "other")]
-    for plugin, expected in (
-        ("calico", ["kube-system", "other"]),
-        ("flannel", ["kube-flannel", "kube-system", "other"]),
-    ):
-        found = templar(["cni"], {"inventory_hostname": "a", "cni_plugin": plugin, "cni_pods_to_replace": replaced})
-        assert value(found, "cni_namespaces_to_replace") == expected
+def test_the_daemon_sets_of_replaced_pods_are_awaited() -> None:
+    pod = {"namespace": "kube-system", "name": "p", "revision": "", "daemon_set": "kube-proxy-windows"}
+    known = {"inventory_hostname": "a", "cni_plugin": "calico", "cni_pods_to_replace": [pod]}
+    found = value(templar(["cni"], known), "cni_daemon_sets_to_await")
+    assert found == [{"namespace": "kube-system", "name": "kube-proxy-windows"}]
 
 
 @pytest.mark.parametrize(
