@@ -8,7 +8,7 @@ import dataclasses
 import typing as t
 
 from ..pod_networks.calico import mode_of
-from ..pod_networks.catalogue import KnownNetwork, Program, network
+from ..pod_networks.catalogue import KnownNetwork, Mode, Program, network
 from ..pod_networks.network import PodNetwork
 from ..pod_networks.settings import ClusterSettings, NetworkSettings
 from ..resources.archive import record_of
@@ -24,6 +24,7 @@ from .variables import Variables
 ROLE = "cni"
 _WIRE_SERVER_RULE = "winkube-azure-wireserver"
 _SYSTEM = "S-1-5-18"
+_ROUTER = "BGP"
 
 
 def pod_network(variables: Variables, *, in_azure: bool | None = None) -> PodNetwork:
@@ -157,12 +158,20 @@ def resources(settings: CniSettings) -> list[ResourceMapping]:
     programs = settings.network.known.programs
     unpacks = [_unpacks(settings, kind, program) for kind, program in programs.items()]
     return [
-        *({"type": "WindowsFeature", "name": name} for name in settings.network.mode.features),
+        *_features(settings.network.mode),
         *_folders(settings),
         *(one for pair in unpacks for one in pair),
         *_registry(settings.network),
         *_host_firewall(settings),
     ]
+
+
+def _features(mode: Mode) -> list[ResourceMapping]:
+    """Return the Windows features of a mode, with one reboot after the last one, and its router."""
+    features: list[ResourceMapping] = [{"type": "WindowsFeature", "name": name} for name in mode.features]
+    if features:
+        features[-1] = {**features[-1], "reboot": "always"}
+    return [*features, *([{"type": "RemoteAccessRouting", "name": _ROUTER}] if mode.routing else [])]
 
 
 def noted(network: PodNetwork) -> ResourceMapping:
@@ -177,8 +186,8 @@ def noted(network: PodNetwork) -> ResourceMapping:
     return {"type": "File", "name": node_paths.NETWORK_RECORD, "content": network.record_text()}
 
 
-def former_remains(former: KnownNetwork, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
-    """Return the resources that remove a former network's CNI plugins, firewall rules and registry from a node.
+def former_remains(former: KnownNetwork, mode: str, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
+    """Return the resources that remove a former network's CNI plugins, firewall rules, registry and router from a node.
 
     Programs of pods stay, because Windows cannot remove a program that runs, and a pod may take long to end. Services
     are not restarted: a restart of HNS would remove the new network if it does not persist, such as flannel's overlay
@@ -186,11 +195,13 @@ def former_remains(former: KnownNetwork, network: PodNetwork, variables: Variabl
 
     Args:
         former: the former network.
+        mode: its mode; empty if unknown.
         network: the pod network.
         variables: the host's variables.
     """
+    router = _former_router(former.modes.get(mode), network, variables)
     if former.name == network.known.name:
-        return []
+        return router
     kept = {name for one in network.known.programs.values() for name in one.check}
     plugins = [name for one in former.programs.values() if one.destination == "bin_dir" for name in one.check]
     plugins += former.files.installed
@@ -211,7 +222,17 @@ def former_remains(former: KnownNetwork, network: PodNetwork, variables: Variabl
         *({"type": "Directory", "name": path, "state": "absent"} for path in records),
         *({"type": "FirewallRule", "name": name, "state": "absent"} for name in former.files.firewall_rules),
         *({"type": "Registry", "key": key, "state": "absent"} for key in former.files.registry_keys),
+        *router,
     ]
+
+
+def _former_router(mode: Mode | None, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
+    """Return the resource that removes the router of a former mode, with the features that only this mode needs."""
+    if mode is None or not mode.routing or network.mode.routing:
+        return []
+    kept = {str(name).lower() for name in variables.optional("windows_features_names", ())}
+    features = [name for name in mode.features if name.lower() not in kept]
+    return [{"type": "RemoteAccessRouting", "name": _ROUTER, "features": features, "state": "absent"}]
 
 
 def described(network: PodNetwork) -> dict[str, t.Any]:

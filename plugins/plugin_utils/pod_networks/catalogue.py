@@ -64,7 +64,9 @@ class Mode:
     """What to use instead if nodes are in several subnets, which the routes of this mode cannot cross; empty: the mode
     works across subnets."""
     features: tuple[str, ...] = ()
-    """Windows features that this mode needs."""
+    """Windows features that this mode needs. They work only after a reboot."""
+    routing: bool = False
+    """Whether this mode needs Windows' own router, which is a part of Remote Access."""
     flannel_backend: t.Literal["host-gw", "vxlan", ""] = ""
     """The backend with which flanneld creates the HNS network and its routes; empty: flanneld is not used."""
     delegate: str = ""
@@ -272,6 +274,19 @@ class KnownNetwork:
             if mode in one.modes and span[0] <= parsed_version < span[1]:
                 return one
         return None
+
+    def working_release(self, version: str, mode: str) -> str:
+        """Return the first release from a version on that works in a mode.
+
+        Args:
+            version: the version.
+            mode: the mode.
+
+        Raises:
+            ValueError: the version is not a full version.
+        """
+        found = self.broken_release(version, mode)
+        return version if found is None else self.working_release(found.before, mode)
 
     def support_problem(self, *, kubernetes: str, windows: str, runtime: str) -> str | None:
         """Return what the network expects instead of unsupported versions; None if they are supported.

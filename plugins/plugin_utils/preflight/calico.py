@@ -83,11 +83,6 @@ def warnings(node: HostVariables, calico: Facts) -> list[str]:
             "cni_calico_enable_windows: this run may change the Installation default and the ConfigMap "
             "tigera-operator/kubernetes-services-endpoint, so that the Tigera operator runs Calico on Windows nodes"
         )
-    if mode_of(calico) == "bgp":
-        different.append(
-            "Calico with BGP: the run installs the Windows features, but does not configure routing. Run "
-            "`Install-RemoteAccess -VpnType RoutingOnly` and `Start-Service RemoteAccess` on each node after its reboot"
-        )
     return different
 
 
@@ -130,7 +125,7 @@ def _version(node: HostVariables, calico: Facts) -> list[Problem]:
         broken = known.broken_release(text, own)
         if broken is None:
             return []
-        expected = f"expected another version with BGP, such as {broken.before}"
+        expected = f"expected another version with BGP, such as {known.working_release(text, own)}"
         return [Problem(where, text, expected, f"In this version, {broken.reason} on Windows ({broken.source}).")]
     return [
         Problem(

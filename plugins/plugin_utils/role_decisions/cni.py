@@ -254,9 +254,9 @@ def _recorded_resources(host: Variables) -> list[t.Any]:
 
     The record comes last. If a run ends before it is written, the next run applies these resources again.
     """
-    network = cni.pod_network(host)
-    former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
-    remains = [] if former is None else cni.former_remains(former, network, host)
+    network, recorded = cni.pod_network(host), host.value("cni_recorded_network")
+    former, mode = catalogue().get(str(recorded.get("plugin", ""))), str(recorded.get("mode") or "")
+    remains = [] if former is None else cni.former_remains(former, mode, network, host)
     return [*remains, cni.noted(network)]
 
 

@@ -91,6 +91,12 @@ def test_versions_without_usable_bgp(version: str, is_usable: bool) -> None:
     assert problems(facts(version=version)) == []
 
 
+@pytest.mark.parametrize(("version", "usable"), [("3.27.3", "3.28.0"), ("3.30.0", "3.31.5"), ("3.32.0", "3.32.2")])
+def test_the_message_names_a_version_that_works(version: str, usable: str) -> None:
+    (problem,) = problems(bgp(version=version))
+    assert f"expected another version with BGP, such as {usable}, got" in problem
+
+
 def test_the_check_is_part_of_the_comparison_with_the_cluster() -> None:
     known = {**CLUSTER, "calico": facts(strict_affinity=False)}
     assert "strictAffinity" in str(cluster.problems(HOST, known))
@@ -105,7 +111,7 @@ def test_the_check_is_part_of_the_comparison_with_the_cluster() -> None:
         (facts(vxlan={"vni": 4096, "port": 4789, "mtu": 1450}), {}, []),
         # The MTU is a finding (linux_side.py), and compared with each node's network adapter.
         (facts(vxlan={"vni": 4096, "port": 4789, "mtu": 8950}), {}, []),
-        (bgp(vxlan={"vni": 4096, "port": 4789, "mtu": 8950}), {}, ["Install-RemoteAccess"]),
+        (bgp(vxlan={"vni": 4096, "port": 4789, "mtu": 8950}), {}, []),
         (facts(strict_affinity=False), {"set_strict_affinity": True}, ["next run resets it"]),
         (facts(), {"set_strict_affinity": True}, []),
         (facts(installation=installation()), {"enable_calico_windows": True}, ["may change the Installation"]),

@@ -52,6 +52,9 @@ def decided(recorded: dict[str, t.Any], name: str, **variables: t.Any) -> t.Any:
 FLANNEL = {"plugin": "flannel", "mode": "vxlan", "network": "flannel.4096"}
 VXLAN = {"plugin": "calico", "mode": "vxlan", "network": "Calico"}
 BGP = {"plugin": "calico", "mode": "bgp", "network": "Calico"}
+TO_FLANNEL = {"cni_plugin": "flannel", "cni_flannel_backend": "vxlan"}
+TO_CALICO = {"cni_plugin": "calico", "cni_calico_mode": "vxlan"}
+FEATURES = ["RemoteAccess", "RSAT-RemoteAccess-PowerShell", "Routing"]
 
 
 @pytest.mark.parametrize(
@@ -82,6 +85,29 @@ def test_a_node_that_leaves_calico() -> None:
         VXLAN, "cni_recorded_resources", **flannel) if one.get("state") == "absent"]  # fmt: skip
     assert {r"File C:\opt\cni\bin\calico.exe", "FirewallRule OverlayTraffic4789UDP"} <= set(gone)
     assert r"Registry HKLM:\Software\Tigera" in gone
+
+
+@pytest.mark.parametrize(
+    ("recorded", "variables", "features"),
+    [
+        (BGP, TO_FLANNEL, FEATURES),
+        (BGP, TO_CALICO, FEATURES),
+        # The role windows_features installs a feature in any case.
+        (BGP, {**TO_FLANNEL, "windows_features_names": ["Containers", "routing"]}, FEATURES[:2]),
+        (BGP, {**TO_CALICO, "cni_calico_mode": "bgp"}, None),
+        (VXLAN, TO_FLANNEL, None),
+        (VXLAN, {**TO_CALICO, "cni_calico_mode": "bgp"}, None),
+    ],
+)
+def test_the_router_goes_with_bgp(
+    recorded: dict[str, str], variables: dict[str, t.Any], features: list[str] | None
+) -> None:
+    found = decided(recorded, "cni_recorded_resources", **variables)
+    routers = [one for one in found if one["type"] == "RemoteAccessRouting"]
+    expected = {"type": "RemoteAccessRouting", "name": "BGP", "features": features, "state": "absent"}
+    assert routers == ([] if features is None else [expected])
+    # The record comes last, so that an interrupted run removes the router again.
+    assert found[-1]["type"] == "File"
 
 
 def test_a_node_that_gets_calico_is_labelled_only_after_its_former_network_is_gone() -> None:
