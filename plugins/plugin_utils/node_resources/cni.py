@@ -9,7 +9,7 @@ import typing as t
 
 from ..pod_networks.calico import mode_of
 from ..pod_networks.catalogue import KnownNetwork, Mode, Program, network
-from ..pod_networks.network import PodNetwork
+from ..pod_networks.network import PodNetwork, images
 from ..pod_networks.settings import ClusterSettings, NetworkSettings
 from ..resources.archive import record_of
 from ..resources.directory import closed
@@ -101,7 +101,7 @@ def cluster_settings(variables: Variables) -> ClusterSettings:
     Args:
         variables: the variables of the host that applies the objects for all hosts.
     """
-    images = (
+    image_variables = (
         *("flannel_image", "kube_proxy_image", "host_process_image"),
         *("calico_image_repo", "calico_cni_image", "calico_node_image"),
     )
@@ -113,9 +113,44 @@ def cluster_settings(variables: Variables) -> ClusterSettings:
         linux=variables.part("winkube_cluster", plugin, default={}),
         version=str(variables.value("cni_calico_version")) if plugin == "calico" else "",
         install_dir=str(variables.optional("kubernetes_node_install_dir", "C:\\k")),
-        images={name: str(variables.value(f"{ROLE}_{name}")) for name in images},
+        images={name: str(variables.value(f"{ROLE}_{name}")) for name in image_variables},
         kube_proxy_configuration=variables.optional("winkube_kube_proxy_configuration", {}),
     )
+
+
+def network_images(variables: Variables) -> list[str | ResourceMapping]:
+    """Return the container images of the network, as the role image_cache lists images; empty if they are unknown.
+
+    Args:
+        variables: the host's variables.
+    """
+    archive = image_archive(variables)
+    names = images(pod_network(variables).settings, cluster_settings(variables))
+    return [name if archive is None else {"name": name, "archive": archive["path"]} for name in names]
+
+
+def image_archive(variables: Variables) -> ResourceMapping | None:
+    """Return the artifact with the network's container images; None if the user gives none, or if it is not needed.
+
+    Args:
+        variables: the host's variables.
+
+    Raises:
+        ArtifactError: a variable is not acceptable.
+    """
+    known = network(str(variables.value("cni_plugin"))).image_archive
+    url = "" if known is None else str(variables.value(f"{ROLE}_{known.variables}_url"))
+    cluster = cluster_settings(variables) if url else None
+    if known is None or cluster is None or not images(pod_network(variables).settings, cluster):
+        return None
+    sha256 = str(variables.value(f"{ROLE}_{known.variables}_sha256"))
+    downloads = _downloads(variables, ROLE)
+    return downloads.artifact(known.artifact, cluster.network_version, url=url, sha256=sha256)
+
+
+def _downloads(variables: Variables, prefix: str) -> Downloads:
+    # The role has only one proxy variable, because it uses the proxy only for downloads.
+    return variables.fields(Downloads, prefix, proxy=Proxy.for_downloads(variables, prefix))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -125,6 +160,8 @@ class CniSettings(CniProgramVariables):
     network: PodNetwork
     block_wireserver: t.Literal["auto", "always", "never"]
     downloads: Downloads
+    image_archive: ResourceMapping | None = None
+    """The artifact with the network's container images; None if they come from a registry."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> CniSettings:
@@ -137,10 +174,10 @@ class CniSettings(CniProgramVariables):
         Returns:
             The settings.
         """
-        # The role has only one proxy variable, because it uses the proxy only for downloads.
-        proxy = Proxy.for_downloads(variables, prefix)
-        downloads = variables.fields(Downloads, prefix, proxy=proxy)
-        return variables.fields(cls, prefix, downloads=downloads, network=pod_network(variables))
+        network, archive = pod_network(variables), image_archive(variables)
+        return variables.fields(
+            cls, prefix, downloads=_downloads(variables, prefix), network=network, image_archive=archive
+        )
 
 
 def resources(settings: CniSettings) -> list[ResourceMapping]:
@@ -161,6 +198,7 @@ def resources(settings: CniSettings) -> list[ResourceMapping]:
         *_features(settings.network.mode),
         *_folders(settings),
         *(one for pair in unpacks for one in pair),
+        *([] if settings.image_archive is None else [settings.image_archive]),
         *_registry(settings.network),
         *_host_firewall(settings),
     ]

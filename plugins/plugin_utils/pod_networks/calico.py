@@ -101,7 +101,7 @@ class Calico(NetworkRules):
     @staticmethod
     def _version(cluster: ClusterSettings) -> str:
         """Return the version of Calico. All nodes have the same one, because each of them records it for all."""
-        return str(cluster.linux.get("version") or cluster.version).removeprefix("v")
+        return cluster.network_version
 
     def _images(self, cluster: ClusterSettings) -> dict[str, str]:
         version = self._version(cluster)

@@ -150,6 +150,16 @@ class Support:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class ImageArchiveKind:
+    """An archive with the network's container images, which the user may give instead of a registry."""
+
+    artifact: str
+    """The kind of artifact."""
+    variables: str
+    """The variables with the URL and checksum have the names `cni_VARIABLES_url` and so on."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class RegistryValue:
     """A registry value of a node. A change restarts services."""
 
@@ -213,6 +223,8 @@ class KnownNetwork:
     services: tuple[str, ...] = ()
     """The network's services, without kube-proxy; those that depend on others come first."""
     supported: Support
+    image_archive: ImageArchiveKind | None = None
+    """The archive of the network's container images; None: the network has none of its own."""
     oldest_version: str = ""
     """The oldest version of the network that works on Windows; empty if the version is ours."""
     releases: tuple[NetworkRelease, ...] = ()

@@ -77,6 +77,11 @@ class ClusterSettings:
     version: str = ""
     """Version of the network, if the cluster does not show it."""
 
+    @property
+    def network_version(self) -> str:
+        """Version of the network: that of the Linux nodes, if the cluster shows it. Empty if unknown."""
+        return str(self.linux.get("version") or self.version).removeprefix("v")
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NodeSettings:

@@ -15,7 +15,7 @@ from ..pod_networks.catalogue import catalogue
 from ..pod_networks.linux_daemon_sets import Restricted
 from ..pod_networks.manifests import NETWORK_LABEL, REVISION_LABEL, RUN_AS_LABEL
 from ..pod_networks.mtu import linux_mtu
-from ..pod_networks.network import account_objects, accounts, daemon_sets, images
+from ..pod_networks.network import account_objects, accounts, daemon_sets
 from ..windows.node_paths import HOST_LOCAL_ADDRESSES
 
 _PROXY_NAMESPACE = "kube-system"
@@ -382,7 +382,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_former_config_maps": _former_config_maps,
         "cni_former_hns_networks": _former_hns_networks,
         "cni_former_metadata": _former_metadata,
-        "cni_network_images": lambda host: images(cni.pod_network(host).settings, cni.cluster_settings(host)),
+        "cni_network_images": cni.network_images,
         "cni_applied_revisions": _applied_revisions,
         "cni_outdated_pods": lambda host: outdated(
             host.value("cni_network_pods"), host.value("cni_expected_revisions")

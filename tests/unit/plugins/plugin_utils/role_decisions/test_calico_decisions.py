@@ -145,3 +145,33 @@ def test_the_mode_without_a_cluster_is_the_one_that_kubespray_will_create() -> N
     assert decided({}, "cni_network_identity", cni_plugin="calico")["mode"] == "vxlan"
     bird = {"calico_network_backend": "bird"}
     assert decided({}, "cni_network_identity", cni_plugin="calico", **bird)["mode"] == "bgp"
+
+
+ARCHIVE = {
+    "cni_plugin": "calico",
+    "cni_calico_mode": "vxlan",
+    "cni_calico_version": "v3.31.5",
+    "cni_calico_url": "https://files.example/calico.tar",
+    "cni_calico_sha256": 64 * "a",
+}
+
+
+def test_an_archive_replaces_the_registry() -> None:
+    artifact = next(one for one in decided({}, "cni_resources", **ARCHIVE) if one["type"] == "Artifact")
+    assert (artifact["kind"], artifact["version"], artifact["sha256"]) == ("calico-images", "3.31.5", 64 * "a")
+    assert artifact["urls"] == ["https://files.example/calico.tar"]
+    names = [f"quay.io/calico/{name}-windows:v3.31.5" for name in ("cni", "node")]
+    expected = [{"name": name, "archive": artifact["path"]} for name in names]
+    assert decided({}, "cni_network_images", **ARCHIVE) == expected
+    # Without an archive, the images come from their registry.
+    pulled = {**ARCHIVE, "cni_calico_url": ""}
+    assert decided({}, "cni_network_images", **pulled) == names
+    assert not [one for one in decided({}, "cni_resources", **pulled) if one["type"] == "Artifact"]
+
+
+@pytest.mark.parametrize(
+    "unneeded", [{"cni_calico_version": ""}, {"winkube_cluster": {"calico": facts(installation=installation())}}]
+)
+def test_an_archive_that_no_daemon_set_of_ours_needs(unneeded: dict[str, t.Any]) -> None:
+    assert decided({}, "cni_network_images", **{**ARCHIVE, **unneeded}) == []
+    assert not [one for one in decided({}, "cni_resources", **{**ARCHIVE, **unneeded}) if one["type"] == "Artifact"]
