@@ -83,10 +83,19 @@ def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str
     return pods_by_node
 
 
-def unbound_daemon_sets(cluster: Cluster) -> list[dict[str, t.Any]]:
-    """Return the DaemonSets whose pods run on nodes of any operating system, and what manages them."""
+def daemon_sets(cluster: Cluster) -> list[dict[str, t.Any]]:
+    """Return all DaemonSets of the cluster."""
+    return list(cluster.items("apis/apps/v1/daemonsets", form=DAEMON_SET))
+
+
+def unbound_daemon_sets(existing: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
+    """Return the DaemonSets whose pods run on nodes of any operating system, and what manages them.
+
+    Args:
+        existing: the DaemonSets of the cluster.
+    """
     unbound = []
-    for item in cluster.items("apis/apps/v1/daemonsets", form=DAEMON_SET):
+    for item in existing:
         spec = item["spec"]["template"]["spec"]
         constraints = f"{spec.get('nodeSelector')} {(spec.get('affinity') or {}).get('nodeAffinity')}"
         if "kubernetes.io/os" not in constraints:

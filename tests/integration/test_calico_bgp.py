@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kubespray's cluster with Calico and BGP: a Windows node routes with Remote Access, until it gets another network."""
+"""kubespray's cluster with Calico and BGP: a Windows node routes with Remote Access, until it gets another network.
+
+All runs use an account with the rights in docs/rbac.yaml and docs/rbac_calico.yaml.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import yaml
 from integration import kubespray_sample
 from integration.conftest import SiteFactory
 from integration.joined_nodes import wait_for
+from integration.limited_account import limited_kubeconfig
 from integration.playbooks import PlayRun, Site, cluster_api, cluster_nodes
 from integration.test_kubespray_calico import AFFINITY, HOST, PROXY, run_sample
 from kubernetes import client
@@ -33,6 +37,14 @@ def site(start_site: SiteFactory, cluster_kind: str) -> Site:
     return site
 
 
+@pytest.fixture(scope="module")
+def settings(site: Site) -> dict[str, Any]:
+    """The variables of the Windows group."""
+    assert site.world.cluster is not None
+    kubeconfig = limited_kubeconfig(site.world.cluster, site.folder, "rbac_calico.yaml")
+    return {**AFFINITY, "kubeconfig": str(kubeconfig)}
+
+
 def features(site: Site) -> set[str]:
     return set(state_of(site.machine(HOST)).installed or ())
 
@@ -50,8 +62,8 @@ def fresh(site: Site) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def first(site: Site, fresh: set[str]) -> PlayRun:
-    return run_sample(site, **AFFINITY).expect()
+def first(site: Site, fresh: set[str], settings: dict[str, Any]) -> PlayRun:
+    return run_sample(site, **settings).expect()
 
 
 def test_the_node_is_ready_on_an_l2bridge(site: Site, first: PlayRun) -> None:
@@ -90,8 +102,8 @@ def test_bgp_costs_no_more_remote_commands_than_flannel(first: PlayRun) -> None:
 
 
 @pytest.fixture(scope="module")
-def second(site: Site, first: PlayRun) -> PlayRun:
-    return run_sample(site, **AFFINITY).expect()
+def second(site: Site, first: PlayRun, settings: dict[str, Any]) -> PlayRun:
+    return run_sample(site, **settings).expect()
 
 
 def test_a_second_run_changes_nothing(second: PlayRun) -> None:
@@ -99,22 +111,22 @@ def test_a_second_run_changes_nothing(second: PlayRun) -> None:
     assert second.commands(HOST) <= 3
 
 
-def test_the_drift_check_sees_a_stopped_router(site: Site, second: PlayRun) -> None:
+def test_the_drift_check_sees_a_stopped_router(site: Site, second: PlayRun, settings: dict[str, Any]) -> None:
     site.machine(HOST).services.stop("RemoteAccess")
-    run_sample(site, "plan.yml", **AFFINITY).expect()
+    run_sample(site, "plan.yml", **settings).expect()
     assert site.counters(HOST)["remote_commands"] == 1
     assert "RemoteAccessRouting" in (site.folder / "build" / "plan.json").read_text(encoding="utf-8")
-    run_sample(site, **AFFINITY).expect()
+    run_sample(site, **settings).expect()
     assert service(site) == ("Running", "Automatic")
 
 
 @pytest.fixture(scope="module")
-def other(site: Site, second: PlayRun) -> PlayRun:
+def other(site: Site, second: PlayRun, settings: dict[str, Any]) -> PlayRun:
     """The run that gives the node flannel. An administrator had given the node an AS number of its own."""
     body = {"metadata": {"annotations": {ASN: "65010"}}}
     client.CoreV1Api(cluster_api(site)).patch_node(HOST, body)
     flannel = {"cni_plugin": "flannel", "cni_flannel_backend": "host-gw"}
-    return run_sample(site, **AFFINITY, **flannel).expect()
+    return run_sample(site, **settings, **flannel).expect()
 
 
 def test_another_network_leaves_no_router(site: Site, fresh: set[str], other: PlayRun) -> None:

@@ -64,6 +64,7 @@ def purposes(
         "rejoin": not read_only and rejoins,
         **dict.fromkeys(pods, not read_only),
         "services": not read_only and services,
+        "change_network": not read_only,
     }
     return [name for name, applies in needed.items() if applies]
 
