@@ -19,6 +19,8 @@ _TEXTS = {
     "cni_plugin": "cni_plugin",
     "flannel_backend": "backend",
     "calico_mode": "calico_mode",
+    "cni_bin_dir": "cni_bin_dir",
+    "cni_conf_dir": "cni_conf_dir",
     "pods_subnet": "pods",
     "services_subnet": "services",
     "api_server": "api_server",

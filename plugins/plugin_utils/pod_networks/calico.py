@@ -139,7 +139,7 @@ class Calico(NetworkRules):
             "CNI_PLUGIN_TYPE": "Calico",
             "CNI_BIN_DIR": "/host/opt/cni/bin",
             "CNI_CONF_NAME": self.settings.known.files.configuration,
-            "CNI_NET_DIR": _host_path(cluster.conf_dir),
+            "CNI_NET_DIR": host_path(cluster.conf_dir),
             "KUBERNETES_DNS_SERVERS": ",".join(self.settings.cluster_dns),
             "KUBERNETES_SERVICE_CIDRS": self.settings.services_subnet,
             "VXLAN_VNI": str(self._vni(cluster.linux)),
@@ -237,8 +237,8 @@ def _volumes(cluster: ClusterSettings) -> list[dict[str, t.Any]]:
     paths = {
         "var-run-calico": "/var/run/calico",
         "var-lib-calico": "/var/lib/calico",
-        "cni-bin-dir": _host_path(cluster.folders["bin_dir"]),
-        "cni-net-dir": _host_path(cluster.conf_dir),
+        "cni-bin-dir": host_path(cluster.folders["bin_dir"]),
+        "cni-net-dir": host_path(cluster.conf_dir),
         "cni-log-dir": "/var/log/calico/cni",
     }
     # The role cni creates the folder of CNI configurations, to which only administrators have access.
@@ -251,8 +251,12 @@ def _volumes(cluster: ClusterSettings) -> list[dict[str, t.Any]]:
     ]
 
 
-def _host_path(path: str) -> str:
-    r"""Return a Windows path in the form that the operator uses: `/opt/cni/bin` for `C:\opt\cni\bin`."""
+def host_path(path: str) -> str:
+    r"""Return a Windows path in the form that the operator uses: `/opt/cni/bin` for `C:\opt\cni\bin`.
+
+    Args:
+        path: the path.
+    """
     slashes = path.replace("\\", "/")
     return slashes[2:] if slashes[:2].lower() == "c:" else slashes
 

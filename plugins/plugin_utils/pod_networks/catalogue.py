@@ -223,6 +223,8 @@ class KnownNetwork:
     services: tuple[str, ...] = ()
     """The network's services, without kube-proxy; those that depend on others come first."""
     supported: Support
+    drive: str = ""
+    """The drive of the folders of CNI plugins and configurations, such as `C:`; empty: any drive."""
     image_archive: ImageArchiveKind | None = None
     """The archive of the network's container images; None: the network has none of its own."""
     oldest_version: str = ""

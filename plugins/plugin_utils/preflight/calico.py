@@ -11,7 +11,7 @@ from __future__ import annotations
 import ipaddress
 import typing as t
 
-from ..pod_networks.calico import mode_of, runs_elsewhere
+from ..pod_networks.calico import host_path, mode_of, runs_elsewhere
 from ..pod_networks.catalogue import network
 from ..role_decisions.calico import is_unreachable
 from ..values.versions import Version
@@ -23,6 +23,8 @@ _VXLAN_SETTINGS = (
     "Set calico_network_backend: vxlan, calico_vxlan_mode: Always and calico_ipip_mode: Never in kubespray's "
     "inventory, or change the IPPool."
 )
+_LOGS = "C:\\var\\log\\calico\\cni"
+"""The folder of logs that is removed with Calico (data/networks/calico.yml)."""
 Facts: t.TypeAlias = t.Mapping[str, t.Any]
 """The part `calico` of the result of cluster_info."""
 
@@ -284,6 +286,7 @@ def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
         )
         if is_wrong
     ]
+    different += _folders(node, installation.get("windows_folders") or {})
     if node.enable_calico_windows:
         return different
     enable = "Set cni_calico_enable_windows: true to let this collection change it."
@@ -308,3 +311,34 @@ def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
             )
         )
     return different
+
+
+def _folders(node: HostVariables, folders: t.Mapping[str, str]) -> list[Problem]:
+    """Return the folders of the Installation that are not those of the nodes' container runtime and of this collection.
+
+    Args:
+        node: the host.
+        folders: `windowsNodes` of the Installation.
+    """
+    own = {"cniBinDir": node.cni_bin_dir, "cniConfigDir": node.cni_conf_dir, "cniLogDir": _LOGS}
+    change = "Change the Installation"
+    hints = {
+        "cniBinDir": f"{change}, or set container_runtime_cni_bin_dir on the Windows hosts.",
+        "cniConfigDir": f"{change}, or set container_runtime_cni_conf_dir on the Windows hosts.",
+        "cniLogDir": f"{change}. This folder is removed when a node leaves Calico.",
+    }
+    return [
+        Problem(
+            f"windowsNodes.{field} of the Installation default",
+            folders[field],
+            f"expected {host_path(path)}",
+            hints[field],
+        )
+        for field, path in own.items()
+        if field in folders and path and _folder(folders[field]) != _folder(path)
+    ]
+
+
+def _folder(path: str) -> str:
+    """Return a folder of a Windows node in a form that is comparable."""
+    return host_path(path).rstrip("/").casefold()

@@ -35,6 +35,7 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
         *(unsupported or _run_as(known, values, docker=docker)),
         *_policy(known, values),
         *_metadata_service(known, values),
+        *_folders(known, values),
         *_subnets(values),
         *_mtu(values),
         *_daemon_sets(values),
@@ -74,6 +75,21 @@ def _metadata_service(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> lis
     expected = f"expected false with cni_plugin: {known.name}, whose CNI configuration another program writes"
     hint = "Close 169.254.169.254 with a network policy, such as Calico's GlobalNetworkPolicy."
     return [Problem("cni_block_imds", True, expected, hint)]
+
+
+def _folders(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Return the folders that are not on the drive that the network needs."""
+    if not known.drive:
+        return []
+    expected = f"expected a folder on {known.drive} with cni_plugin: {known.name}"
+    hint = f"{known.title}'s own files name folders on this drive."
+    folders = {name: values.get(name) for name in ("cni_bin_dir", "cni_conf_dir")}
+    return [
+        Problem(name, path, expected, hint)
+        for name, path in folders.items()
+        # Other checks refuse what is not a path.
+        if isinstance(path, str) and path[1:2] == ":" and path[:2].upper() != known.drive
+    ]
 
 
 def _subnets(values: t.Mapping[str, t.Any]) -> list[Problem]:

@@ -201,3 +201,27 @@ def test_variables_that_windows_nodes_cannot_take_part_in(kubespray: dict[str, t
 
 def test_the_run_may_set_strict_affinity_itself() -> None:
     assert of_variables({"cni_calico_set_strict_affinity": True}, calico_ipam_strictaffinity=False) == []
+
+
+@pytest.mark.parametrize(
+    ("folders", "host", "fields"),
+    [
+        ({}, {}, []),
+        ({"cniBinDir": "C:\\Opt\\CNI\\bin\\"}, {}, []),
+        ({}, {"cni_bin_dir": "", "cni_conf_dir": ""}, []),
+        ({"cniBinDir": "/k/azurecni/bin"}, {}, ["cniBinDir"]),
+        ({"cniBinDir": "/k/azurecni/bin"}, {"cni_bin_dir": "C:\\k\\azurecni\\bin"}, []),
+        ({"cniConfigDir": "/k/azurecni/netconf", "cniLogDir": "/logs"}, {}, ["cniConfigDir", "cniLogDir"]),
+        ({}, {"cni_conf_dir": "C:\\etc\\other"}, ["cniConfigDir"]),
+    ],
+)
+def test_the_operators_folders_are_those_of_the_nodes(
+    folders: dict[str, str], host: dict[str, str], fields: list[str]
+) -> None:
+    known = installation()
+    known["windows_folders"] |= folders
+    own = {"cni_bin_dir": "C:\\opt\\cni\\bin", "cni_conf_dir": "C:\\etc\\cni\\net.d", **host}
+    found = problems(facts(installation=known), **own)
+    assert [text.partition(" ")[0] for text in found] == [f"windowsNodes.{field}" for field in fields]
+    # The folders matter even if this run enables Windows.
+    assert len(problems(facts(installation=known), enable_calico_windows=True, **own)) == len(fields)
