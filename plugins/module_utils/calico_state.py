@@ -13,7 +13,7 @@ import typing as t
 
 from .api_forms import CALICO_POOL, CONFIG_MAP, CUSTOM_OBJECT, WORKLOAD, Form
 from .cluster_client import Cluster
-from .cluster_state import REVISION_LABEL
+from .node_labels import REVISION_LABEL
 
 _CRDS = "apis/crd.projectcalico.org/v1"
 _WINDOWS = "calico-node-windows"

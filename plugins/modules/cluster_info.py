@@ -301,12 +301,12 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
     """
     purposes, networks = module.params["purposes"], module.params["networks"]
     require_access(module, cluster, purposes)
-    daemon_sets = cluster_state.daemon_sets(cluster)
-    require_access(module, cluster, removals(purposes, daemon_sets, networks))
     about = control_plane(module, cluster)
     kubeadm = document(module, cluster, "kube-system/kubeadm-config", "ClusterConfiguration", {"networking": {}})
     kubelet = document(module, cluster, "kube-system/kubelet-config", "kubelet", {"clusterDNS": [str]})
     networking, cluster_dns = kubeadm.get("networking") or {}, kubelet.get("clusterDNS") or []
+    daemon_sets = cluster_state.daemon_sets(cluster)
+    require_access(module, cluster, removals(purposes, daemon_sets, networks))
     version, names = cluster.version(), module.params["nodes"]
     pods = cluster_state.network_pods(cluster, networks) if "read" in purposes else {}
     nodes = {node["metadata"]["name"]: describe_node(node, pods) for node in cluster.items("api/v1/nodes", form=NODE)}

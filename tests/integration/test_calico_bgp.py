@@ -69,6 +69,8 @@ def first(site: Site, fresh: set[str], settings: dict[str, Any]) -> PlayRun:
 def test_the_node_is_ready_on_an_l2bridge(site: Site, first: PlayRun) -> None:
     assert cluster_nodes(site)[HOST]["ready"]
     machine = site.machine(HOST)
+    # The node is Ready when its CNI configuration exists, which install-cni writes before the container node starts.
+    wait_for(lambda: hns.store(machine).network_named("Calico") is not None, "Calico makes its network", 60)
     networks = {network.name: network.kind for network in hns.store(machine).networks()}
     assert {networks["Calico"], networks["External"]} == {"L2Bridge"}
     assert yaml.safe_load(machine.files.read_text(PROXY))["winkernel"] == {"networkName": "Calico", "enableDSR": False}
@@ -113,7 +115,7 @@ def test_a_second_run_changes_nothing(second: PlayRun) -> None:
 
 def test_the_drift_check_sees_a_stopped_router(site: Site, second: PlayRun, settings: dict[str, Any]) -> None:
     site.machine(HOST).services.stop("RemoteAccess")
-    run_sample(site, "plan.yml", **settings).expect()
+    assert run_sample(site, "plan.yml", **settings).exit_code == 2
     assert site.counters(HOST)["remote_commands"] == 1
     assert "RemoteAccessRouting" in (site.folder / "build" / "plan.json").read_text(encoding="utf-8")
     run_sample(site, **settings).expect()
@@ -125,7 +127,7 @@ def other(site: Site, second: PlayRun, settings: dict[str, Any]) -> PlayRun:
     """The run that gives the node flannel. An administrator had given the node an AS number of its own."""
     body = {"metadata": {"annotations": {ASN: "65010"}}}
     client.CoreV1Api(cluster_api(site)).patch_node(HOST, body)
-    flannel = {"cni_plugin": "flannel", "cni_flannel_backend": "host-gw"}
+    flannel = {"cni_plugin": "flannel", "cni_flannel_backend": "vxlan"}
     return run_sample(site, **settings, **flannel).expect()
 
 

@@ -301,7 +301,7 @@ def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
         )
     if not installation["service_cidrs"]:
         different.append(Problem(f"serviceCIDRs {where}", [], f"expected [{node.services}]", enable))
-    if is_unreachable(installation["api_server"]):
+    if is_unreachable(installation["api_server"], node.address):
         different.append(
             Problem(
                 "the ConfigMap tigera-operator/kubernetes-services-endpoint",

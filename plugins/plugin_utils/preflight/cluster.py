@@ -8,7 +8,7 @@ import ipaddress
 import types
 import typing as t
 
-from ..pod_networks.addresses import is_link_local
+from ...module_utils.addresses import is_link_local, is_loopback
 from ..pod_networks.catalogue import catalogue
 from ..values.versions import EXPECTED, Version, skew_problem, supported, within
 from . import calico, flannel
@@ -162,16 +162,6 @@ def split_endpoint(text: str) -> tuple[str, int | None]:
         return text.strip().strip("[]").lower(), None
     number = int(port) if port.isascii() and port.isdigit() else 0
     return host.strip("[]").lower(), number if 0 < number < 65536 else None
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a name or address refers to the machine itself."""
-    text = host.strip().strip("[]").lower().rstrip(".")
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        return text == "localhost" or text.endswith(".localhost")
-    return address.is_loopback or address.is_unspecified
 
 
 def name_to_resolve(api_server: str, hosts: t.Mapping[str, str]) -> str:

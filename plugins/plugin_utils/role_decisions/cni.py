@@ -8,12 +8,12 @@ import dataclasses
 import types
 import typing as t
 
+from ...module_utils.node_labels import NETWORK_LABEL, REVISION_LABEL, RUN_AS_LABEL
 from ..node_resources import cni
 from ..node_resources.services import DOCKER_RUNTIMES, KUBE_PROXY
 from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
 from ..pod_networks.linux_daemon_sets import Restricted
-from ..pod_networks.manifests import NETWORK_LABEL, REVISION_LABEL, RUN_AS_LABEL
 from ..pod_networks.mtu import linux_mtu
 from ..pod_networks.network import account_objects, accounts, daemon_sets
 from ..windows.node_paths import HOST_LOCAL_ADDRESSES
