@@ -7,9 +7,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..pod_networks.calico import mode_of
 from ..pod_networks.catalogue import KnownNetwork, Mode, Program, network
-from ..pod_networks.network import PodNetwork, images
+from ..pod_networks.network import PodNetwork, cluster_mode, images
 from ..pod_networks.settings import ClusterSettings, NetworkSettings
 from ..resources.archive import record_of
 from ..resources.directory import closed
@@ -40,8 +39,7 @@ def pod_network(variables: Variables, *, in_azure: bool | None = None) -> PodNet
     values = variables.read(PodNetworkVariables, ROLE)
     known = network(values.plugin)
     mode = str(getattr(values, known.mode_variable)) if known.mode_variable else next(iter(known.modes))
-    if values.plugin == "calico":
-        mode = mode or _calico_mode(variables)
+    mode = mode or cluster_mode(known, linux_facts(known, variables), variables.templates.of_cluster)
     known_azure = in_azure is not None or variables.has("winkube_node_information", "azure")
     if in_azure is None:
         in_azure = bool(variables.part("winkube_node_information", "azure", default=False))
@@ -69,11 +67,15 @@ def _cluster_dns(variables: Variables) -> tuple[str, ...]:
     return tuple(replaced or variables.part("winkube_cluster", "cluster_dns", default=()))
 
 
-def _calico_mode(variables: Variables) -> str:
-    """Return the mode of Calico that the cluster has, or that kubespray will give it: by default VXLAN without BGP."""
-    facts = variables.part("winkube_cluster", "calico", default={})
-    backend = str(variables.templates.of_cluster("calico_network_backend"))
-    return mode_of(facts) or ("bgp" if backend == "bird" else "vxlan")
+def linux_facts(known: KnownNetwork, variables: Variables) -> t.Mapping[str, t.Any]:
+    """Return how a network is installed on the cluster's Linux nodes; empty if unknown.
+
+    Args:
+        known: the network.
+        variables: the host's variables.
+    """
+    facts = variables.part("winkube_cluster", known.linux, default={}) if known.linux else {}
+    return t.cast("t.Mapping[str, t.Any]", facts)
 
 
 def _kubernetes(variables: Variables) -> str:
@@ -105,13 +107,14 @@ def cluster_settings(variables: Variables) -> ClusterSettings:
         *("flannel_image", "kube_proxy_image", "host_process_image"),
         *("calico_image_repo", "calico_cni_image", "calico_node_image"),
     )
-    plugin = str(variables.value("cni_plugin"))
+    known = network(str(variables.value("cni_plugin")))
+    archive = known.image_archive
     return ClusterSettings(
         api_server=str(variables.value("cni_api_server")),
         conf_dir=str(variables.value("cni_conf_dir")),
         folders={**folders(variables), "bin_dir": str(variables.value("cni_bin_dir"))},
-        linux=variables.part("winkube_cluster", plugin, default={}),
-        version=str(variables.value("cni_calico_version")) if plugin == "calico" else "",
+        linux=linux_facts(known, variables),
+        version="" if archive is None else str(variables.value(f"{ROLE}_{archive.variables}_version")),
         install_dir=str(variables.optional("kubernetes_node_install_dir", "C:\\k")),
         images={name: str(variables.value(f"{ROLE}_{name}")) for name in image_variables},
         kube_proxy_configuration=variables.optional("winkube_kube_proxy_configuration", {}),

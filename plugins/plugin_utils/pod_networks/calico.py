@@ -64,6 +64,16 @@ class Calico(NetworkRules):
 
     daemon_sets: t.ClassVar[tuple[str, ...]] = (f"{_NAMESPACE}/{_NAME}",)
 
+    @staticmethod
+    def cluster_mode(facts: t.Mapping[str, t.Any], of_cluster: t.Callable[[str], t.Any]) -> str:
+        """Return the mode that the cluster has, or that kubespray will give it: by default VXLAN without BGP.
+
+        Args:
+            facts: as for `mode_of`.
+            of_cluster: returns a variable of the cluster; empty if it is not set.
+        """
+        return mode_of(facts) or ("bgp" if str(of_cluster("calico_network_backend")) == "bird" else "vxlan")
+
     def cluster_objects(self, cluster: ClusterSettings) -> list[KubernetesObject]:
         """Return Calico's DaemonSet for Windows and its ConfigMap; nothing if something else runs Calico there.
 

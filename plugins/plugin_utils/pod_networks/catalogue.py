@@ -156,7 +156,7 @@ class ImageArchiveKind:
     artifact: str
     """The kind of artifact."""
     variables: str
-    """The variables with the URL and checksum have the names `cni_VARIABLES_url` and so on."""
+    """The variables with the version, URL and checksum have the names `cni_VARIABLES_version` and so on."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -205,6 +205,10 @@ class KnownNetwork:
     """The name in messages."""
     mode_variable: str = ""
     """The variable that selects the mode, without the prefix `cni_`; empty: there is only one mode."""
+    mode_of_cluster: bool = False
+    """Whether the mode is that of the cluster's Linux nodes if the variable is empty."""
+    linux: str = ""
+    """The key of the network's facts on Linux nodes in the result of cluster_info; empty: it has none."""
     modes: t.Mapping[str, Mode]
     is_managed: bool
     """Whether this collection installs the network; otherwise another tool does."""
@@ -240,6 +244,10 @@ class KnownNetwork:
     """Whether the network's CNI configuration can close services of Azure to containers; this collection writes it."""
     purpose: t.Literal["flannel", "calico", "kube_proxy"] = "kube_proxy"
     """The purpose in module_utils/cluster_access.py for applying the network's and kube-proxy's DaemonSets."""
+    read_purpose: str = ""
+    """The purpose for reading how the network is installed on Linux nodes; empty: the purpose `read` suffices."""
+    requested_purposes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """The purposes of changes that variables (without the prefix `cni_`) request."""
     policy: tuple[t.Literal["azure", "calico"], ...] = ()
     """The engines of network policies that work with the network."""
     refused_policies: t.Mapping[str, str] = dataclasses.field(default_factory=dict)

@@ -17,12 +17,27 @@ from .networks import NETWORKS, overlaps, parsed_networks
 from .variables import Problem, version_problems
 
 _VERSION = "kubernetes_node_version (from kube_version)"
-_CHECKS: t.Mapping[str, t.Callable[[HostVariables, t.Mapping[str, t.Any]], list[Problem]]] = types.MappingProxyType(
-    {**dict.fromkeys(("flannel", "sdnbridge", "sdnoverlay"), flannel.problems), "calico": calico.problems}
+Facts: t.TypeAlias = t.Mapping[str, t.Any]
+
+
+class LinuxChecks(t.NamedTuple):
+    """The checks of a network on the cluster's Linux nodes."""
+
+    problems: t.Callable[[HostVariables, Facts], list[Problem]]
+    """Checks the network's facts in the result of cluster_info."""
+    conflicts: t.Callable[[HostVariables, Facts], list[Problem]] = lambda _node, _cluster: []
+    """Checks the whole result."""
+    warnings: t.Callable[[HostVariables, Facts], list[str]] = lambda _node, _facts: []
+    """Warns about the network's facts."""
+
+
+_CHECKS: t.Mapping[str, LinuxChecks] = types.MappingProxyType(
+    {
+        "flannel": LinuxChecks(flannel.problems),
+        "calico": LinuxChecks(calico.problems, calico.windows_nodes, calico.warnings),
+    }
 )
-"""The checks of a network on the cluster's Linux nodes."""
-_FACTS: t.Mapping[str, str] = types.MappingProxyType(dict.fromkeys(("sdnbridge", "sdnoverlay"), "flannel"))
-"""The key of the facts in cluster_info's result, if it is not the network's name."""
+"""The checks by the key of the network's facts (`KnownNetwork.linux`)."""
 
 
 def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
@@ -49,10 +64,17 @@ def linux_problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[
         node: the host.
         cluster: the result of cluster_info.
     """
-    check = _CHECKS.get(node.cni_plugin)
-    facts = cluster.get(_FACTS.get(node.cni_plugin, node.cni_plugin)) or {}
-    conflicts = calico.windows_nodes(node, cluster) if node.cni_plugin == "calico" else []
-    return [*(check(node, facts) if check is not None else ()), *conflicts, *dns(node, cluster)]
+    checks, facts = _linux(node, cluster)
+    own = [] if checks is None else [*checks.problems(node, facts), *checks.conflicts(node, cluster)]
+    return [*own, *dns(node, cluster)]
+
+
+def _linux(node: HostVariables, cluster: Facts) -> tuple[LinuxChecks | None, Facts]:
+    """Return the checks of the host's network on Linux nodes (None if there are none), and its facts."""
+    known = catalogue().get(node.cni_plugin)
+    if known is None or not known.linux:
+        return None, {}
+    return _CHECKS[known.linux], cluster.get(known.linux) or {}
 
 
 def network_warnings(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[str]:
@@ -62,7 +84,8 @@ def network_warnings(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> lis
         node: the host.
         cluster: the result of cluster_info.
     """
-    return calico.warnings(node, cluster.get("calico") or {}) if node.cni_plugin == "calico" else []
+    checks, facts = _linux(node, cluster)
+    return [] if checks is None else checks.warnings(node, facts)
 
 
 def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> list[str]:

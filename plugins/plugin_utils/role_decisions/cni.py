@@ -12,13 +12,14 @@ from ...module_utils.node_labels import NETWORK_LABEL, REVISION_LABEL, RUN_AS_LA
 from ..node_resources import cni
 from ..node_resources.services import DOCKER_RUNTIMES, KUBE_PROXY
 from ..node_resources.variables import Variables
+from ..pod_networks import kube_proxy_pods
 from ..pod_networks.catalogue import catalogue
 from ..pod_networks.linux_daemon_sets import Restricted
 from ..pod_networks.mtu import linux_mtu
 from ..pod_networks.network import account_objects, accounts, daemon_sets
 from ..windows.node_paths import HOST_LOCAL_ADDRESSES
 
-_PROXY_NAMESPACE = "kube-system"
+_PROXY_NAMESPACE = kube_proxy_pods.DAEMON_SET.partition("/")[0]
 Pod: t.TypeAlias = t.Mapping[str, str]
 """A pod of the network or of kube-proxy: `namespace`, `name` and `revision`."""
 
@@ -82,7 +83,7 @@ def outdated(pods: t.Iterable[Pod], expected: t.Collection[str]) -> list[Pod]:
     return [pod for pod in pods if pod["revision"] not in expected] if expected else []
 
 
-def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, configuration_changed: bool) -> list[Pod]:
+def pods_to_replace(pods: t.Iterable[Pod], old: t.Collection[Pod], *, configuration_changed: bool) -> list[Pod]:
     """Return the pods to delete, so that their DaemonSets create new ones.
 
     Args:
@@ -93,13 +94,9 @@ def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, configuratio
     proxies = [
         pod
         for pod in pods
-        if configuration_changed and pod["namespace"] == _PROXY_NAMESPACE and not pod["name"].startswith("calico-")
+        if configuration_changed and f"{pod['namespace']}/{pod['name']}".startswith(f"{kube_proxy_pods.DAEMON_SET}-")
     ]
-    replaced: list[Pod] = []
-    for pod in (*old, *proxies):
-        if pod not in replaced:
-            replaced.append(pod)
-    return replaced
+    return [*old, *(pod for pod in proxies if pod not in old)]
 
 
 def revision_selector(label: str, expected: t.Sequence[str]) -> str:
@@ -140,23 +137,29 @@ def _applying_host(host: Variables, expected: str) -> str:
 
 
 def networks_of_pods(host: Variables) -> dict[str, str]:
-    """Return the networks of the play's hosts on whose nodes the DaemonSets run, with flannel's backend.
+    """Return the networks of the play's hosts on whose nodes DaemonSets run, with modes in which hosts may differ.
 
-    They run on all nodes without the label that keeps them away (`PodNetwork.node_label`), even if another tool
-    provides the network.
+    They run on all nodes that `PodNetwork.node_label` does not exclude, even if another tool provides the network.
 
     Args:
         host: the host that asks.
     """
-    backend, own_name = host.value("cni_flannel_backend"), str(host.value("inventory_hostname"))
+    own_name = str(host.value("inventory_hostname"))
     networks = {}
     for name in host.value("ansible_play_hosts_all"):
         plugin, how = runs_of(host, name)
         runtime = host.runtime if name == own_name else str(host.of_host(name, "container_runtime"))
         if how != "service" and runtime not in DOCKER_RUNTIMES:
-            own = host.of_host(name, "cni_flannel_backend", default=backend)
-            networks[name] = f"{plugin} {own}" if plugin == "flannel" else plugin
+            networks[name] = f"{plugin} {_own_mode(host, name, plugin)}".strip()
     return networks
+
+
+def _own_mode(host: Variables, name: str, plugin: str) -> str:
+    """Return the mode of a host's network; empty if it has only one, or if all hosts have that of the cluster."""
+    known = catalogue().get(plugin)
+    is_own = known is not None and known.mode_variable and not known.mode_of_cluster
+    variable = f"cni_{known.mode_variable}" if known is not None else ""
+    return str(host.of_host(name, variable, default=host.value(variable))) if is_own else ""
 
 
 def _service_plugins(host: Variables) -> list[str]:
@@ -301,8 +304,8 @@ def _cluster_objects(host: Variables) -> list[t.Any]:
 
 def _daemon_sets_to_restrict(host: Variables) -> list[dict[str, str]]:
     """Return the DaemonSets of Linux nodes that the run restricts to them."""
-    restricted = Restricted(namespaces=host.value("cni_linux_namespaces"), patterns=host.value("cni_linux_daemon_sets"))
-    return restricted.of(host.value("cni_unbound_daemon_sets"))
+    namespaces, patterns = host.value("cni_linux_namespaces"), host.value("cni_linux_daemon_sets")
+    return Restricted(namespaces=namespaces, patterns=patterns).of(host.value("cni_unbound_daemon_sets"))
 
 
 def _linux_mtu(host: Variables) -> dict[str, t.Any]:

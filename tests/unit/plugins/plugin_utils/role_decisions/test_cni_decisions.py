@@ -12,7 +12,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.role_decisions import
 
 LABEL = "winkube.node/revision"
 FLANNEL = {"namespace": "kube-flannel", "name": "flannel-1", "revision": "a"}
-PROXY = {"namespace": "kube-system", "name": "proxy-1", "revision": "b"}
+PROXY = {"namespace": "kube-system", "name": "kube-proxy-windows-x7k2p", "revision": "b"}
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,8 @@ def test_a_new_configuration_replaces_only_the_pod_of_kube_proxy() -> None:
     assert cni.pods_to_replace([FLANNEL, PROXY], [], configuration_changed=True) == [PROXY]
     assert cni.pods_to_replace([FLANNEL, PROXY], [FLANNEL], configuration_changed=False) == [FLANNEL]
     assert cni.pods_to_replace([FLANNEL, PROXY], [PROXY, FLANNEL], configuration_changed=True) == [PROXY, FLANNEL]
+    calico = {"namespace": "kube-system", "name": "calico-node-windows-b4k9d", "revision": "b"}
+    assert cni.pods_to_replace([calico, PROXY], [], configuration_changed=True) == [PROXY]
 
 
 def test_the_selector_of_new_pods() -> None:

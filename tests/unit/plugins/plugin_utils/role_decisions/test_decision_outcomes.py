@@ -19,7 +19,7 @@ LISTED = ("node_prepare_resources", "node_join_node_resources")
 """Decisions that are resources, of which only the number by type is compared."""
 PODS = [
     {"namespace": "kube-flannel", "name": "flannel-1", "revision": "old"},
-    {"namespace": "kube-system", "name": "proxy-1", "revision": "new"},
+    {"namespace": "kube-system", "name": "kube-proxy-windows-x7k2p", "revision": "new"},
 ]
 NODES = {
     "win-one": {
