@@ -64,7 +64,7 @@ class ActionModule(ControllerAction):
         # Ansible prints a warning only once if it is the same for all hosts.
         warnings = [
             *linux_side.warnings(cluster.get("unbound_daemon_sets") or (), restricted),
-            *checks.network_warnings(host, cluster),
+            *map(str, checks.requested_changes(host, cluster)),
         ]
         result: dict[str, t.Any] = {
             "problems": problems,

@@ -13,10 +13,10 @@ import typing as t
 
 from ..pod_networks.calico import host_path, mode_of, runs_elsewhere
 from ..pod_networks.catalogue import network
-from ..role_decisions.calico import is_unreachable
+from ..role_decisions.calico import is_unreachable, windows_objects
 from ..values.versions import Version
 from .host import HostVariables
-from .variables import Problem
+from .variables import Problem, RequestedChange
 
 _PLUGIN = "cni_plugin (from kube_network_plugin)"
 _VXLAN_SETTINGS = (
@@ -65,27 +65,24 @@ def problems(node: HostVariables, calico: Facts) -> list[Problem]:
     ]
 
 
-def warnings(node: HostVariables, calico: Facts) -> list[str]:
-    """Return warnings about settings of Calico, with remedies.
+def requested_changes(node: HostVariables, calico: Facts) -> list[RequestedChange]:
+    """Return what the run changes in Calico because the variables request it.
 
     Args:
         node: the host.
         calico: how Calico is installed; empty if it is not.
     """
-    if not calico:
-        return []
-    different = []
-    if node.set_strict_affinity and not calico["strict_affinity"]:
-        different.append(
-            "cni_calico_set_strict_affinity: this run sets strictAffinity: true in the IPAMConfig default. kubespray's "
-            "next run resets it, unless its inventory has calico_ipam_strictaffinity: true"
-        )
-    if node.enable_calico_windows and calico["installation"]:
-        different.append(
-            "cni_calico_enable_windows: this run may change the Installation default and the ConfigMap "
-            "tigera-operator/kubernetes-services-endpoint, so that the Tigera operator runs Calico on Windows nodes"
-        )
-    return different
+    changes = []
+    if calico and node.set_strict_affinity and not calico["strict_affinity"]:
+        reset = "kubespray's next run resets it, unless its inventory has calico_ipam_strictaffinity: true."
+        where = "strictAffinity of the IPAMConfig default"
+        changes.append(RequestedChange("cni_calico_set_strict_affinity", where, "false", "true", reset))
+    objects = windows_objects(calico, node.services, node.api_server) if node.enable_calico_windows else []
+    for one in objects:
+        name = "/".join(filter(None, (one["metadata"].get("namespace"), one["metadata"]["name"])))
+        values = ("no Calico on Windows nodes", "settings with which the Tigera operator runs Calico on Windows nodes")
+        changes.append(RequestedChange("cni_calico_enable_windows", f"{one['kind']} {name}", *values))
+    return changes
 
 
 def windows_nodes(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:

@@ -14,7 +14,7 @@ from ..values.versions import EXPECTED, Version, skew_problem, supported, within
 from . import calico, flannel
 from .host import HostVariables
 from .networks import NETWORKS, overlaps, parsed_networks
-from .variables import Problem, version_problems
+from .variables import Problem, RequestedChange, version_problems
 
 _VERSION = "kubernetes_node_version (from kube_version)"
 Facts: t.TypeAlias = t.Mapping[str, t.Any]
@@ -27,14 +27,14 @@ class LinuxChecks(t.NamedTuple):
     """Checks the network's facts in the result of cluster_info."""
     conflicts: t.Callable[[HostVariables, Facts], list[Problem]] = lambda _node, _cluster: []
     """Checks the whole result."""
-    warnings: t.Callable[[HostVariables, Facts], list[str]] = lambda _node, _facts: []
-    """Warns about the network's facts."""
+    changes: t.Callable[[HostVariables, Facts], list[RequestedChange]] = lambda _node, _facts: []
+    """Returns what the run changes because variables request it."""
 
 
 _CHECKS: t.Mapping[str, LinuxChecks] = types.MappingProxyType(
     {
         "flannel": LinuxChecks(flannel.problems),
-        "calico": LinuxChecks(calico.problems, calico.windows_nodes, calico.warnings),
+        "calico": LinuxChecks(calico.problems, calico.windows_nodes, calico.requested_changes),
     }
 )
 """The checks by the key of the network's facts (`KnownNetwork.linux`)."""
@@ -77,15 +77,15 @@ def _linux(node: HostVariables, cluster: Facts) -> tuple[LinuxChecks | None, Fac
     return _CHECKS[known.linux], cluster.get(known.linux) or {}
 
 
-def network_warnings(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[str]:
-    """Return warnings about the network on Linux nodes, with remedies.
+def requested_changes(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[RequestedChange]:
+    """Return what the run changes in the network of Linux nodes because the variables request it.
 
     Args:
         node: the host.
         cluster: the result of cluster_info.
     """
     checks, facts = _linux(node, cluster)
-    return [] if checks is None else checks.warnings(node, facts)
+    return [] if checks is None else checks.changes(node, facts)
 
 
 def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> list[str]:

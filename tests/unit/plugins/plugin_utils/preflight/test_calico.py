@@ -114,12 +114,18 @@ def test_the_check_is_part_of_the_comparison_with_the_cluster() -> None:
         (bgp(vxlan={"vni": 4096, "port": 4789, "mtu": 8950}), {}, []),
         (facts(strict_affinity=False), {"set_strict_affinity": True}, ["next run resets it"]),
         (facts(), {"set_strict_affinity": True}, []),
-        (facts(installation=installation()), {"enable_calico_windows": True}, ["may change the Installation"]),
+        (
+            facts(installation=installation(windows_dataplane="Disabled", api_server="")),
+            {"enable_calico_windows": True},
+            ["ConfigMap tigera-operator/kubernetes-services-endpoint", "Installation default"],
+        ),
+        (facts(installation=installation()), {"enable_calico_windows": True}, []),
         (facts(), {"enable_calico_windows": True}, []),
     ],
 )
 def test_warnings(known: dict[str, t.Any], host: dict[str, t.Any], expected: list[str]) -> None:
-    warnings = cluster.network_warnings(dataclasses.replace(HOST, **host), {"calico": known})
+    changes = cluster.requested_changes(dataclasses.replace(HOST, **host), {"calico": known})
+    warnings = [*map(str, changes)]
     assert len(warnings) == len(expected)
     assert all(text in warning for text, warning in zip(expected, warnings, strict=True))
 
