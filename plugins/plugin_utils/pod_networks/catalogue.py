@@ -9,13 +9,13 @@ import functools
 import types
 import typing as t
 
-from ..specification.data_files import parse_data
+from ..specification.convert import to_dataclass
 from ..values.errors import ResourceError
-from ..values.versions import DATA, Version, within
+from ..values.versions import Version, within
+from . import network_data
 
 NAMES = ("flannel", "calico", "azure", "sdnbridge", "sdnoverlay", "none")
 """The values of `cni_plugin`."""
-_FOLDER = DATA / "networks"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -353,7 +353,7 @@ def catalogue() -> t.Mapping[str, KnownNetwork]:
     Raises:
         ResourceError: a file has an unknown or missing key, or a value of the wrong type.
     """
-    return types.MappingProxyType({name: _loaded(name) for name in NAMES})
+    return types.MappingProxyType({name: parsed(name, network_data.text_of(name)) for name in NAMES})
 
 
 def network(name: str) -> KnownNetwork:
@@ -381,7 +381,7 @@ def parsed(name: str, text: str) -> KnownNetwork:
         ResourceError: as for `catalogue`.
     """
     where = f"data/networks/{name}.yml"
-    loaded = parse_data(KnownNetwork, text, where)
+    loaded = t.cast("KnownNetwork", to_dataclass(KnownNetwork, network_data.content(text), where))
     if loaded.name != name:
         raise ResourceError(f"{where}.name", loaded.name, f"expected {name}")
     if bool(loaded.mode_variable) == (len(loaded.modes) == 1):
@@ -389,7 +389,3 @@ def parsed(name: str, text: str) -> KnownNetwork:
             f"{where}.mode_variable", loaded.mode_variable, "expected a variable for more than one mode"
         )
     return loaded
-
-
-def _loaded(name: str) -> KnownNetwork:
-    return parsed(name, (_FOLDER / f"{name}.yml").read_text(encoding="utf-8"))

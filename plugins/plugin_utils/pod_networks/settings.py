@@ -89,8 +89,6 @@ class NodeSettings:
 
     name: str
     """Name of the node."""
-    pod_cidr: str
-    """Pod network of the node; empty if the cluster has not assigned one."""
     internal_ip: str
     """Address of the node in the cluster; empty if unknown."""
     api_server: str
@@ -99,7 +97,6 @@ class NodeSettings:
     """CA certificate of the cluster (PEM)."""
     tokens: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Tokens of service accounts by `NAMESPACE/NAME`, if the network runs as services."""
-    conf_dir: str
     folders: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """As in `ClusterSettings`."""
 

@@ -14,6 +14,7 @@ from ..values.versions import EXPECTED, Version, skew_problem, supported, within
 from . import calico, flannel
 from .host import HostVariables
 from .networks import NETWORKS, overlaps, parsed_networks
+from .pod_networks import supported_versions
 from .variables import Problem, RequestedChange, version_problems
 
 _VERSION = "kubernetes_node_version (from kube_version)"
@@ -50,6 +51,8 @@ def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Proble
     mismatches = version_skew(node, str(cluster.get("kubernetes_version") or ""))
     known = catalogue().get(node.cni_plugin)
     if known is not None and known.is_managed:
+        # The version may come from the cluster, so it has not been compared with the network before.
+        mismatches += [] if mismatches else supported_versions(known, node.kubernetes, node.runtime)
         mismatches += networks(node, cluster)
         mismatches += overlaps(
             node.cni_plugin, parsed_networks(node.pods), parsed_networks(node.services), node.address

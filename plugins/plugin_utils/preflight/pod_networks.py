@@ -28,8 +28,9 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     known = catalogue().get(plugin)
     if known is None:  # a value of the wrong type, or a play without the role cni
         return []
-    docker = str(values.get("container_runtime", "containerd")) in DOCKER_RUNTIMES
-    unsupported = _unsupported(known, values, docker=docker)
+    runtime = str(values.get("container_runtime", "containerd"))
+    docker = runtime in DOCKER_RUNTIMES
+    unsupported = supported_versions(known, str(values.get("kubernetes_node_version") or ""), runtime)
     return [
         # With a supported runtime, another value of cni_run_as is expected.
         *(unsupported or _run_as(known, values, docker=docker)),
@@ -42,14 +43,20 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     ]
 
 
-def _unsupported(known: KnownNetwork, values: t.Mapping[str, t.Any], *, docker: bool) -> list[Problem]:
-    kubernetes = str(values.get("kubernetes_node_version") or "")
+def supported_versions(known: KnownNetwork, kubernetes: str, runtime: str) -> list[Problem]:
+    """Return the problem if a network does not work with a version of Kubernetes or a container runtime.
+
+    Args:
+        known: the network.
+        kubernetes: version of Kubernetes; empty if unknown.
+        runtime: value of `container_runtime`.
+    """
     try:
         Version.parse(kubernetes)
     except ValueError:
         kubernetes = ""  # unknown yet, or refused by another check
-    runtime = "docker" if docker else "containerd"
-    expected = known.support_problem(kubernetes=kubernetes, windows="", runtime=runtime)
+    kind = "docker" if runtime in DOCKER_RUNTIMES else "containerd"
+    expected = known.support_problem(kubernetes=kubernetes, windows="", runtime=kind)
     return [] if expected is None else [Problem(_PLUGIN, known.name, expected, known.supported.reason)]
 
 
