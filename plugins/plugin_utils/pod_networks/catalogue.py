@@ -307,8 +307,8 @@ class KnownNetwork:
         Raises:
             ValueError: the version is not a full version.
         """
-        found = self.broken_release(version, mode)
-        return version if found is None else self.working_release(found.before, mode)
+        broken = self.broken_release(version, mode)
+        return version if broken is None else self.working_release(broken.before, mode)
 
     def support_problem(self, *, kubernetes: str, windows: str, runtime: str) -> str | None:
         """Return what the network expects instead of unsupported versions; None if they are supported.

@@ -69,8 +69,8 @@ class RemoteAccessRouting(Resource):
         return self._absent(seen, status) if self.state == "absent" else self._present(seen, status)
 
     def _present(self, seen: Results, status: t.Mapping[str, t.Any]) -> Change | None:
-        found = () if is_missing(seen.get("service")) else objects(self, seen, "service")
-        service = found[0] if found else {}
+        services = () if is_missing(seen.get("service")) else objects(self, seen, "service")
+        service = services[0] if services else {}
         is_installed = status.get("RoutingStatus") == _INSTALLED
         before = {
             "routing": is_installed,

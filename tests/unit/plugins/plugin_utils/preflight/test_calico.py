@@ -11,7 +11,12 @@ import pytest
 from unit.calico_facts import bgp, facts, installation, pool
 from unit.plugins.plugin_utils.preflight.test_cluster import CLUSTER, NODE
 
-from ansible_collections.winkube.node.plugins.plugin_utils.preflight import calico, cluster, kubespray_calico
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight import (
+    calico,
+    cluster,
+    kubespray_calico,
+    kubespray_flannel,
+)
 
 HOST = dataclasses.replace(NODE, cni_plugin="calico")
 OPERATOR = {"namespace": "calico-system", "backend": ""}
@@ -161,6 +166,9 @@ def test_pools_with_different_encapsulations_are_refused() -> None:
     assert "Always and Never" in str(cluster.linux_problems(HOST, {"calico": known}))
 
 
+BIRD = {"calico_network_backend": "bird", "calico_vxlan_mode": "Never"}
+
+
 def of_variables(values: dict[str, t.Any] | None = None, **kubespray: t.Any) -> list[str]:
     known = {"cni_plugin": "calico", **(values or {})}
     return [str(one) for one in kubespray_calico.problems(known, lambda name: kubespray.get(name, ""))]
@@ -171,7 +179,7 @@ def of_variables(values: dict[str, t.Any] | None = None, **kubespray: t.Any) -> 
     [
         {},
         {"calico_network_backend": "vxlan", "calico_vxlan_mode": "Always", "calico_ipip_mode": "Never"},
-        {"calico_network_backend": "bird", "calico_vxlan_mode": "Never"},
+        {**BIRD, "calico_version": "3.31.5"},
         {"calico_datastore": "kdd", "calico_bpf_enabled": False, "calico_wireguard_enabled": "false"},
         {"calico_vxlan_vni": 5000, "calico_vxlan_port": "4789", "calico_version": "v3.31.5"},
         {"calico_ipam_strictaffinity": True, "calico_version": "{{ a.template.of.kubespray }}"},
@@ -197,12 +205,49 @@ def test_variables_that_windows_nodes_can_take_part_in(kubespray: dict[str, t.An
         ({"calico_vxlan_vni": 4095}, "calico_vxlan_vni: expected 4096 or more"),
         ({"calico_vxlan_port": 8472}, "calico_vxlan_port: expected 4789"),
         ({"calico_version": "3.27.2"}, "calico_version: expected 3.27.3 or later"),
+        ({**BIRD, "calico_version": "v3.31.0"}, "calico_version: expected another version with BGP, such as 3.31.5"),
     ],
 )
 def test_variables_that_windows_nodes_cannot_take_part_in(kubespray: dict[str, t.Any], expected: str) -> None:
     (problem,) = of_variables(**kubespray)
     assert problem.startswith(expected)
     assert of_variables({"cni_plugin": "none"}, **kubespray) == []
+
+
+@pytest.mark.parametrize(
+    ("pods", "pool", "expected"),
+    [
+        ("10.233.64.0/18", "10.233.64.0/20", []),
+        ("10.233.64.0/18", "10.5.0.0/16", ["calico_pool_cidr: expected a network inside 10.233.64.0/18"]),
+        ("10.233.64.0/18", "fd00::/64", ["calico_pool_cidr: expected a network inside 10.233.64.0/18"]),
+        ("10.233.64.0/18", "{{ kube_pods_subnet }}", []),
+        ("", "10.5.0.0/16", []),
+    ],
+)
+def test_calicos_pool_is_a_part_of_the_pods_network(pods: str, pool: str, expected: list[str]) -> None:
+    found = of_variables({"cni_pods_subnet": pods}, calico_pool_cidr=pool)
+    assert [text.partition(" (")[0] for text in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "kubespray", "variables"),
+    [
+        ({"cni_plugin": "flannel", "cni_flannel_backend": "vxlan"}, {}, []),
+        ({"cni_plugin": "flannel", "cni_flannel_backend": "vxlan"}, {"flannel_vxlan_vni": "4096"}, []),
+        (
+            {"cni_plugin": "flannel", "cni_flannel_backend": "vxlan"},
+            {"flannel_vxlan_vni": 1, "flannel_vxlan_port": 8472},
+            ["flannel_vxlan_vni", "flannel_vxlan_port"],
+        ),
+        ({"cni_plugin": "sdnoverlay"}, {"flannel_vxlan_port": 8472}, ["flannel_vxlan_port"]),
+        ({"cni_plugin": "flannel", "cni_flannel_backend": "host-gw"}, {"flannel_vxlan_vni": 1}, []),
+        ({"cni_plugin": "calico", "cni_calico_mode": "vxlan"}, {"flannel_vxlan_vni": 1}, []),
+        ({"cni_plugin": "weave"}, {"flannel_vxlan_vni": 1}, []),
+    ],
+)
+def test_kubesprays_vxlan_of_flannel(values: dict[str, str], kubespray: dict[str, t.Any], variables: list[str]) -> None:
+    found = kubespray_flannel.problems(values, lambda name: kubespray.get(name, ""))
+    assert [one.variable for one in found] == variables
 
 
 def test_the_run_may_set_strict_affinity_itself() -> None:
