@@ -2,16 +2,18 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """kubespray's cluster with Calico and BGP: a Windows node routes with Remote Access, until it gets another network.
 
-All runs use an account with the rights in docs/rbac.yaml and docs/rbac_calico.yaml.
+All runs use an account with the rights in docs/rbac.yaml and docs/rbac_calico.yaml, and Calico's images come from an
+archive, because no registry has them under their names.
 """
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import pytest
 import yaml
-from integration import kubespray_sample
+from integration import image_archives, kubespray_sample
 from integration.conftest import SiteFactory
 from integration.joined_nodes import wait_for
 from integration.limited_account import limited_kubeconfig
@@ -26,6 +28,8 @@ from simulator.windows.software.features import state_of
 pytestmark = pytest.mark.integration
 
 ASN = "projectcalico.org/ASNumber"
+LABEL = "k8s-app=calico-node-windows"
+UNREACHABLE = "registry.invalid"
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +46,22 @@ def settings(site: Site) -> dict[str, Any]:
     """The variables of the Windows group."""
     assert site.world.cluster is not None
     kubeconfig = limited_kubeconfig(site.world.cluster, site.folder, "rbac_calico.yaml")
-    return {**AFFINITY, "kubeconfig": str(kubeconfig)}
+    return {**AFFINITY, "kubeconfig": str(kubeconfig), **archive_of_images(site)}
+
+
+def archive_of_images(site: Site) -> dict[str, str]:
+    """Serve an archive of Calico's images, and return the variables that name it."""
+    assert site.world.registry is not None
+    assert site.world.artifacts is not None
+    names = [f"calico/{name}-windows:v3.31.5" for name in ("cni", "node")]
+    images = {f"{UNREACHABLE}/{name}": f"quay.io/{name}" for name in names}
+    data = image_archives.archive(site.world.registry.images, images)
+    site.world.artifacts.put("site/calico-images.tar", data)
+    return {
+        "cni_calico_image_repo": UNREACHABLE,
+        "cni_calico_url": f"{site.world.artifacts.url}/site/calico-images.tar",
+        "cni_calico_sha256": hashlib.sha256(data).hexdigest(),
+    }
 
 
 def features(site: Site) -> set[str]:
@@ -93,6 +112,15 @@ def addresses(site: Site) -> dict[str, dict[str, Any]]:
         for node in client.CoreV1Api(cluster_api(site)).list_node().items
     }
     return {name: {"internal_ip": text.partition("/")[0]} for name, text in annotated.items() if text}
+
+
+def test_the_images_of_the_archive_run(site: Site, first: PlayRun) -> None:
+    pods = client.CoreV1Api(cluster_api(site)).list_namespaced_pod("kube-system", label_selector=LABEL).items
+    images = {container.image for pod in pods for container in pod.spec.containers}
+    assert images == {f"{UNREACHABLE}/calico/node-windows:v3.31.5"}
+    # The archive stays in the node's cache, so that a later run need not download it again.
+    cache = site.machine(HOST).files.walk(r"C:\ProgramData\winkube\cache\calico-images")
+    assert [entry.name for entry in cache if entry.name.endswith(".tar")] == ["calico-images.tar"]
 
 
 def test_bgp_costs_no_more_remote_commands_than_flannel(first: PlayRun) -> None:
