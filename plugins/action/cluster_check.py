@@ -19,6 +19,8 @@ _TEXTS = {
     "cni_plugin": "cni_plugin",
     "flannel_backend": "backend",
     "calico_mode": "calico_mode",
+    "cni_bin_dir": "cni_bin_dir",
+    "cni_conf_dir": "cni_conf_dir",
     "pods_subnet": "pods",
     "services_subnet": "services",
     "api_server": "api_server",
@@ -62,7 +64,7 @@ class ActionModule(ControllerAction):
         # Ansible prints a warning only once if it is the same for all hosts.
         warnings = [
             *linux_side.warnings(cluster.get("unbound_daemon_sets") or (), restricted),
-            *checks.network_warnings(host, cluster),
+            *map(str, checks.requested_changes(host, cluster)),
         ]
         result: dict[str, t.Any] = {
             "problems": problems,

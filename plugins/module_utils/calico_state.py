@@ -14,7 +14,7 @@ import typing as t
 
 from .api_forms import CALICO_POOL, CONFIG_MAP, CUSTOM_OBJECT, WORKLOAD, Form
 from .cluster_client import Cluster
-from .cluster_state import REVISION_LABEL
+from .node_labels import REVISION_LABEL
 
 _CRDS = "apis/crd.projectcalico.org/v1"
 _LINUX, _WINDOWS = "calico-node", "calico-node-windows"
@@ -25,6 +25,9 @@ _MANIFESTS = "kube-system"
 _DAEMON_SETS = ("calico-system", _MANIFESTS)
 """Namespaces of the DaemonSet calico-node: the operator's, and that of the manifests."""
 _OPERATOR_NAMESPACE = "tigera-operator"
+_FOLDERS = {"cniBinDir": "/opt/cni/bin", "cniConfigDir": "/etc/cni/net.d", "cniLogDir": "/var/log/calico/cni"}
+"""Folders of Windows nodes in the Installation, and the operator's defaults (pkg/render/windows.go,
+DefaultWindowsCNIDirectories)."""
 _USES = ("Workload",)
 """Uses of an IPPool without `allowedUses`, as far as they concern pods."""
 _VXLAN = {
@@ -169,7 +172,7 @@ def _installation(cluster: Cluster) -> dict[str, t.Any]:
     spec = _spec(cluster, "installations", "default", "apis/operator.tigera.io/v1")
     if not spec:
         return {}
-    network, cni = spec.get("calicoNetwork") or {}, spec.get("cni") or {}
+    network, cni, windows = (spec.get(key) or {} for key in ("calicoNetwork", "cni", "windowsNodes"))
     endpoint = _config_map(cluster, _OPERATOR_NAMESPACE, "kubernetes-services-endpoint")
     return {
         "windows_dataplane": network.get("windowsDataplane") or "Disabled",
@@ -180,6 +183,7 @@ def _installation(cluster: Cluster) -> dict[str, t.Any]:
         "ipam_type": (cni.get("ipam") or {}).get("type") or "Calico",
         "mtu": network.get("mtu"),
         "api_server": _address(endpoint),
+        "windows_folders": {key: windows.get(key) or default for key, default in _FOLDERS.items()},
     }
 
 

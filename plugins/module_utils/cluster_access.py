@@ -56,14 +56,27 @@ _CALICO_READ = (
     RequiredAccess(_WHY_CALICO, ("get",), "configmaps", "kube-system", name="calico-config"),
     RequiredAccess(_WHY_CALICO, ("get",), "configmaps", "calico-system", name="calico-config"),
     RequiredAccess(_WHY_CALICO, ("get",), "configmaps", "tigera-operator", name="kubernetes-services-endpoint"),
-    RequiredAccess("find Calico's DaemonSets", ("get",), "daemonsets", "kube-system", "apps", "calico-node"),
-    RequiredAccess("find Calico's DaemonSets", ("get",), "daemonsets", "calico-system", "apps", "calico-node"),
+    *(
+        RequiredAccess("find Calico's DaemonSets", ("get",), "daemonsets", namespace, "apps", name)
+        for name in ("calico-node", "calico-node-windows")
+        for namespace in ("kube-system", "calico-system")
+    ),
 )
 _CALICO = (
     RequiredAccess("run Calico on Windows nodes", APPLY, "configmaps", "kube-system", name="cni-config-windows"),
     RequiredAccess("run Calico on Windows nodes", APPLY, "daemonsets", "kube-system", "apps", "calico-node-windows"),
     *_KUBE_PROXY,
 )
+
+
+def _removal(title: str, namespace: str, daemon_set: str, config_map: str) -> tuple[RequiredAccess, ...]:
+    """Return the permissions for removing a network's DaemonSet with its ConfigMap."""
+    why = f"remove {title} when the network of Windows nodes changes"
+    return (
+        RequiredAccess(why, ("get", "delete"), "daemonsets", namespace, "apps", daemon_set),
+        RequiredAccess(why, ("get", "delete"), "configmaps", namespace, name=config_map),
+    )
+
 
 NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
     "read": (
@@ -135,6 +148,9 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
     ),
     "kube_proxy": _KUBE_PROXY,
     "calico": _CALICO,
+    "change_network": (),
+    "flannel_removal": _removal("flannel", "kube-flannel", "kube-flannel-windows", "kube-flannel-windows"),
+    "calico_removal": _removal("Calico", "kube-system", "calico-node-windows", "cni-config-windows"),
     "calico_affinity": (
         RequiredAccess("set Calico's strict affinity", APPLY, "ipamconfigs", group=CALICO, name="default"),
     ),
@@ -190,7 +206,32 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         RequiredAccess("recognize the pods of DaemonSets", ("get",), "daemonsets", group="apps"),
     ),
 }
-"""Permissions by purpose. Those for the role cni follow from that role's templates."""
+"""Permissions by purpose. Those for the role cni follow from that role's templates. Those of `change_network` depend on
+the cluster (`removals`)."""
+
+REMOVALS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "flannel_removal": ("kube-flannel/kube-flannel-windows", ("flannel", "sdnbridge", "sdnoverlay")),
+    "calico_removal": ("kube-system/calico-node-windows", ("calico",)),
+}
+"""For each purpose of a removal, the DaemonSet that is removed, and the networks that need it."""
+
+
+def removals(
+    purposes: t.Collection[str], daemon_sets: t.Iterable[t.Mapping[str, t.Any]], networks: t.Collection[str]
+) -> list[str]:
+    """Return the purposes of the removals that a change of the network may bring.
+
+    Args:
+        purposes: the purposes of the run. Without `change_network`, nothing is removed.
+        daemon_sets: the cluster's DaemonSets.
+        networks: the networks of the run's hosts.
+    """
+    existing = {f"{one['metadata']['namespace']}/{one['metadata']['name']}" for one in daemon_sets}
+    return [
+        purpose
+        for purpose, (daemon_set, users) in REMOVALS.items()
+        if "change_network" in purposes and daemon_set in existing and not set(users) & set(networks)
+    ]
 
 
 def require_access(module: AnsibleModule, cluster: Cluster, purposes: t.Iterable[str]) -> None:

@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import typing as t
 
+from .addresses import is_link_local
 from .api_forms import CONFIG_MAP, DAEMON_SET, POD, SERVICE
 from .cluster_client import Cluster
 from .cordon import read_cordon
+from .node_labels import NETWORK_LABEL, REVISION_LABEL, RUN_AS_LABEL
 from .pods import controller
 
 FLANNEL = "kube-flannel-cfg"
@@ -21,12 +22,9 @@ DEFAULT_DNS_DOMAIN = "cluster.local"
 DNS_SERVICES = ("kube-dns", "coredns")
 """Names of the cluster's DNS service in kube-system: kubeadm's (cmd/kubeadm/app/phases/addons/dns/manifests.go) and
 kubespray's (roles/kubernetes-apps/ansible/templates/coredns-svc.yml.j2)."""
-NETWORK_LABEL = "winkube.node/network-runs-as"
-POD_NETWORK_LABEL = "winkube.node/pod-network"
 OVERLAY_ADDRESS = "projectcalico.org/IPv4VXLANTunnelAddr"
 """The annotation with the address of a node in Calico's overlay (projectcalico/calico v3.31.5,
 libcalico-go/lib/backend/k8s/resources/node.go)."""
-REVISION_LABEL = "winkube.node/revision"
 NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))
 """Namespaces and labels of the pods that belong to the DaemonSets of the role cni."""
 MANAGERS = (
@@ -55,8 +53,8 @@ def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[st
         "cordon_owner": cordon.mark.by if cordon.unschedulable and cordon.mark else "",
         "addresses": [item["address"] for item in addresses],
         "internal_ip": next((item["address"] for item in addresses if item["type"] == "InternalIP"), ""),
-        "network_runs_as": labels.get(NETWORK_LABEL, ""),
-        "pod_network": labels.get(POD_NETWORK_LABEL, ""),
+        "network_runs_as": labels.get(RUN_AS_LABEL, ""),
+        "pod_network": labels.get(NETWORK_LABEL, ""),
         "overlay_address": overlay_address(node),
         "network_pods": pods.get(node["metadata"]["name"], []),
     }
@@ -97,10 +95,19 @@ def _daemon_set(pod: t.Mapping[str, t.Any]) -> str:
     return str(owner["name"]) if owner.get("kind") == "DaemonSet" else ""
 
 
-def unbound_daemon_sets(cluster: Cluster) -> list[dict[str, t.Any]]:
-    """Return the DaemonSets whose pods run on nodes of any operating system, and what manages them."""
+def daemon_sets(cluster: Cluster) -> list[dict[str, t.Any]]:
+    """Return all DaemonSets of the cluster."""
+    return list(cluster.items("apis/apps/v1/daemonsets", form=DAEMON_SET))
+
+
+def unbound_daemon_sets(existing: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
+    """Return the DaemonSets whose pods run on nodes of any operating system, and what manages them.
+
+    Args:
+        existing: the DaemonSets of the cluster.
+    """
     unbound = []
-    for item in cluster.items("apis/apps/v1/daemonsets", form=DAEMON_SET):
+    for item in existing:
         spec = item["spec"]["template"]["spec"]
         constraints = f"{spec.get('nodeSelector')} {(spec.get('affinity') or {}).get('nodeAffinity')}"
         if "kubernetes.io/os" not in constraints:
@@ -134,7 +141,7 @@ def dns_service(cluster: Cluster, configured: t.Iterable[str]) -> str:
 
     Windows nodes need the address only if the kubelets use a link-local one, which only Linux nodes serve.
     """
-    if not any(_is_link_local(address) for address in configured):
+    if not any(is_link_local(address) for address in configured):
         return ""
     for name in DNS_SERVICES:
         service = cluster.lookup("api/v1/namespaces", "kube-system", "services", name, form=SERVICE)
@@ -142,13 +149,6 @@ def dns_service(cluster: Cluster, configured: t.Iterable[str]) -> str:
         if address not in ("", "None"):
             return str(address)
     return ""
-
-
-def _is_link_local(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_link_local
-    except ValueError:
-        return False
 
 
 def flannel(cluster: Cluster) -> dict[str, t.Any]:

@@ -12,8 +12,7 @@ version_added: "0.1.0"
 description:
   - Reads the C(cluster-info), C(kubeadm-config) and C(kubelet-config) ConfigMaps of a kubeadm cluster, its nodes,
     and the DaemonSets that would be scheduled on Windows nodes by mistake.
-  - Runs on the controller or a control plane host, never on a Windows node.
-  - The account needs read access to nodes and to the namespaces kube-system, kube-public and kube-flannel.
+  - Runs on the controller or a control plane host, never on a Windows node. O(purposes) describes the permissions.
 options:
   nodes:
     description: Names of the nodes to return. The default is all nodes.
@@ -36,8 +35,7 @@ options:
     default: []
   purposes:
     description:
-      - What the run is going to do in the cluster. The module checks whether the account has all necessary permissions,
-        and fails with a list of the missing ones.
+      - What the run is going to do in the cluster. The module fails with a list of missing permissions.
       - V(read) is what this module reads. V(join) creates and deletes bootstrap tokens and labels nodes. V(approve)
         approves the certificates of the nodes that join. V(rejoin) deletes nodes whose machines join again. V(flannel)
         applies flannel's and kube-proxy's DaemonSets, and V(kube_proxy) applies kube-proxy's alone. V(services) creates
@@ -46,10 +44,12 @@ options:
         M(winkube.node.network_check).
       - V(calico_read) reads how Calico is installed. V(calico) applies Calico's and kube-proxy's DaemonSets.
         V(calico_affinity) changes Calico's C(IPAMConfig), and V(calico_windows) the Tigera operator's C(Installation).
+      - V(change_network) includes V(flannel_removal) or V(calico_removal) if the cluster has this network's DaemonSet
+        for Windows, and none of O(networks) needs it.
     type: list
     elements: str
-    choices: [read, calico_read, join, approve, rejoin, flannel, kube_proxy, calico, calico_affinity, calico_windows,
-      services_read, services, network_check, drain]
+    choices: [read, calico_read, join, approve, rejoin, flannel, kube_proxy, calico, change_network, flannel_removal,
+      calico_removal, calico_affinity, calico_windows, services_read, services, network_check, drain]
     default: []
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
@@ -231,7 +231,7 @@ from ansible.module_utils.common.yaml import yaml_load
 
 from ..module_utils import calico_state, cluster_state
 from ..module_utils.api_forms import NODE, Form, problem
-from ..module_utils.cluster_access import NEEDS, require_access
+from ..module_utils.cluster_access import NEEDS, removals, require_access
 from ..module_utils.cluster_ca import check_ca, node_version
 from ..module_utils.cluster_client import Cluster, cluster_arguments
 from ..module_utils.cluster_state import config_map, describe_node
@@ -297,18 +297,19 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
     Raises:
         ApiError: a request to the cluster failed.
     """
-    require_access(module, cluster, module.params["purposes"])
+    purposes, networks = module.params["purposes"], module.params["networks"]
+    require_access(module, cluster, purposes)
     about = control_plane(module, cluster)
     kubeadm = document(module, cluster, "kube-system/kubeadm-config", "ClusterConfiguration", {"networking": {}})
     kubelet = document(module, cluster, "kube-system/kubelet-config", "kubelet", {"clusterDNS": [str]})
-    networking = kubeadm.get("networking") or {}
-    cluster_dns = kubelet.get("clusterDNS") or []
-    names = module.params["nodes"]
-    version = cluster.version()
-    calico = calico_state.calico(cluster) if "calico" in module.params["networks"] else {}
+    networking, cluster_dns = kubeadm.get("networking") or {}, kubelet.get("clusterDNS") or []
+    daemon_sets = cluster_state.daemon_sets(cluster)
+    require_access(module, cluster, removals(purposes, daemon_sets, networks))
+    version, names = cluster.version(), module.params["nodes"]
+    calico = calico_state.calico(cluster) if "calico" in networks else {}
     # The operator replaces the pods of its DaemonSets itself.
-    own = [] if calico.get("installation") else module.params["networks"]
-    pods = cluster_state.network_pods(cluster, own) if "read" in module.params["purposes"] else {}
+    own = [] if calico.get("installation") else networks
+    pods = cluster_state.network_pods(cluster, own) if "read" in purposes else {}
     nodes = {node["metadata"]["name"]: describe_node(node, pods) for node in cluster.items("api/v1/nodes", form=NODE)}
     return {
         **about,
@@ -322,7 +323,7 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
         "dns_domain": networking.get("dnsDomain") or cluster_state.DEFAULT_DNS_DOMAIN,
         "cluster_dns": cluster_dns,
         "dns_service": cluster_state.dns_service(cluster, cluster_dns),
-        "unbound_daemon_sets": cluster_state.unbound_daemon_sets(cluster),
+        "unbound_daemon_sets": cluster_state.unbound_daemon_sets(daemon_sets),
         "nodes": {name: node for name, node in nodes.items() if not names or name in names},
     }
 

@@ -55,11 +55,12 @@ NETWORKS = {"pod_cidr": _CLUSTER["kube_pods_subnet"], "service_cidr": _CLUSTER["
 """The networks of a cluster that kubespray creates with its sample, as options of a simulated cluster."""
 
 
-def write(folder: Path) -> None:
+def write(folder: Path, **cluster: Any) -> None:
     """Write the sample with its groups into a folder.
 
     Args:
         folder: a new folder.
+        cluster: variables that an administrator changes for the whole cluster.
     """
     folder.mkdir()
     given = os.environ.get("WINKUBE_KUBESPRAY_SAMPLE")
@@ -75,6 +76,9 @@ def write(folder: Path) -> None:
             path = folder / "group_vars" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(dict(variables)), encoding="utf-8")
+    if cluster:
+        changes = folder / "group_vars" / "k8s_cluster" / "z-changes.yml"
+        changes.write_text(json.dumps(cluster), encoding="utf-8")
     groups = {"kube_control_plane": {"hosts": {"node1": {}}}, "kube_node": {"hosts": {"node2": {}}}}
     inventory = {"all": {"children": {**groups, "etcd": {"hosts": {"node1": {}}}}}}
     inventory["all"]["children"]["k8s_cluster"] = {"children": {"kube_control_plane": {}, "kube_node": {}}}

@@ -52,5 +52,10 @@ def installation(**given: t.Any) -> dict[str, t.Any]:
         "ipam_type": "Calico",
         "mtu": None,
         "api_server": "10.3.0.1:6443",
+        "windows_folders": {
+            "cniBinDir": "/opt/cni/bin",
+            "cniConfigDir": "/etc/cni/net.d",
+            "cniLogDir": "/var/log/calico/cni",
+        },
     }
     return {**found, **given}

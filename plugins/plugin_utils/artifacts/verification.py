@@ -107,6 +107,8 @@ def _used(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> t.Iterator
             continue
         if values.get(f"{kind.variables}_sha256") or not kind.is_used(values):
             continue
+        if not kind.url and not values.get(f"{kind.variables}_url"):
+            continue  # nothing to download
         version = str(values.get(f"{kind.variables}_version", "")).removeprefix("v")
         if version in kind.digests and not values.get(f"{kind.variables}_url"):
             continue

@@ -85,6 +85,7 @@ def calls(name: str = "", *, counts_addresses: bool = False) -> tuple[Call, ...]
             "service", "@read-registry", {"values": [{"path": KUBELET_SERVICE, "name": "ImagePath"}]}, on_error="stop"
         ),
         *uplink.calls(),
+        node_network.networks_call(),
         azure_platform.chassis_call(),
         *([azure_platform.addresses_call()] if counts_addresses else []),
     )
@@ -214,6 +215,9 @@ def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[
     unpatched = known.patch_problem(expected.mode, windows=version, ubr=state.windows.ubr) if known.is_managed else None
     if unpatched is not None:
         yield unpatched
+    # The networks of a recorded network are removed before the new one is created.
+    if mode is not None and not state.cni and (wrong := node_network.type_problem(state.network, mode)):
+        yield wrong
     if mode is not None and (far := node_network.subnet_problem(state.network, mode, expected.cluster)):
         yield far
     if not known.needs_azure:

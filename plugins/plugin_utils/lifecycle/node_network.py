@@ -10,9 +10,13 @@ import typing as t
 
 from ..pod_networks.catalogue import Mode
 from ..windows import azure_platform
-from ..wire.messages import CallResult
+from ..wire.calls import query
+from ..wire.messages import Call, CallResult
 
 _DEFAULT_ROUTE = "0.0.0.0/0"
+_HNS = "hns-networks"
+_HNS_TIMEOUT = 20.0
+"""Seconds to wait for HNS, which may hang. The networks are unknown then."""
 _NAMED = 8
 """Maximum number of nodes that are named; any further nodes are only counted."""
 
@@ -25,6 +29,8 @@ class NodeNetwork:
     """MTU of the network adapter with the default route, the largest of several; None: unknown."""
     addresses: tuple[ipaddress.IPv4Interface, ...] = ()
     """IPv4 addresses with their subnets, without loopback and link-local addresses."""
+    hns: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Types of the HNS networks by name; empty if there are none, or if they are unknown."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,8 +49,13 @@ class ClusterNetwork:
     """Internal IP addresses of the cluster's nodes by name."""
 
 
+def networks_call() -> Call:
+    """Return the call that lists the HNS networks. Without the feature Containers, it fails."""
+    return query(_HNS, "Get-HnsNetwork", select=("Name", "Type"), timeout=_HNS_TIMEOUT)
+
+
 def read(seen: t.Mapping[str, CallResult]) -> NodeNetwork:
-    """Read the results of the calls in hns/facts/uplink.py."""
+    """Read the results of `networks_call` and of the calls in hns/facts/uplink.py."""
 
     def output(name: str) -> list[t.Mapping[str, t.Any]]:
         return list(seen[name].output) if name in seen and seen[name].ok else []
@@ -53,7 +64,11 @@ def read(seen: t.Mapping[str, CallResult]) -> NodeNetwork:
     sizes = [one.get("NlMtu") for one in output("interfaces") if one["InterfaceIndex"] in routed]
     known = [size for size in sizes if isinstance(size, int) and size > 0]
     addresses = [_address(one) for one in output("addresses")]
-    return NodeNetwork(mtu=max(known, default=None), addresses=tuple(one for one in addresses if one is not None))
+    return NodeNetwork(
+        mtu=max(known, default=None),
+        addresses=tuple(one for one in addresses if one is not None),
+        hns={str(one.get("Name") or ""): str(one.get("Type") or "") for one in output(_HNS)},
+    )
 
 
 def _address(item: t.Mapping[str, t.Any]) -> ipaddress.IPv4Interface | None:
@@ -63,6 +78,23 @@ def _address(item: t.Mapping[str, t.Any]) -> ipaddress.IPv4Interface | None:
     except (ValueError, KeyError):  # IPv6
         return None
     return None if address.is_loopback or address.is_link_local else address
+
+
+def type_problem(own: NodeNetwork, mode: Mode) -> str:
+    """Return which HNS network has a name of the machine's pod network, but another type; empty if none does.
+
+    Args:
+        own: the machine's networks.
+        mode: the mode of its pod network.
+    """
+    names = (mode.hns_network, *mode.other_networks) if mode.hns_type else ()
+    wrong = {name: own.hns[name] for name in names if own.hns.get(name, mode.hns_type).lower() != mode.hns_type.lower()}
+    return "; ".join(
+        f"its HNS network {name} has the type {kind}, expected {mode.hns_type}. No run has created it. Remove the "
+        f"program that did, then the network with the role hns_cleanup (hns_cleanup_scope: networks, "
+        f"hns_cleanup_networks: [{name}])"
+        for name, kind in wrong.items()
+    )
 
 
 def mtu_problem(own: NodeNetwork, mode: Mode, expected: ClusterNetwork) -> str:

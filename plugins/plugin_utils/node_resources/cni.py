@@ -7,9 +7,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ..pod_networks.calico import mode_of
-from ..pod_networks.catalogue import KnownNetwork, Program, network
-from ..pod_networks.network import PodNetwork
+from ..pod_networks.catalogue import KnownNetwork, Mode, Program, network
+from ..pod_networks.network import PodNetwork, cluster_mode, images
 from ..pod_networks.settings import ClusterSettings, NetworkSettings
 from ..resources.archive import record_of
 from ..resources.directory import closed
@@ -24,6 +23,7 @@ from .variables import Variables
 ROLE = "cni"
 _WIRE_SERVER_RULE = "winkube-azure-wireserver"
 _SYSTEM = "S-1-5-18"
+_ROUTER = "BGP"
 
 
 def pod_network(variables: Variables, *, in_azure: bool | None = None) -> PodNetwork:
@@ -39,8 +39,7 @@ def pod_network(variables: Variables, *, in_azure: bool | None = None) -> PodNet
     values = variables.read(PodNetworkVariables, ROLE)
     known = network(values.plugin)
     mode = str(getattr(values, known.mode_variable)) if known.mode_variable else next(iter(known.modes))
-    if values.plugin == "calico":
-        mode = mode or _calico_mode(variables)
+    mode = mode or cluster_mode(known, linux_facts(known, variables), variables.templates.of_cluster)
     known_azure = in_azure is not None or variables.has("winkube_node_information", "azure")
     if in_azure is None:
         in_azure = bool(variables.part("winkube_node_information", "azure", default=False))
@@ -68,11 +67,15 @@ def _cluster_dns(variables: Variables) -> tuple[str, ...]:
     return tuple(replaced or variables.part("winkube_cluster", "cluster_dns", default=()))
 
 
-def _calico_mode(variables: Variables) -> str:
-    """Return the mode of Calico that the cluster has, or that kubespray will give it: by default VXLAN without BGP."""
-    facts = variables.part("winkube_cluster", "calico", default={})
-    backend = str(variables.templates.of_cluster("calico_network_backend"))
-    return mode_of(facts) or ("bgp" if backend == "bird" else "vxlan")
+def linux_facts(known: KnownNetwork, variables: Variables) -> t.Mapping[str, t.Any]:
+    """Return how a network is installed on the cluster's Linux nodes; empty if unknown.
+
+    Args:
+        known: the network.
+        variables: the host's variables.
+    """
+    facts = variables.part("winkube_cluster", known.linux, default={}) if known.linux else {}
+    return t.cast("t.Mapping[str, t.Any]", facts)
 
 
 def _kubernetes(variables: Variables) -> str:
@@ -100,21 +103,57 @@ def cluster_settings(variables: Variables) -> ClusterSettings:
     Args:
         variables: the variables of the host that applies the objects for all hosts.
     """
-    images = (
+    image_variables = (
         *("flannel_image", "kube_proxy_image", "host_process_image"),
         *("calico_image_repo", "calico_cni_image", "calico_node_image"),
     )
-    plugin = str(variables.value("cni_plugin"))
+    known = network(str(variables.value("cni_plugin")))
+    archive = known.image_archive
     return ClusterSettings(
         api_server=str(variables.value("cni_api_server")),
         conf_dir=str(variables.value("cni_conf_dir")),
         folders={**folders(variables), "bin_dir": str(variables.value("cni_bin_dir"))},
-        linux=variables.part("winkube_cluster", plugin, default={}),
-        version=str(variables.value("cni_calico_version")) if plugin == "calico" else "",
+        linux=linux_facts(known, variables),
+        version="" if archive is None else str(variables.value(f"{ROLE}_{archive.variables}_version")),
         install_dir=str(variables.optional("kubernetes_node_install_dir", "C:\\k")),
-        images={name: str(variables.value(f"{ROLE}_{name}")) for name in images},
+        images={name: str(variables.value(f"{ROLE}_{name}")) for name in image_variables},
         kube_proxy_configuration=variables.optional("winkube_kube_proxy_configuration", {}),
     )
+
+
+def network_images(variables: Variables) -> list[str | ResourceMapping]:
+    """Return the container images of the network, as the role image_cache lists images; empty if they are unknown.
+
+    Args:
+        variables: the host's variables.
+    """
+    archive = image_archive(variables)
+    names = images(pod_network(variables).settings, cluster_settings(variables))
+    return [name if archive is None else {"name": name, "archive": archive["path"]} for name in names]
+
+
+def image_archive(variables: Variables) -> ResourceMapping | None:
+    """Return the artifact with the network's container images; None if the user gives none, or if it is not needed.
+
+    Args:
+        variables: the host's variables.
+
+    Raises:
+        ArtifactError: a variable is not acceptable.
+    """
+    known = network(str(variables.value("cni_plugin"))).image_archive
+    url = "" if known is None else str(variables.value(f"{ROLE}_{known.variables}_url"))
+    cluster = cluster_settings(variables) if url else None
+    if known is None or cluster is None or not images(pod_network(variables).settings, cluster):
+        return None
+    sha256 = str(variables.value(f"{ROLE}_{known.variables}_sha256"))
+    downloads = _downloads(variables, ROLE)
+    return downloads.artifact(known.artifact, cluster.network_version, url=url, sha256=sha256)
+
+
+def _downloads(variables: Variables, prefix: str) -> Downloads:
+    # The role has only one proxy variable, because it uses the proxy only for downloads.
+    return variables.fields(Downloads, prefix, proxy=Proxy.for_downloads(variables, prefix))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -124,6 +163,8 @@ class CniSettings(CniProgramVariables):
     network: PodNetwork
     block_wireserver: t.Literal["auto", "always", "never"]
     downloads: Downloads
+    image_archive: ResourceMapping | None = None
+    """The artifact with the network's container images; None if they come from a registry."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> CniSettings:
@@ -136,10 +177,10 @@ class CniSettings(CniProgramVariables):
         Returns:
             The settings.
         """
-        # The role has only one proxy variable, because it uses the proxy only for downloads.
-        proxy = Proxy.for_downloads(variables, prefix)
-        downloads = variables.fields(Downloads, prefix, proxy=proxy)
-        return variables.fields(cls, prefix, downloads=downloads, network=pod_network(variables))
+        network, archive = pod_network(variables), image_archive(variables)
+        return variables.fields(
+            cls, prefix, downloads=_downloads(variables, prefix), network=network, image_archive=archive
+        )
 
 
 def resources(settings: CniSettings) -> list[ResourceMapping]:
@@ -157,12 +198,21 @@ def resources(settings: CniSettings) -> list[ResourceMapping]:
     programs = settings.network.known.programs
     unpacks = [_unpacks(settings, kind, program) for kind, program in programs.items()]
     return [
-        *({"type": "WindowsFeature", "name": name} for name in settings.network.mode.features),
+        *_features(settings.network.mode),
         *_folders(settings),
         *(one for pair in unpacks for one in pair),
+        *([] if settings.image_archive is None else [settings.image_archive]),
         *_registry(settings.network),
         *_host_firewall(settings),
     ]
+
+
+def _features(mode: Mode) -> list[ResourceMapping]:
+    """Return the Windows features of a mode, with one reboot after the last one, and its router."""
+    features: list[ResourceMapping] = [{"type": "WindowsFeature", "name": name} for name in mode.features]
+    if features:
+        features[-1] = {**features[-1], "reboot": "always"}
+    return [*features, *([{"type": "RemoteAccessRouting", "name": _ROUTER}] if mode.routing else [])]
 
 
 def noted(network: PodNetwork) -> ResourceMapping:
@@ -177,8 +227,8 @@ def noted(network: PodNetwork) -> ResourceMapping:
     return {"type": "File", "name": node_paths.NETWORK_RECORD, "content": network.record_text()}
 
 
-def former_remains(former: KnownNetwork, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
-    """Return the resources that remove a former network's CNI plugins, firewall rules and registry from a node.
+def former_remains(former: KnownNetwork, mode: str, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
+    """Return the resources that remove a former network's CNI plugins, firewall rules, registry and router from a node.
 
     Programs of pods stay, because Windows cannot remove a program that runs, and a pod may take long to end. Services
     are not restarted: a restart of HNS would remove the new network if it does not persist, such as flannel's overlay
@@ -186,11 +236,13 @@ def former_remains(former: KnownNetwork, network: PodNetwork, variables: Variabl
 
     Args:
         former: the former network.
+        mode: its mode; empty if unknown.
         network: the pod network.
         variables: the host's variables.
     """
+    router = _former_router(former.modes.get(mode), network, variables)
     if former.name == network.known.name:
-        return []
+        return router
     kept = {name for one in network.known.programs.values() for name in one.check}
     plugins = [name for one in former.programs.values() if one.destination == "bin_dir" for name in one.check]
     plugins += former.files.installed
@@ -211,7 +263,17 @@ def former_remains(former: KnownNetwork, network: PodNetwork, variables: Variabl
         *({"type": "Directory", "name": path, "state": "absent"} for path in records),
         *({"type": "FirewallRule", "name": name, "state": "absent"} for name in former.files.firewall_rules),
         *({"type": "Registry", "key": key, "state": "absent"} for key in former.files.registry_keys),
+        *router,
     ]
+
+
+def _former_router(mode: Mode | None, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
+    """Return the resource that removes the router of a former mode, with the features that only this mode needs."""
+    if mode is None or not mode.routing or network.mode.routing:
+        return []
+    kept = {str(name).lower() for name in variables.optional("windows_features_names", ())}
+    features = [name for name in mode.features if name.lower() not in kept]
+    return [{"type": "RemoteAccessRouting", "name": _ROUTER, "features": features, "state": "absent"}]
 
 
 def described(network: PodNetwork) -> dict[str, t.Any]:

@@ -14,6 +14,7 @@ from ..pod_networks import kube_proxy_pods, kubeconfigs
 from ..pod_networks.catalogue import network as known_network
 from ..pod_networks.network import PodNetwork
 from ..pod_networks.settings import NetworkService, NodeSettings, as_line
+from ..values.merged import merged
 from ..windows import node_paths
 from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
 from . import cni, kubernetes_node, service_manager
@@ -112,12 +113,10 @@ class JoinedNode:
         """What the network's services and files on the node are built from."""
         return NodeSettings(
             name=self.name,
-            pod_cidr=self.pod_cidr,
             internal_ip=self.internal_ip,
             api_server=self.api_server,
             ca_certificate=self.ca_certificate,
             tokens=self.tokens,
-            conf_dir=self.conf_dir,
             folders=self.folders,
         )
 
@@ -171,17 +170,7 @@ def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
         **({"featureGates": network.feature_gates()} if network.feature_gates() else {}),
         "winkernel": network.winkernel(node.pod_cidr, node.overlay_address),
     }
-    return _merged(own, node.kube_proxy_configuration)
-
-
-def _merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Merge two mappings recursively. Values of the second mapping override those of the first."""
-    merged = dict(under)
-    for key, value in over.items():
-        old = merged.get(key)
-        both = isinstance(old, t.Mapping) and isinstance(value, t.Mapping)
-        merged[key] = _merged(t.cast("t.Mapping[str, t.Any]", old), value) if both else value
-    return merged
+    return merged(own, node.kube_proxy_configuration)
 
 
 def leftovers() -> list[ResourceMapping]:

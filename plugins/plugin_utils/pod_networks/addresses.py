@@ -1,27 +1,17 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Addresses in a cluster: those that only Linux nodes serve, and that of the cluster's DNS."""
+"""The address of the cluster's DNS that Windows nodes reach."""
 
 from __future__ import annotations
 
 import ipaddress
 import typing as t
 
+from ...module_utils.addresses import is_link_local
+
 _DNS = 3
 """Number of the address in the services' network that kubespray gives to the cluster's DNS (`skydns_server` in
 roles/kubespray_defaults/defaults/main/main.yml)."""
-
-
-def is_link_local(address: str) -> bool:
-    """Return whether an address is valid on one machine only, such as 169.254.25.10 of kubespray's nodelocaldns.
-
-    Args:
-        address: an IP address. Any other text is no such address.
-    """
-    try:
-        return ipaddress.ip_address(address.strip()).is_link_local
-    except ValueError:
-        return False
 
 
 def kubespray_dns(services: str) -> str:

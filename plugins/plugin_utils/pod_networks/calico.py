@@ -64,6 +64,16 @@ class Calico(NetworkRules):
 
     daemon_sets: t.ClassVar[tuple[str, ...]] = (f"{_NAMESPACE}/{_NAME}",)
 
+    @staticmethod
+    def cluster_mode(facts: t.Mapping[str, t.Any], of_cluster: t.Callable[[str], t.Any]) -> str:
+        """Return the mode that the cluster has, or that kubespray will give it: by default VXLAN without BGP.
+
+        Args:
+            facts: as for `mode_of`.
+            of_cluster: returns a variable of the cluster; empty if it is not set.
+        """
+        return mode_of(facts) or ("bgp" if str(of_cluster("calico_network_backend")) == "bird" else "vxlan")
+
     def cluster_objects(self, cluster: ClusterSettings) -> list[KubernetesObject]:
         """Return Calico's DaemonSet for Windows and its ConfigMap; nothing if something else runs Calico there.
 
@@ -101,7 +111,7 @@ class Calico(NetworkRules):
     @staticmethod
     def _version(cluster: ClusterSettings) -> str:
         """Return the version of Calico on the Linux nodes, which Windows nodes get, too."""
-        return str(cluster.linux.get("version") or cluster.version).removeprefix("v")
+        return str(cluster.linux.get("version") or cluster.network_version).removeprefix("v")
 
     def _images(self, cluster: ClusterSettings) -> dict[str, str]:
         version = self._version(cluster)
@@ -139,7 +149,7 @@ class Calico(NetworkRules):
             "CNI_PLUGIN_TYPE": "Calico",
             "CNI_BIN_DIR": "/host/opt/cni/bin",
             "CNI_CONF_NAME": self.settings.known.files.configuration,
-            "CNI_NET_DIR": _host_path(cluster.conf_dir),
+            "CNI_NET_DIR": host_path(cluster.conf_dir),
             "KUBERNETES_DNS_SERVERS": ",".join(self.settings.cluster_dns),
             "KUBERNETES_SERVICE_CIDRS": self.settings.services_subnet,
             "VXLAN_VNI": str(self._vni(cluster.linux)),
@@ -237,8 +247,8 @@ def _volumes(cluster: ClusterSettings) -> list[dict[str, t.Any]]:
     paths = {
         "var-run-calico": "/var/run/calico",
         "var-lib-calico": "/var/lib/calico",
-        "cni-bin-dir": _host_path(cluster.folders["bin_dir"]),
-        "cni-net-dir": _host_path(cluster.conf_dir),
+        "cni-bin-dir": host_path(cluster.folders["bin_dir"]),
+        "cni-net-dir": host_path(cluster.conf_dir),
         "cni-log-dir": "/var/log/calico/cni",
     }
     # The role cni creates the folder of CNI configurations, to which only administrators have access.
@@ -251,8 +261,12 @@ def _volumes(cluster: ClusterSettings) -> list[dict[str, t.Any]]:
     ]
 
 
-def _host_path(path: str) -> str:
-    r"""Return a Windows path in the form that the operator uses: `/opt/cni/bin` for `C:\opt\cni\bin`."""
+def host_path(path: str) -> str:
+    r"""Return a Windows path in the form that the operator uses: `/opt/cni/bin` for `C:\opt\cni\bin`.
+
+    Args:
+        path: the path.
+    """
     slashes = path.replace("\\", "/")
     return slashes[2:] if slashes[:2].lower() == "c:" else slashes
 

@@ -9,13 +9,13 @@ import functools
 import types
 import typing as t
 
-from ..specification.data_files import parse_data
+from ..specification.convert import to_dataclass
 from ..values.errors import ResourceError
-from ..values.versions import DATA, Version, within
+from ..values.versions import Version, within
+from . import network_data
 
 NAMES = ("flannel", "calico", "azure", "sdnbridge", "sdnoverlay", "none")
 """The values of `cni_plugin`."""
-_FOLDER = DATA / "networks"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,9 @@ class Mode:
     """What to use instead if nodes are in several subnets, which the routes of this mode cannot cross; empty: the mode
     works across subnets."""
     features: tuple[str, ...] = ()
-    """Windows features that this mode needs."""
+    """Windows features that this mode needs. They work only after a reboot."""
+    routing: bool = False
+    """Whether this mode needs Windows' own router, which is a part of Remote Access."""
     flannel_backend: t.Literal["host-gw", "vxlan", ""] = ""
     """The backend with which flanneld creates the HNS network and its routes; empty: flanneld is not used."""
     delegate: str = ""
@@ -148,6 +150,16 @@ class Support:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class ImageArchiveKind:
+    """An archive with the network's container images, which the user may give instead of a registry."""
+
+    artifact: str
+    """The kind of artifact."""
+    variables: str
+    """The variables with the version, URL and checksum have the names `cni_VARIABLES_version` and so on."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class RegistryValue:
     """A registry value of a node. A change restarts services."""
 
@@ -193,6 +205,10 @@ class KnownNetwork:
     """The name in messages."""
     mode_variable: str = ""
     """The variable that selects the mode, without the prefix `cni_`; empty: there is only one mode."""
+    mode_of_cluster: bool = False
+    """Whether the mode is that of the cluster's Linux nodes if the variable is empty."""
+    linux: str = ""
+    """The key of the network's facts on Linux nodes in the result of cluster_info; empty: it has none."""
     modes: t.Mapping[str, Mode]
     is_managed: bool
     """Whether this collection installs the network; otherwise another tool does."""
@@ -211,6 +227,10 @@ class KnownNetwork:
     services: tuple[str, ...] = ()
     """The network's services, without kube-proxy; those that depend on others come first."""
     supported: Support
+    drive: str = ""
+    """The drive of the folders of CNI plugins and configurations, such as `C:`; empty: any drive."""
+    image_archive: ImageArchiveKind | None = None
+    """The archive of the network's container images; None: the network has none of its own."""
     oldest_version: str = ""
     """The oldest version of the network that works on Windows; empty if the version is ours."""
     releases: tuple[NetworkRelease, ...] = ()
@@ -224,6 +244,10 @@ class KnownNetwork:
     """Whether the network's CNI configuration can close services of Azure to containers; this collection writes it."""
     purpose: t.Literal["flannel", "calico", "kube_proxy"] = "kube_proxy"
     """The purpose in module_utils/cluster_access.py for applying the network's and kube-proxy's DaemonSets."""
+    read_purpose: str = ""
+    """The purpose for reading how the network is installed on Linux nodes; empty: the purpose `read` suffices."""
+    requested_purposes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """The purposes of changes that variables (without the prefix `cni_`) request."""
     policy: tuple[t.Literal["azure", "calico"], ...] = ()
     """The engines of network policies that work with the network."""
     refused_policies: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -273,6 +297,19 @@ class KnownNetwork:
                 return one
         return None
 
+    def working_release(self, version: str, mode: str) -> str:
+        """Return the first release from a version on that works in a mode.
+
+        Args:
+            version: the version.
+            mode: the mode.
+
+        Raises:
+            ValueError: the version is not a full version.
+        """
+        broken = self.broken_release(version, mode)
+        return version if broken is None else self.working_release(broken.before, mode)
+
     def support_problem(self, *, kubernetes: str, windows: str, runtime: str) -> str | None:
         """Return what the network expects instead of unsupported versions; None if they are supported.
 
@@ -316,7 +353,7 @@ def catalogue() -> t.Mapping[str, KnownNetwork]:
     Raises:
         ResourceError: a file has an unknown or missing key, or a value of the wrong type.
     """
-    return types.MappingProxyType({name: _loaded(name) for name in NAMES})
+    return types.MappingProxyType({name: parsed(name, network_data.text_of(name)) for name in NAMES})
 
 
 def network(name: str) -> KnownNetwork:
@@ -344,7 +381,7 @@ def parsed(name: str, text: str) -> KnownNetwork:
         ResourceError: as for `catalogue`.
     """
     where = f"data/networks/{name}.yml"
-    loaded = parse_data(KnownNetwork, text, where)
+    loaded = t.cast("KnownNetwork", to_dataclass(KnownNetwork, network_data.content(text), where))
     if loaded.name != name:
         raise ResourceError(f"{where}.name", loaded.name, f"expected {name}")
     if bool(loaded.mode_variable) == (len(loaded.modes) == 1):
@@ -352,7 +389,3 @@ def parsed(name: str, text: str) -> KnownNetwork:
             f"{where}.mode_variable", loaded.mode_variable, "expected a variable for more than one mode"
         )
     return loaded
-
-
-def _loaded(name: str) -> KnownNetwork:
-    return parsed(name, (_FOLDER / f"{name}.yml").read_text(encoding="utf-8"))

@@ -8,16 +8,9 @@ import hashlib
 import json
 import typing as t
 
+from ...module_utils.node_labels import NETWORK_LABEL, REVISION_LABEL, RUN_AS_LABEL
 from .settings import KubernetesObject
 
-RUN_AS_LABEL = "winkube.node/network-runs-as"
-"""The label of a node whose network must not run as pods. Its value is the value of `cni_run_as`."""
-NETWORK_LABEL = "winkube.node/pod-network"
-"""The label of a node that may run the DaemonSet of the network that the label names. Calico removes the HNS networks
-of other plugins when it starts for the first time since the boot of the node, so it must not start on its own on a live
-node that has another network (projectcalico/calico v3.31.5, node/windows-packaging/CalicoWindows/node-service.ps1)."""
-REVISION_LABEL = "winkube.node/revision"
-"""The label of a DaemonSet's pods that identifies their template and configuration."""
 POD_VOLUME = "C:\\var\\lib\\kubelet\\pods\\$(POD_UID)\\volumes\\kubernetes.io~projected\\access"
 """Path of the projected volume of a pod. A HostProcess container has the host's file system, but its volumes are
 mounted elsewhere on Windows Server 2019 and with containerd 1.6 (kubernetes.io: Create a Windows HostProcess Pod)."""

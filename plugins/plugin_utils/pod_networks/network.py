@@ -219,6 +219,17 @@ class PodNetwork:
         return self.rules.services(node) if self.runs_as_services else []
 
 
+def cluster_mode(known: KnownNetwork, facts: t.Mapping[str, t.Any], of_cluster: t.Callable[[str], t.Any]) -> str:
+    """Return the mode of a network on the cluster's Linux nodes; empty if the network has no such mode.
+
+    Args:
+        known: the network.
+        facts: how the network is installed on Linux nodes, as cluster_info returns it; empty if unknown.
+        of_cluster: returns a variable of the cluster; empty if it is not set.
+    """
+    return _RULES[known.name].cluster_mode(facts, of_cluster) if known.mode_of_cluster else ""
+
+
 def images(settings: NetworkSettings, cluster: ClusterSettings) -> list[str]:
     """Return the container images of a network that its DaemonSets pull, without the base image.
 

@@ -27,6 +27,16 @@ class NetworkRules:
     def __init__(self, settings: NetworkSettings) -> None:
         self.settings = settings
 
+    @staticmethod
+    def cluster_mode(facts: t.Mapping[str, t.Any], of_cluster: t.Callable[[str], t.Any]) -> str:  # noqa: ARG004
+        """Return the mode that the cluster's Linux nodes have, or will have; empty if the network has no such mode.
+
+        Args:
+            facts: how the network is installed on Linux nodes, as cluster_info returns it; empty if unknown.
+            of_cluster: returns a variable of the cluster; empty if it is not set.
+        """
+        return ""
+
     def cni_configuration(self, internal_ip: str = "") -> dict[str, t.Any] | None:  # noqa: ARG002  # for subclasses
         """Return the CNI configuration; None if the network's own container or another tool writes it.
 

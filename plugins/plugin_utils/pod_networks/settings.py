@@ -77,6 +77,11 @@ class ClusterSettings:
     version: str = ""
     """Version of the network, if the cluster does not show it."""
 
+    @property
+    def network_version(self) -> str:
+        """Version of the network: that of the Linux nodes, if the cluster shows it. Empty if unknown."""
+        return str(self.linux.get("version") or self.version).removeprefix("v")
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NodeSettings:
@@ -84,8 +89,6 @@ class NodeSettings:
 
     name: str
     """Name of the node."""
-    pod_cidr: str
-    """Pod network of the node; empty if the cluster has not assigned one."""
     internal_ip: str
     """Address of the node in the cluster; empty if unknown."""
     api_server: str
@@ -94,7 +97,6 @@ class NodeSettings:
     """CA certificate of the cluster (PEM)."""
     tokens: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Tokens of service accounts by `NAMESPACE/NAME`, if the network runs as services."""
-    conf_dir: str
     folders: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """As in `ClusterSettings`."""
 

@@ -11,18 +11,20 @@ from __future__ import annotations
 import ipaddress
 import typing as t
 
-from ..pod_networks.calico import mode_of, runs_elsewhere
+from ..pod_networks.calico import host_path, mode_of, runs_elsewhere
 from ..pod_networks.catalogue import network
-from ..role_decisions.calico import is_unreachable
+from ..role_decisions.calico import is_unreachable, windows_objects
 from ..values.versions import Version
 from .host import HostVariables
-from .variables import Problem
+from .variables import Problem, RequestedChange
 
 _PLUGIN = "cni_plugin (from kube_network_plugin)"
 _VXLAN_SETTINGS = (
     "Set calico_network_backend: vxlan, calico_vxlan_mode: Always and calico_ipip_mode: Never in kubespray's "
     "inventory, or change the IPPool."
 )
+_LOGS = "C:\\var\\log\\calico\\cni"
+"""The folder of logs that is removed with Calico (data/networks/calico.yml)."""
 Facts: t.TypeAlias = t.Mapping[str, t.Any]
 """The part `calico` of the result of cluster_info."""
 
@@ -63,38 +65,29 @@ def problems(node: HostVariables, calico: Facts) -> list[Problem]:
     ]
 
 
-def warnings(node: HostVariables, calico: Facts) -> list[str]:
-    """Return warnings about settings of Calico, with remedies.
+def requested_changes(node: HostVariables, calico: Facts) -> list[RequestedChange]:
+    """Return what the run changes in Calico because the variables request it.
 
     Args:
         node: the host.
         calico: how Calico is installed; empty if it is not.
     """
-    if not calico:
-        return []
-    different = []
-    if node.set_strict_affinity and not calico["strict_affinity"]:
-        different.append(
-            "cni_calico_set_strict_affinity: this run sets strictAffinity: true in the IPAMConfig default. kubespray's "
-            "next run resets it, unless its inventory has calico_ipam_strictaffinity: true"
-        )
-    if node.enable_calico_windows and calico["installation"]:
-        different.append(
-            "cni_calico_enable_windows: this run may change the Installation default and the ConfigMap "
-            "tigera-operator/kubernetes-services-endpoint, so that the Tigera operator runs Calico on Windows nodes"
-        )
-    if calico["installation"] and calico["has_former_daemon_set"]:
-        different.append(
-            "Calico: the Tigera operator runs Calico now, also on Windows nodes. This run removes the DaemonSet "
-            "kube-system/calico-node-windows and the ConfigMap kube-system/cni-config-windows, which this collection "
-            "applied before"
-        )
-    if mode_of(calico) == "bgp":
-        different.append(
-            "Calico with BGP: the run installs the Windows features, but does not configure routing. Run "
-            "`Install-RemoteAccess -VpnType RoutingOnly` and `Start-Service RemoteAccess` on each node after its reboot"
-        )
-    return different
+    changes = []
+    if calico and node.set_strict_affinity and not calico["strict_affinity"]:
+        reset = "kubespray's next run resets it, unless its inventory has calico_ipam_strictaffinity: true."
+        where = "strictAffinity of the IPAMConfig default"
+        changes.append(RequestedChange("cni_calico_set_strict_affinity", where, "false", "true", reset))
+    objects = windows_objects(calico, node.services, node.api_server) if node.enable_calico_windows else []
+    for one in objects:
+        name = "/".join(filter(None, (one["metadata"].get("namespace"), one["metadata"]["name"])))
+        values = ("no Calico on Windows nodes", "settings with which the Tigera operator runs Calico on Windows nodes")
+        changes.append(RequestedChange("cni_calico_enable_windows", f"{one['kind']} {name}", *values))
+    if calico and calico["installation"] and calico["has_former_daemon_set"]:
+        more = "This run removes them. This collection applied them before the operator was installed."
+        both = "the DaemonSet kube-system/calico-node-windows and the ConfigMap kube-system/cni-config-windows"
+        values = ("both them and the operator's DaemonSet", "only the Tigera operator's DaemonSet on Windows nodes")
+        changes.append(RequestedChange("cni_plugin", both, *values, more))
+    return changes
 
 
 def windows_nodes(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
@@ -136,7 +129,7 @@ def _version(node: HostVariables, calico: Facts) -> list[Problem]:
         broken = known.broken_release(text, own)
         if broken is None:
             return []
-        expected = f"expected another version with BGP, such as {broken.before}"
+        expected = f"expected another version with BGP, such as {known.working_release(text, own)}"
         return [Problem(where, text, expected, f"In this version, {broken.reason} on Windows ({broken.source}).")]
     return [
         Problem(
@@ -295,6 +288,7 @@ def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
         )
         if is_wrong
     ]
+    different += _folders(node, installation.get("windows_folders") or {})
     if node.enable_calico_windows:
         return different
     enable = "Set cni_calico_enable_windows: true to let this collection change it."
@@ -309,7 +303,7 @@ def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
         )
     if not installation["service_cidrs"]:
         different.append(Problem(f"serviceCIDRs {where}", [], f"expected [{node.services}]", enable))
-    if is_unreachable(installation["api_server"]):
+    if is_unreachable(installation["api_server"], node.address):
         different.append(
             Problem(
                 "the ConfigMap tigera-operator/kubernetes-services-endpoint",
@@ -319,3 +313,34 @@ def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
             )
         )
     return different
+
+
+def _folders(node: HostVariables, folders: t.Mapping[str, str]) -> list[Problem]:
+    """Return the folders of the Installation that are not those of the nodes' container runtime and of this collection.
+
+    Args:
+        node: the host.
+        folders: `windowsNodes` of the Installation.
+    """
+    own = {"cniBinDir": node.cni_bin_dir, "cniConfigDir": node.cni_conf_dir, "cniLogDir": _LOGS}
+    change = "Change the Installation"
+    hints = {
+        "cniBinDir": f"{change}, or set container_runtime_cni_bin_dir on the Windows hosts.",
+        "cniConfigDir": f"{change}, or set container_runtime_cni_conf_dir on the Windows hosts.",
+        "cniLogDir": f"{change}. This folder is removed when a node leaves Calico.",
+    }
+    return [
+        Problem(
+            f"windowsNodes.{field} of the Installation default",
+            folders[field],
+            f"expected {host_path(path)}",
+            hints[field],
+        )
+        for field, path in own.items()
+        if field in folders and path and _folder(folders[field]) != _folder(path)
+    ]
+
+
+def _folder(path: str) -> str:
+    """Return a folder of a Windows node in a form that is comparable."""
+    return host_path(path).rstrip("/").casefold()

@@ -8,21 +8,37 @@ import ipaddress
 import types
 import typing as t
 
-from ..pod_networks.addresses import is_link_local
+from ...module_utils.addresses import is_link_local, is_loopback
 from ..pod_networks.catalogue import catalogue
 from ..values.versions import EXPECTED, Version, skew_problem, supported, within
 from . import calico, flannel
 from .host import HostVariables
 from .networks import NETWORKS, overlaps, parsed_networks
-from .variables import Problem, version_problems
+from .pod_networks import supported_versions
+from .variables import Problem, RequestedChange, version_problems
 
 _VERSION = "kubernetes_node_version (from kube_version)"
-_CHECKS: t.Mapping[str, t.Callable[[HostVariables, t.Mapping[str, t.Any]], list[Problem]]] = types.MappingProxyType(
-    {**dict.fromkeys(("flannel", "sdnbridge", "sdnoverlay"), flannel.problems), "calico": calico.problems}
+Facts: t.TypeAlias = t.Mapping[str, t.Any]
+
+
+class LinuxChecks(t.NamedTuple):
+    """The checks of a network on the cluster's Linux nodes."""
+
+    problems: t.Callable[[HostVariables, Facts], list[Problem]]
+    """Checks the network's facts in the result of cluster_info."""
+    conflicts: t.Callable[[HostVariables, Facts], list[Problem]] = lambda _node, _cluster: []
+    """Checks the whole result."""
+    changes: t.Callable[[HostVariables, Facts], list[RequestedChange]] = lambda _node, _facts: []
+    """Returns what the run changes because variables request it."""
+
+
+_CHECKS: t.Mapping[str, LinuxChecks] = types.MappingProxyType(
+    {
+        "flannel": LinuxChecks(flannel.problems),
+        "calico": LinuxChecks(calico.problems, calico.windows_nodes, calico.requested_changes),
+    }
 )
-"""The checks of a network on the cluster's Linux nodes."""
-_FACTS: t.Mapping[str, str] = types.MappingProxyType(dict.fromkeys(("sdnbridge", "sdnoverlay"), "flannel"))
-"""The key of the facts in cluster_info's result, if it is not the network's name."""
+"""The checks by the key of the network's facts (`KnownNetwork.linux`)."""
 
 
 def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
@@ -35,6 +51,8 @@ def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Proble
     mismatches = version_skew(node, str(cluster.get("kubernetes_version") or ""))
     known = catalogue().get(node.cni_plugin)
     if known is not None and known.is_managed:
+        # The version may come from the cluster, so it has not been compared with the network before.
+        mismatches += [] if mismatches else supported_versions(known, node.kubernetes, node.runtime)
         mismatches += networks(node, cluster)
         mismatches += overlaps(
             node.cni_plugin, parsed_networks(node.pods), parsed_networks(node.services), node.address
@@ -49,20 +67,28 @@ def linux_problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[
         node: the host.
         cluster: the result of cluster_info.
     """
-    check = _CHECKS.get(node.cni_plugin)
-    facts = cluster.get(_FACTS.get(node.cni_plugin, node.cni_plugin)) or {}
-    conflicts = calico.windows_nodes(node, cluster) if node.cni_plugin == "calico" else []
-    return [*(check(node, facts) if check is not None else ()), *conflicts, *dns(node, cluster)]
+    checks, facts = _linux(node, cluster)
+    own = [] if checks is None else [*checks.problems(node, facts), *checks.conflicts(node, cluster)]
+    return [*own, *dns(node, cluster)]
 
 
-def network_warnings(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[str]:
-    """Return warnings about the network on Linux nodes, with remedies.
+def _linux(node: HostVariables, cluster: Facts) -> tuple[LinuxChecks | None, Facts]:
+    """Return the checks of the host's network on Linux nodes (None if there are none), and its facts."""
+    known = catalogue().get(node.cni_plugin)
+    if known is None or not known.linux:
+        return None, {}
+    return _CHECKS[known.linux], cluster.get(known.linux) or {}
+
+
+def requested_changes(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[RequestedChange]:
+    """Return what the run changes in the network of Linux nodes because the variables request it.
 
     Args:
         node: the host.
         cluster: the result of cluster_info.
     """
-    return calico.warnings(node, cluster.get("calico") or {}) if node.cni_plugin == "calico" else []
+    checks, facts = _linux(node, cluster)
+    return [] if checks is None else checks.changes(node, facts)
 
 
 def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> list[str]:
@@ -162,16 +188,6 @@ def split_endpoint(text: str) -> tuple[str, int | None]:
         return text.strip().strip("[]").lower(), None
     number = int(port) if port.isascii() and port.isdigit() else 0
     return host.strip("[]").lower(), number if 0 < number < 65536 else None
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a name or address refers to the machine itself."""
-    text = host.strip().strip("[]").lower().rstrip(".")
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        return text == "localhost" or text.endswith(".localhost")
-    return address.is_loopback or address.is_unspecified
 
 
 def name_to_resolve(api_server: str, hosts: t.Mapping[str, str]) -> str:

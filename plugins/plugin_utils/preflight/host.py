@@ -25,6 +25,10 @@ class HostVariables:
     """Whether the run sets Calico's strict affinity."""
     enable_calico_windows: bool = False
     """Whether the run enables Windows in the Installation of the Tigera operator."""
+    cni_bin_dir: str = ""
+    """Folder of CNI plugins; empty: unknown."""
+    cni_conf_dir: str = ""
+    """Folder of CNI configurations; empty: unknown."""
     mtu: int = 0
     """The MTU of the pods' packets (cni_mtu); 0: that of the network adapter without the headers of the overlay."""
     cluster_dns: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from ..role_decisions import table
 from ..role_decisions.cni import networks_of_pods
 from ..values.errors import ResourceError
 from ..values.shown import text_without_secrets
-from . import artifacts, cluster, kubespray_calico, networks, pod_networks, shared_names
+from . import artifacts, cluster, kubespray_calico, kubespray_flannel, networks, pod_networks, shared_names
 from . import values as checked_values
 from . import variables as checks
 
@@ -55,6 +55,7 @@ class HostCheck:
         proxy = f"{values.get('windows_settings_http_proxy') or ''}{values.get('windows_settings_https_proxy') or ''}"
         warnings += cluster.proxy_warnings(proxy, given, str(values.get("node_join_kubeconfig") or ""))
         problems += kubespray_calico.problems(values, self._of_cluster)
+        problems += kubespray_flannel.problems(values, self._of_cluster)
         problems += checks.name_problems(_host_names(variables))
         problems += pod_networks.different_networks(self._networks(values))
         problems += missing_kubeconfigs(values, joins=options["join"], drains=options["drain"])

@@ -9,12 +9,13 @@ is checked in calico.py.
 
 from __future__ import annotations
 
+import ipaddress
 import types
 import typing as t
 
 from ansible.plugins.filter.core import to_bool
 
-from ..pod_networks.catalogue import network
+from ..pod_networks.catalogue import network as known_network
 from ..values.versions import Version
 from .variables import Problem
 
@@ -63,7 +64,20 @@ def problems(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
             "after each run of kubespray, with cni_calico_set_strict_affinity: true."
         )
         different.append(Problem("calico_ipam_strictaffinity", False, "expected true", hint))
-    return [*different, *_encapsulation(ask), *_fixed(ask), *_version(ask)]
+    return [*different, *_pool(values, ask), *_encapsulation(ask), *_fixed(ask), *_version(ask)]
+
+
+def _pool(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
+    """Return the problem if Calico's pool is outside the network of the pods, which kube-proxy and the checks use."""
+    given, pods = str(ask("calico_pool_cidr") or ""), str(values.get("cni_pods_subnet") or "")
+    try:
+        pool, network = ipaddress.ip_network(given, strict=False), ipaddress.ip_network(pods, strict=False)
+    except ValueError:
+        return []  # not set, or another check refuses the value
+    if pool.version == network.version and pool.subnet_of(network):  # type: ignore[arg-type]
+        return []
+    hint = "Calico gives pods addresses of its pool. Change one of them."
+    return [Problem("calico_pool_cidr", given, f"expected a network inside {pods} (kube_pods_subnet)", hint)]
 
 
 def _encapsulation(ask: Ask) -> list[Problem]:
@@ -85,8 +99,8 @@ def _encapsulation(ask: Ask) -> list[Problem]:
 
 
 def _fixed(ask: Ask) -> list[Problem]:
-    fixed = network("calico").mode("vxlan").fixed
-    vni, port = _number(ask("calico_vxlan_vni")), _number(ask("calico_vxlan_port"))
+    fixed = known_network("calico").mode("vxlan").fixed
+    vni, port = number(ask("calico_vxlan_vni")), number(ask("calico_vxlan_port"))
     different = []
     if vni is not None and vni < fixed["vni"]:
         expected = f"expected {fixed['vni']} or more, which Windows needs"
@@ -97,19 +111,30 @@ def _fixed(ask: Ask) -> list[Problem]:
     return different
 
 
-def _number(value: object) -> int | None:
+def number(value: object) -> int | None:
+    """Return a whole number that may be text; None for anything else.
+
+    Args:
+        value: a variable of kubespray.
+    """
     text = str(value)
     return int(text) if text.isascii() and text.isdigit() else None
 
 
 def _version(ask: Ask) -> list[Problem]:
-    text = str(ask("calico_version") or "")
-    oldest = network("calico").oldest_version
+    text, known = str(ask("calico_version") or ""), known_network("calico")
+    mode = "bgp" if ask("calico_network_backend") == "bird" else "vxlan"
     try:
         version = Version.parse(text)
+        broken = known.broken_release(text, mode)
     except ValueError:
         return []  # not set; or a form that only kubespray understands
-    if version >= Version.parse(oldest):
+    if version < Version.parse(known.oldest_version):
+        hint = "Earlier versions have no usable HostProcess containers for Windows."
+        return [Problem("calico_version", text, f"expected {known.oldest_version} or later", hint)]
+    if broken is None:
         return []
-    hint = "Earlier versions have no usable HostProcess containers for Windows."
-    return [Problem("calico_version", text, f"expected {oldest} or later", hint)]
+    expected = f"expected another version with BGP, such as {known.working_release(text, mode)}"
+    return [
+        Problem("calico_version", text, expected, f"In this version, {broken.reason} on Windows ({broken.source}).")
+    ]

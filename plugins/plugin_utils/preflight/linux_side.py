@@ -11,14 +11,14 @@ import dataclasses
 import json
 import typing as t
 
-from ..pod_networks.calico import mode_of
 from ..pod_networks.catalogue import KnownNetwork, catalogue
 from ..pod_networks.linux_daemon_sets import NODE_SELECTOR, Restricted, manager, place
 from ..pod_networks.mtu import ETHERNET, linux_mtu
-from ..role_decisions.calico import windows_objects
+from ..pod_networks.network import cluster_mode
 from ..values.shown import shown
+from . import cluster as checks
 from .host import HostVariables
-from .variables import Problem
+from .variables import Problem, RequestedChange
 
 _NO_SELECTOR = "the pods would be scheduled on Windows nodes, and fail there if their images are for Linux"
 
@@ -60,7 +60,7 @@ def findings(
     """
     return [
         *(_refused(problem) for problem in refused),
-        *(calico_changes(node, cluster.get("calico") or {}) if _has_mode(node, "calico_mode") else []),
+        *(_requested(one) for one in checks.requested_changes(node, cluster)),
         *mtu(node, cluster),
         *daemon_sets(cluster.get("unbound_daemon_sets") or (), restricted),
     ]
@@ -78,40 +78,15 @@ def _refused(problem: Problem) -> Finding:
     )
 
 
-def calico_changes(node: HostVariables, facts: t.Mapping[str, t.Any]) -> list[Finding]:
-    """Return what the run changes in Calico because the variables request it.
-
-    Args:
-        node: the host.
-        facts: `calico` in the result of cluster_info; empty if it is not installed, or not needed.
-    """
-    changes = []
-    if facts and node.set_strict_affinity and not facts["strict_affinity"]:
-        changes.append(
-            _requested(
-                "cni_calico_set_strict_affinity",
-                "strictAffinity of the IPAMConfig default",
-                ("false", "true"),
-                "kubespray's next run resets it, unless its inventory has calico_ipam_strictaffinity: true.",
-            )
-        )
-    objects = windows_objects(facts, node.services, node.api_server) if node.enable_calico_windows else []
-    for one in objects:
-        where = "/".join(filter(None, (one["metadata"].get("namespace"), one["metadata"]["name"])))
-        values = ("no Calico on Windows nodes", "settings with which the Tigera operator runs Calico on Windows nodes")
-        changes.append(_requested("cni_calico_enable_windows", f"{one['kind']} {where}", values, ""))
-    return changes
-
-
-def _requested(variable: str, where: str, values: tuple[str, str], more: str) -> Finding:
-    """Return the finding for a change of the Linux side that a variable requests, from its old and its new value."""
+def _requested(change: RequestedChange) -> Finding:
+    """Return the finding for a change that a variable requests."""
     return Finding(
         outcome="changed",
-        finding=f"{variable} requests a change",
-        object=where,
-        value=values[0],
-        expected=values[1],
-        fix=f"site.yml and join_nodes.yml change it. {more}".strip(),
+        finding=f"{change.variable} requests a change",
+        object=change.object,
+        value=change.before,
+        expected=change.after,
+        fix=f"site.yml and join_nodes.yml change it. {change.more}".strip(),
     )
 
 
@@ -147,16 +122,11 @@ def mtu(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Finding]:
     ]
 
 
-def _has_mode(node: HostVariables, variable: str) -> bool:
-    """Return whether a variable selects the mode of the host's network."""
-    known = catalogue().get(node.cni_plugin)
-    return known is not None and known.mode_variable == variable
-
-
 def _mode(known: KnownNetwork, node: HostVariables, cluster: t.Mapping[str, t.Any]) -> str:
     """Return the mode of the host's network."""
-    given = {"flannel_backend": node.backend, "calico_mode": node.calico_mode or mode_of(cluster.get("calico") or {})}
-    return given.get(known.mode_variable) or next(iter(known.modes))
+    given = {"flannel_backend": node.backend, "calico_mode": node.calico_mode}.get(known.mode_variable)
+    facts = (cluster.get(known.linux) or {}) if known.linux else {}
+    return given or cluster_mode(known, facts, lambda _variable: "") or next(iter(known.modes))
 
 
 def daemon_sets(unbound: t.Iterable[t.Mapping[str, t.Any]], restricted: Restricted) -> list[Finding]:

@@ -28,27 +28,35 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     known = catalogue().get(plugin)
     if known is None:  # a value of the wrong type, or a play without the role cni
         return []
-    docker = str(values.get("container_runtime", "containerd")) in DOCKER_RUNTIMES
-    unsupported = _unsupported(known, values, docker=docker)
+    runtime = str(values.get("container_runtime", "containerd"))
+    docker = runtime in DOCKER_RUNTIMES
+    unsupported = supported_versions(known, str(values.get("kubernetes_node_version") or ""), runtime)
     return [
         # With a supported runtime, another value of cni_run_as is expected.
         *(unsupported or _run_as(known, values, docker=docker)),
         *_policy(known, values),
         *_metadata_service(known, values),
+        *_folders(known, values),
         *_subnets(values),
         *_mtu(values),
         *_daemon_sets(values),
     ]
 
 
-def _unsupported(known: KnownNetwork, values: t.Mapping[str, t.Any], *, docker: bool) -> list[Problem]:
-    kubernetes = str(values.get("kubernetes_node_version") or "")
+def supported_versions(known: KnownNetwork, kubernetes: str, runtime: str) -> list[Problem]:
+    """Return the problem if a network does not work with a version of Kubernetes or a container runtime.
+
+    Args:
+        known: the network.
+        kubernetes: version of Kubernetes; empty if unknown.
+        runtime: value of `container_runtime`.
+    """
     try:
         Version.parse(kubernetes)
     except ValueError:
         kubernetes = ""  # unknown yet, or refused by another check
-    runtime = "docker" if docker else "containerd"
-    expected = known.support_problem(kubernetes=kubernetes, windows="", runtime=runtime)
+    kind = "docker" if runtime in DOCKER_RUNTIMES else "containerd"
+    expected = known.support_problem(kubernetes=kubernetes, windows="", runtime=kind)
     return [] if expected is None else [Problem(_PLUGIN, known.name, expected, known.supported.reason)]
 
 
@@ -74,6 +82,21 @@ def _metadata_service(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> lis
     expected = f"expected false with cni_plugin: {known.name}, whose CNI configuration another program writes"
     hint = "Close 169.254.169.254 with a network policy, such as Calico's GlobalNetworkPolicy."
     return [Problem("cni_block_imds", True, expected, hint)]
+
+
+def _folders(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Return the folders that are not on the drive that the network needs."""
+    if not known.drive:
+        return []
+    expected = f"expected a folder on {known.drive} with cni_plugin: {known.name}"
+    hint = f"{known.title}'s own files name folders on this drive."
+    folders = {name: values.get(name) for name in ("cni_bin_dir", "cni_conf_dir")}
+    return [
+        Problem(name, path, expected, hint)
+        for name, path in folders.items()
+        # Other checks refuse what is not a path.
+        if isinstance(path, str) and path[1:2] == ":" and path[:2].upper() != known.drive
+    ]
 
 
 def _subnets(values: t.Mapping[str, t.Any]) -> list[Problem]:

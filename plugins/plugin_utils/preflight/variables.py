@@ -46,6 +46,21 @@ class Problem:
         return refusal(self.variable, self.value, self.expected, self.hint)
 
 
+class RequestedChange(t.NamedTuple):
+    """A change of the Linux side that a variable requests."""
+
+    variable: str
+    object: str
+    before: str
+    after: str
+    more: str = ""
+    """What else the user should know, as a sentence."""
+
+    def __str__(self) -> str:
+        change = f"{self.variable}: this run changes {self.object}: expected {self.after}, got {self.before}."
+        return f"{change} {self.more}".strip()
+
+
 NO_VERSION = Problem(
     "kubernetes_node_version (from kube_version)",
     None,

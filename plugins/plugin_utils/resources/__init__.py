@@ -27,6 +27,7 @@ from .hosts_file import HostsFile
 from .node_runtime import NodeRuntime
 from .page_file import PageFile
 from .registry import Registry
+from .remote_access_routing import RemoteAccessRouting
 from .scheduled_task import ScheduledTask
 from .service import Service
 from .time_zone import TimeZone
@@ -57,6 +58,7 @@ TYPES: t.Mapping[str, type[Resource]] = types.MappingProxyType(
             NodeRuntime,
             PageFile,
             Registry,
+            RemoteAccessRouting,
             ScheduledTask,
             Service,
             TimeZone,

@@ -33,9 +33,22 @@ class WindowsFeature(Resource):
             "help": "Folders with the files of features that were removed from Windows, such as an `sxs` folder."
         },
     )
+    reboot: t.Literal["if_reported", "always"] = dataclasses.field(
+        default="if_reported",
+        metadata={
+            "help": "When the node reboots after the feature was installed: if Windows reports that it is needed, or"
+            " always, for features that do not work before."
+        },
+    )
     state: t.Literal["present", "absent"] = dataclasses.field(
         default="present", metadata={"help": "Whether the feature is installed."}
     )
+
+    def joined(self, other: t.Self) -> t.Self | None:
+        """Merge what several roles set for the same feature: a role may need a reboot that another does not need."""
+        reboots = max(self, other, key=lambda one: one.reboot == "always")
+        alike = {dataclasses.replace(one, name=self.name, reboot="always") for one in (self, other)}
+        return reboots if len(alike) == 1 else None
 
     def observe(self) -> tuple[Call, ...]:
         return (
@@ -58,7 +71,7 @@ class WindowsFeature(Resource):
             return Change(why=why, before=before, after={"install_state": desired}, calls=(), reboot="always")
         if present:
             calls = [self._change("Install-WindowsFeature")]
-            return create(self, {"install_state": desired}, calls, why="is not installed", reboot="if_reported")
+            return create(self, {"install_state": desired}, calls, why="is not installed", reboot=self.reboot)
         return remove(self, before, [self._change("Uninstall-WindowsFeature")], reboot="if_reported")
 
     def _change(self, command: str) -> Call:

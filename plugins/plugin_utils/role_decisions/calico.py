@@ -9,6 +9,7 @@ import typing as t
 
 from ansible.plugins.filter.core import to_bool
 
+from ...module_utils.addresses import is_loopback
 from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
 from ..pod_networks.network import daemon_sets
@@ -51,7 +52,7 @@ def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str
     host, _colon, port = api_server.rpartition(":")
     namespace, name = _ENDPOINT
     objects: list[dict[str, t.Any]] = []
-    if is_unreachable(installation["api_server"]):
+    if is_unreachable(installation["api_server"], host):
         data = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
         metadata = {"name": name, "namespace": namespace}
         objects.append({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
@@ -91,13 +92,15 @@ def former_objects(facts: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     ]
 
 
-def is_unreachable(api_server: str) -> bool:
+def is_unreachable(api_server: str, reachable: str) -> bool:
     """Return whether Windows nodes cannot reach an API server: its address is unknown, or a loopback address.
 
     Args:
         api_server: `host:port` from the ConfigMap kubernetes-services-endpoint.
+        reachable: an address that Windows nodes reach. If it is a loopback address, they reach all of these.
     """
-    return str(api_server).rpartition(":")[0] in ("", "localhost", "127.0.0.1")
+    host = str(api_server).rpartition(":")[0]
+    return not host or (is_loopback(host) and not is_loopback(reachable))
 
 
 def _facts(host: Variables, switch: str = "") -> t.Mapping[str, t.Any]:

@@ -8,14 +8,14 @@ import dataclasses
 import types
 import typing as t
 
+from ...module_utils.node_labels import NETWORK_LABEL, RUN_AS_LABEL
 from ..node_resources import cni
 from ..node_resources.services import DOCKER_RUNTIMES, KUBE_PROXY
 from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
 from ..pod_networks.linux_daemon_sets import Restricted
-from ..pod_networks.manifests import NETWORK_LABEL, RUN_AS_LABEL
 from ..pod_networks.mtu import linux_mtu
-from ..pod_networks.network import account_objects, accounts, daemon_sets, images
+from ..pod_networks.network import account_objects, accounts, daemon_sets
 from ..windows.node_paths import HOST_LOCAL_ADDRESSES
 
 
@@ -84,23 +84,29 @@ def _applying_host(host: Variables, expected: str) -> str:
 
 
 def networks_of_pods(host: Variables) -> dict[str, str]:
-    """Return the networks of the play's hosts on whose nodes the DaemonSets run, with flannel's backend.
+    """Return the networks of the play's hosts on whose nodes DaemonSets run, with modes in which hosts may differ.
 
-    They run on all nodes without the label that keeps them away (`PodNetwork.node_label`), even if another tool
-    provides the network.
+    They run on all nodes that `PodNetwork.node_label` does not exclude, even if another tool provides the network.
 
     Args:
         host: the host that asks.
     """
-    backend, own_name = host.value("cni_flannel_backend"), str(host.value("inventory_hostname"))
+    own_name = str(host.value("inventory_hostname"))
     networks = {}
     for name in host.value("ansible_play_hosts_all"):
         plugin, how = runs_of(host, name)
         runtime = host.runtime if name == own_name else str(host.of_host(name, "container_runtime"))
         if how != "service" and runtime not in DOCKER_RUNTIMES:
-            own = host.of_host(name, "cni_flannel_backend", default=backend)
-            networks[name] = f"{plugin} {own}" if plugin == "flannel" else plugin
+            networks[name] = f"{plugin} {_own_mode(host, name, plugin)}".strip()
     return networks
+
+
+def _own_mode(host: Variables, name: str, plugin: str) -> str:
+    """Return the mode of a host's network; empty if it has only one, or if all hosts have that of the cluster."""
+    known = catalogue().get(plugin)
+    is_own = known is not None and known.mode_variable and not known.mode_of_cluster
+    variable = f"cni_{known.mode_variable}" if known is not None else ""
+    return str(host.of_host(name, variable, default=host.value(variable))) if is_own else ""
 
 
 def _service_plugins(host: Variables) -> list[str]:
@@ -211,9 +217,9 @@ def _recorded_resources(host: Variables) -> list[t.Any]:
 
     The record comes last. If a run ends before it is written, the next run applies these resources again.
     """
-    network = cni.pod_network(host)
-    former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
-    remains = [] if former is None else cni.former_remains(former, network, host)
+    network, recorded = cni.pod_network(host), host.value("cni_recorded_network")
+    former, mode = catalogue().get(str(recorded.get("plugin", ""))), str(recorded.get("mode") or "")
+    remains = [] if former is None else cni.former_remains(former, mode, network, host)
     return [*remains, cni.noted(network)]
 
 
@@ -249,8 +255,8 @@ def _cluster_objects(host: Variables) -> list[t.Any]:
 
 def _daemon_sets_to_restrict(host: Variables) -> list[dict[str, str]]:
     """Return the DaemonSets of Linux nodes that the run restricts to them."""
-    restricted = Restricted(namespaces=host.value("cni_linux_namespaces"), patterns=host.value("cni_linux_daemon_sets"))
-    return restricted.of(host.value("cni_unbound_daemon_sets"))
+    namespaces, patterns = host.value("cni_linux_namespaces"), host.value("cni_linux_daemon_sets")
+    return Restricted(namespaces=namespaces, patterns=patterns).of(host.value("cni_unbound_daemon_sets"))
 
 
 def _linux_mtu(host: Variables) -> dict[str, t.Any]:
@@ -313,6 +319,6 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_former_config_maps": _former_config_maps,
         "cni_former_hns_networks": _former_hns_networks,
         "cni_former_metadata": _former_metadata,
-        "cni_network_images": lambda host: images(cni.pod_network(host).settings, cni.cluster_settings(host)),
+        "cni_network_images": cni.network_images,
     }
 )

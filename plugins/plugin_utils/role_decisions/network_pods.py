@@ -7,12 +7,12 @@ from __future__ import annotations
 import types
 import typing as t
 
+from ...module_utils.node_labels import REVISION_LABEL
 from ..node_resources.variables import Variables
+from ..pod_networks import kube_proxy_pods
 from ..pod_networks.catalogue import catalogue
-from ..pod_networks.manifests import REVISION_LABEL
 from ..pod_networks.network import daemon_sets
 
-_PROXY_NAMESPACE = "kube-system"
 Pod: t.TypeAlias = t.Mapping[str, str]
 """A pod of the network or of kube-proxy: `namespace`, `name`, `revision` and `daemon_set`."""
 
@@ -58,7 +58,7 @@ def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, configuratio
 def _is_proxy(pod: Pod) -> bool:
     """Return whether a pod is kube-proxy's: Calico's pods may be in the same namespace."""
     networks = {name for plugin in catalogue() for name in daemon_sets(plugin)}
-    return pod["namespace"] == _PROXY_NAMESPACE and _owner(pod) not in networks
+    return pod["namespace"] == kube_proxy_pods.DAEMON_SET.partition("/")[0] and _owner(pod) not in networks
 
 
 def _owner(pod: Pod) -> str:

@@ -42,7 +42,7 @@ def purposes(
     rejoins: bool,
     services: bool,
     pods: t.Sequence[str],
-    calico: t.Sequence[str] = (),
+    linux: t.Sequence[str] = (),
 ) -> list[str]:
     """Return the purposes for which the run uses the cluster, by the names that winkube.node.cluster_info accepts.
 
@@ -53,11 +53,11 @@ def purposes(
         rejoins: whether the run may delete nodes whose machines join again.
         services: whether the network of hosts runs as services.
         pods: the purposes that follow from what runs as pods on the hosts.
-        calico: the purposes that follow from what the run does with Calico on Linux nodes.
+        linux: the purposes that follow from what the run does with networks on Linux nodes.
     """
     needed = {
         "read": True,
-        **dict.fromkeys(calico, True),
+        **dict.fromkeys(linux, True),
         "services_read": services,
         "drain": drains,
         "join": not read_only,
@@ -65,6 +65,7 @@ def purposes(
         "rejoin": not read_only and rejoins,
         **dict.fromkeys(pods, not read_only),
         "services": not read_only and services,
+        "change_network": not read_only,
     }
     return [name for name, applies in needed.items() if applies]
 
@@ -175,16 +176,22 @@ def _purposes(host: Variables) -> list[str]:
         rejoins=to_bool(host.value("node_join_rejoin")),
         services=any(how == "service" for _plugin, how in networks),
         pods=sorted({catalogue()[plugin].purpose for plugin, how in networks if how == "daemonset"}),
-        calico=_calico_purposes(host, read_only=read_only) if "calico" in {plugin for plugin, _how in networks} else (),
+        linux=[
+            purpose
+            for plugin in sorted({plugin for plugin, _how in networks})
+            for purpose in _linux_purposes(host, plugin, read_only=read_only)
+        ],
     )
 
 
-def _calico_purposes(host: Variables, *, read_only: bool) -> list[str]:
-    changes = {
-        "calico_affinity": host.value("cni_calico_set_strict_affinity"),
-        "calico_windows": host.value("cni_calico_enable_windows"),
-    }
-    return ["calico_read", *(name for name, applies in changes.items() if to_bool(applies) and not read_only)]
+def _linux_purposes(host: Variables, plugin: str, *, read_only: bool) -> list[str]:
+    """Return the purposes that follow from what the run does with a network on Linux nodes."""
+    known = catalogue().get(plugin)
+    if known is None:
+        return []
+    requested = {} if read_only else known.requested_purposes
+    changes = [purpose for name, purpose in requested.items() if to_bool(host.value(f"cni_{name}"))]
+    return [*([known.read_purpose] if known.read_purpose else []), *changes]
 
 
 def _networks(host: Variables) -> list[str]:

@@ -67,7 +67,17 @@ def resources(
         uploaded_bundle: folder on the node with uploaded files, which is removed at the end; empty if there is none.
     """
     removed = [{"type": "Directory", "name": uploaded_bundle, "state": "absent"}] if uploaded_bundle else []
-    return [*first, *(one for listed in of_roles for one in listed), *removed]
+    return [*first, *_features_together([one for listed in of_roles for one in listed]), *removed]
+
+
+def _features_together(listed: list[ResourceMapping]) -> list[ResourceMapping]:
+    """Return resources with all Windows features at the place of the first one, so that they share one reboot."""
+    features = [one for one in listed if one.get("type") == "WindowsFeature"]
+    if not features:
+        return listed
+    place = listed.index(features[0])
+    others = [one for one in listed[place:] if one.get("type") != "WindowsFeature"]
+    return [*listed[:place], *features, *others]
 
 
 def with_join(prepared: t.Iterable[ResourceMapping], joined: t.Iterable[ResourceMapping]) -> list[ResourceMapping]:

@@ -60,6 +60,8 @@ class CniVariables(PodNetworkVariables, CniProgramVariables, DownloadVariables):
     """The variables `cni_*`."""
 
     calico_version: str
+    calico_url: str = dataclasses.field(metadata=SECRET)
+    calico_sha256: str
     calico_image_repo: str
     calico_cni_image: str
     calico_node_image: str

@@ -231,7 +231,7 @@ def _module_has_functions(module: str) -> bool:
         for command in _read("powershell-5.1-commands.json")["commands"].values()
         if command["module"] == module
     ]
-    return kinds.count("Function") > len(kinds) / 2
+    return kinds.count("Function") > len(kinds) / 2 or module in _read("corrections.json")["functions"]
 
 
 def _class_name(name: str, module: str) -> str:

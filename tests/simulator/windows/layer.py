@@ -25,6 +25,7 @@ LAYER = Layer(
         "simulator.windows.tar",
         "simulator.windows.system.computer",
         "simulator.windows.networking.proxy",
+        "simulator.windows.networking.remote_access",
         "simulator.windows.networking.netsh",
         "simulator.windows.software.appx",
         "simulator.windows.system.storage",

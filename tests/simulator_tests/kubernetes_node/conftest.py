@@ -64,6 +64,7 @@ def own_families() -> families.Families:
         "core.services",
         "windows.software.features",
         "windows.networking.network",
+        "windows.networking.remote_access",
         "kubernetes_node",
     )
     known = families.names()

@@ -12,7 +12,7 @@ import pytest
 
 from simulator.cluster import real_unavailable
 from simulator.kubernetes_node import hns
-from simulator.kubernetes_node.cni.calico import node_service
+from simulator.kubernetes_node.cni.calico import initialisation
 from simulator.kubernetes_node.hns import acls
 from simulator.kubernetes_node.registry.server import SimulatedRegistry
 
@@ -105,7 +105,7 @@ def _check_vxlan(admin: Admin, make_node: Make, registry: SimulatedRegistry) -> 
     (own,) = [item for item in hns.store(node.machine).endpoints() if item.name == "Calico_ep"]
     assert (own.address, own.remote) == (f"{first}.{last + 2}", True)
     assert own.policies == [{"Type": "PA", "PA": node.machine.address}]
-    assert node.machine.registry.data(node_service.KEY, "LastBootTime") == node_service.boot_time(node.machine)
+    assert node.machine.registry.data(initialisation.KEY, "LastBootTime") == initialisation.boot_time(node.machine)
     assert block["unallocated"][0] == 3
     assert block["attributes"][0]["handle_id"] == "windows-reserved-ipam-handle"
 
@@ -321,26 +321,6 @@ def test_without_permissions_calico_node_ends(make_node: Make, registry: Simulat
         f"/api/v1/namespaces/kube-system/pods/{calico_pod(strict, node)['metadata']['name']}", {"gracePeriodSeconds": 0}
     )
     wait_log(node, "install-cni", "Unable to create token for CNI kubeconfig error=")
-
-
-def test_bgp_needs_the_features_of_remote_access(make_node: Make, registry: SimulatedRegistry) -> None:
-    admin = calico_cluster(backend="bird", vxlan_mode="Never", strict_affinity=True)
-    try:
-        node = joined(make_node, registry, admin)
-        deploy(admin, daemon_set(admin.cluster, bgp=True))
-        wait_calico(admin, node)
-        wait_log(node, "node", "Failed to start service 'Routing and Remote Access (RemoteAccess)'")
-        wait_log(node, "confd", "BGP is not configured")
-        network = hns.store(node.machine).network_named("Calico")
-        assert network is not None
-        assert network.kind == "L2Bridge"
-        pod = running(admin, node, "first")
-        gateway = endpoint_at(node, pod["status"]["podIP"]).gateway
-        assert gateway == str(block_of(admin, node)["cidr"]).replace("/26", "").rpartition(".")[0] + "." + str(
-            int(str(block_of(admin, node)["cidr"]).removesuffix("/26").rpartition(".")[2]) + 2
-        )
-    finally:
-        admin.cluster.stop()
 
 
 def test_release_3_33_has_one_program(make_node: Make, registry: SimulatedRegistry, strict: Admin) -> None:

@@ -94,6 +94,8 @@ FOLLOWERS = {
     "Delete the bootstrap tokens",
     # The machine joins, so it is not unchanged.
     "Delete the node of a machine that joins again",
+    # The former network has been removed before.
+    "Guard the static address while the new network is created",
     # Files for the resources that `Converge the node` then creates.
     "Push the files of the bundle that the node needs",
     "Wait for the static address, and end its guard",

@@ -10,7 +10,17 @@ import pytest
 from unit.roles.rendered import node, resources
 from unit.roles.templates import templar, value
 
-from ansible_collections.winkube.node.plugins.module_utils.cluster_access import APPLY, NEEDS
+from ansible_collections.winkube.node.plugins.module_utils.cluster_access import (
+    APPLY,
+    NEEDS,
+    REMOVALS,
+    removals,
+)
+from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks.catalogue import NAMES, network
+from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks.network import daemon_sets
+
+JOINING = {"read", "join", "approve", "change_network"}
+"""What every run checks that joins machines."""
 
 
 @pytest.mark.parametrize(
@@ -25,6 +35,33 @@ def test_the_right_to_apply_every_object_is_checked(purpose: str, variable: str,
     assert len(asked) == len(applied)
 
 
+@pytest.mark.parametrize("plugin", NAMES)
+def test_the_right_to_remove_a_former_network_is_checked(plugin: str) -> None:
+    """Every DaemonSet and ConfigMap that a change from this network removes is among the rights of one purpose."""
+    removed = {("daemonsets", name) for name in daemon_sets(plugin)}
+    removed |= {("configmaps", name) for name in network(plugin).files.config_maps if daemon_sets(plugin)}
+    purposes = [name for name, (_daemon_set, users) in REMOVALS.items() if plugin in users]
+    checked = {
+        (need.resource, f"{need.namespace}/{need.name}")
+        for purpose in purposes
+        for need in NEEDS[purpose]
+        if "delete" in need.verbs
+    }
+    assert checked == removed
+
+
+def test_only_a_change_of_the_network_needs_the_right_to_remove_it() -> None:
+    existing = [
+        {"metadata": {"namespace": namespace, "name": name}}
+        for namespace, name in (("kube-flannel", "kube-flannel-windows"), ("kube-system", "calico-node-windows"))
+    ]
+    assert removals(["change_network"], existing, ["calico"]) == ["flannel_removal"]
+    assert removals(["change_network"], existing, ["sdnbridge"]) == ["calico_removal"]
+    assert removals(["change_network"], existing, ["calico", "flannel"]) == []
+    assert removals(["change_network"], [], ["calico"]) == []
+    assert removals(["read"], existing, ["calico"]) == []
+
+
 def purposes(runtimes: t.Mapping[str, str], **variables: t.Any) -> set[str]:
     """Return the access that a run on hosts with these runtimes checks."""
     hosts = {host: {"container_runtime": runtime} if runtime else {} for host, runtime in runtimes.items()}
@@ -35,16 +72,30 @@ def purposes(runtimes: t.Mapping[str, str], **variables: t.Any) -> set[str]:
 @pytest.mark.parametrize(
     ("runtimes", "variables", "expected"),
     [
-        ({"a": "", "b": "containerd"}, {}, {"read", "join", "approve", "flannel"}),
-        ({"a": "moby"}, {}, {"read", "join", "approve", "services", "services_read"}),
-        ({"a": "docker", "b": ""}, {}, {"read", "join", "approve", "flannel", "services", "services_read"}),
-        ({"a": "docker", "b": ""}, {"cni_plugin": "none"}, {"read", "join", "approve"}),
-        ({"a": ""}, {"cni_run_as": "service"}, {"read", "join", "approve", "services", "services_read"}),
-        ({"a": ""}, {"node_join_approval": "cluster"}, {"read", "join", "flannel"}),
+        ({"a": "", "b": "containerd"}, {}, JOINING | {"flannel"}),
+        ({"a": "moby"}, {}, JOINING | {"services", "services_read"}),
+        (
+            {"a": "docker", "b": ""},
+            {},
+            JOINING | {"flannel", "services", "services_read"},
+        ),
+        ({"a": "docker", "b": ""}, {"cni_plugin": "none"}, JOINING),
+        (
+            {"a": ""},
+            {"cni_run_as": "service"},
+            JOINING | {"services", "services_read"},
+        ),
+        ({"a": ""}, {"node_join_approval": "cluster"}, {"read", "join", "change_network", "flannel"}),
         # Playbooks that drain live nodes.
-        ({"a": ""}, {"node_maintenance_drain": True}, {"read", "join", "approve", "flannel", "drain"}),
+        (
+            {"a": ""},
+            {"node_maintenance_drain": True},
+            JOINING | {"flannel", "drain"},
+        ),
         ({"a": ""}, {"node_maintenance_drain": True, "winkube_join": False}, {"read", "drain"}),
         # plan.yml, and site.yml without its join.
+        # Calico's own objects on the Linux side.
+        ({"a": ""}, {"cni_plugin": "calico"}, JOINING | {"calico_read", "calico"}),
         ({"a": "", "b": "moby"}, {"node_join_read_only": True}, {"read", "services_read"}),
         ({"a": ""}, {"winkube_join": False}, {"read"}),
     ],

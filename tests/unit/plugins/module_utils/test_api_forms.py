@@ -95,7 +95,7 @@ READERS: t.Mapping[str, tuple[dict[str, t.Any], api_forms.Form, t.Callable[[t.An
     "daemon set": (
         DAEMON_SET,
         api_forms.DAEMON_SET,
-        lambda found: unbound_daemon_sets(t.cast("t.Any", Cluster([found]))),
+        lambda found: unbound_daemon_sets([found]),
     ),
     "request": (
         REQUEST,

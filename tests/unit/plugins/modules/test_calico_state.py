@@ -174,7 +174,11 @@ def test_the_tigera_operator(cluster: FakeCluster) -> None:
     assert found["namespace"] == "calico-system"
     assert found["installation"] == installation()
     cluster.add(path, data={})
-    cluster.add("apis/operator.tigera.io/v1/installations/default", spec={"cni": {"type": "AmazonVPC"}})
-    assert calico(cluster)["installation"] == installation(
-        windows_dataplane="Disabled", service_cidrs=[], cni_type="AmazonVPC", api_server=""
+    folders = {"cniBinDir": "/k/bin", "cniConfigDir": ""}
+    cluster.add(
+        "apis/operator.tigera.io/v1/installations/default", spec={"cni": {"type": "AmazonVPC"}, "windowsNodes": folders}
     )
+    assert calico(cluster)["installation"] == installation(
+        windows_dataplane="Disabled", service_cidrs=[], cni_type="AmazonVPC", api_server="",
+        windows_folders={**installation()["windows_folders"], "cniBinDir": "/k/bin"},
+    )  # fmt: skip

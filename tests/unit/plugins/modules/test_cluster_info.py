@@ -20,7 +20,7 @@ class Fake:
     configuration = types.SimpleNamespace(verify_ssl=False, ssl_ca_cert=None)
 
     def __init__(self, key: str, text: str) -> None:
-        self.params = {"purposes": [], "nodes": None, "verify_ca": True}
+        self.params = {"purposes": [], "networks": [], "nodes": None, "verify_ca": True}
         self.data = {key: text}
 
     def lookup(self, *_path: str, form: object) -> dict[str, t.Any]:

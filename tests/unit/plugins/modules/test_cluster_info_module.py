@@ -163,6 +163,21 @@ def test_a_config_map_that_cannot_be_used_is_named(
     assert run_module(cluster_info, cluster) == {"failed": True, "msg": message}
 
 
+def test_the_right_to_remove_a_former_network_is_checked(cluster: FakeCluster) -> None:
+    discoverable(cluster)
+    spec = {"template": {"spec": {"nodeSelector": {"kubernetes.io/os": "windows"}}}}
+    cluster.add("apis/apps/v1/namespaces/kube-flannel/daemonsets/kube-flannel-windows", spec=spec)
+    cluster.denied = lambda given: given["resourceAttributes"]["verb"] == "delete"
+    found = run_module(cluster_info, cluster, purposes=["change_network"], networks=["calico"])
+    why = "(to remove flannel when the network of Windows nodes changes)"
+    assert found["missing_access"] == [
+        f"delete daemonsets.apps kube-flannel-windows in namespace kube-flannel {why}",
+        f"delete configmaps kube-flannel-windows in namespace kube-flannel {why}",
+    ]
+    # Hosts with flannel keep it.
+    assert not run_module(cluster_info, cluster, purposes=["change_network"], networks=["flannel"]).get("failed")
+
+
 def test_missing_rights_of_the_kubeconfigs_user_are_listed(cluster: FakeCluster) -> None:
     cluster.denied = lambda spec: spec["resourceAttributes"]["resource"] in ("signers", "pods", "secrets")
     found = run_module(cluster_info, cluster, purposes=["join", "approve", "drain"])

@@ -8,6 +8,7 @@ The simulated nodes have addresses of 127.0.0.0/8, which count as addresses of a
 from __future__ import annotations
 
 import ipaddress
+import json
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,7 @@ def detect(machine: Machine, method: str, node: Mapping[str, Any]) -> str:
     Raises:
         CalicoError: there is none, or the method is unknown.
     """
-    cards = [card for card in interfaces(machine) if card.addresses and not card.alias.endswith("_ep)")]
+    cards = _cards(machine)
     name, _, argument = method.partition("=")
     found: Interface | None = None
     if name in ("", "first-found"):
@@ -55,6 +56,17 @@ def detect(machine: Machine, method: str, node: Mapping[str, Any]) -> str:
         raise CalicoError(FAILED)
     first = found.addresses[0]
     return f"{first.address}/{first.prefix}"
+
+
+def published(machine: Machine) -> str:
+    """Return the interfaces in the form of the node's annotation projectcalico.org/Interfaces."""
+    cards = sorted(_cards(machine), key=lambda card: card.alias)
+    found = [{"name": card.alias, "addresses": [item.address for item in card.addresses]} for card in cards]
+    return json.dumps(found, separators=(",", ":"))
+
+
+def _cards(machine: Machine) -> list[Interface]:
+    return [card for card in interfaces(machine) if card.addresses and not card.alias.endswith("_ep)")]
 
 
 def local(machine: Machine, address: str) -> str:

@@ -15,6 +15,7 @@ _CRD = f"/apis/{GROUP}"
 _KINDS = {
     "blockaffinities": "BlockAffinity",
     "bgpconfigurations": "BGPConfiguration",
+    "bgppeers": "BGPPeer",
     "clusterinformations": "ClusterInformation",
     "felixconfigurations": "FelixConfiguration",
     "ipamblocks": "IPAMBlock",

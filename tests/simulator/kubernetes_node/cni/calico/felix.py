@@ -40,14 +40,12 @@ class FelixState:
         live: whether its health endpoint answers (FELIX_HEALTHENABLED).
         ready: whether it has applied the state of the datastore once.
         problem: the error of the last comparison.
-        bgp: whether confd has configured BGP.
     """
 
     running: bool = False
     live: bool = False
     ready: bool = False
     problem: str = ""
-    bgp: bool = False
 
     def stopped(self) -> None:
         """Record that Felix has ended."""

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The scripts of the image node-windows: node-service, felix-service, confd-service and uninstall-calico.
+"""The scripts of the image node-windows: node-service, felix-service and uninstall-calico.
 
-Sources: node/windows-packaging/CalicoWindows/{node/node-service,felix/felix-service,confd/confd-service}.ps1,
-uninstall-calico-hpc.ps1, config.ps1 and libs/calico/calico.psm1. Not modelled: the detection of a cloud, routes to a
-metadata server. The scripts wait in the machine's time.
+Sources: node/windows-packaging/CalicoWindows/{node/node-service,felix/felix-service}.ps1, uninstall-calico-hpc.ps1,
+config.ps1 and libs/calico/calico.psm1. Not modelled: the detection of a cloud, routes to a metadata server. The scripts
+wait in the machine's time.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from simulator.kubernetes_node.cni.calico.environment import (
     in_cluster,
     pause,
 )
+from simulator.kubernetes_node.cni.calico.initialisation import KEY, VALUE, boot_time, wait_for_calico
 from simulator.kubernetes_node.cni.calico.releases import CalicoRelease
 from simulator.kubernetes_node.cni.calico.startup import Startup
 from simulator.kubernetes_node.hns.adapters import management_ip
@@ -29,24 +30,13 @@ from simulator.machine.objects import Invocation, ProgramResult
 from simulator.machine.services import ServiceError
 from simulator.windows.networking.firewall_rules import Firewall, Rule
 from simulator.windows.networking.network import interfaces
-from simulator.windows.software.features import is_installed
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-KEY = r"HKLM:\Software\Tigera\Calico"
-VALUE = "LastBootTime"
 _REFRESH = 6 * 3600.0  # a quarter of the validity of a token, in seconds of the machine's time
 _STOPPED = ProgramResult(0xC000013A)
 _BACKENDS = ("vxlan", "windows-bgp")
-
-
-def boot_time(machine: Machine) -> str:
-    """Return the time of the last boot in .NET's general format, as Get-LastBootTime does."""
-    moment = machine.power.boot_time
-    hour, half = moment.hour % 12 or 12, "AM" if moment.hour < 12 else "PM"
-    date = f"{moment.month}/{moment.day}/{moment.year}"
-    return f"{date} {hour}:{moment.minute:02}:{moment.second:02} {half}"
 
 
 def node_service(machine: Machine, run: Invocation) -> ProgramResult:
@@ -198,8 +188,13 @@ def _allow_overlay(machine: Machine) -> None:
 
 def _restart_remote_access(machine: Machine, output: Output) -> None:
     output.write("Restarting BGP service to pick up any interface renumbering...")
-    if not is_installed(machine, "RemoteAccess"):
-        # The service exists without the feature, but it is disabled.
+    service = machine.services.get("RemoteAccess")
+    try:
+        if service is not None and service.state == "Running":
+            machine.services.stop("RemoteAccess")
+        machine.services.start("RemoteAccess")
+    except ServiceError:
+        # Without routing, the service exists, but it is disabled.
         what = "Failed to start service 'Routing and Remote Access (RemoteAccess)'."
         output.write(f"Restart-Service : {what}")
 
@@ -208,7 +203,7 @@ def felix_service(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate felix-service.ps1, which starts Felix again whenever it ends."""
     output = Output(machine, run, "felix")
     try:
-        _wait_for_calico_init(machine, run, output)
+        wait_for_calico(machine, run, output)
         while True:
             output.write("[felix-service.ps1] Starting calico felix process")
             code = felix.serve(machine, run, output)
@@ -218,39 +213,6 @@ def felix_service(machine: Machine, run: Invocation) -> ProgramResult:
         return _STOPPED
     finally:
         machine.part(felix.FelixState).stopped()
-
-
-def _wait_for_calico_init(machine: Machine, run: Invocation, output: Output) -> None:
-    while machine.registry.data(KEY, VALUE, "") != boot_time(machine):
-        output.write("Waiting for Calico initialisation to finish...")
-        pause(machine, run, 1.0)
-    output.write("Calico initialisation finished.")
-
-
-def confd_service(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate confd-service.ps1, which configures BGP in Windows."""
-    output = Output(machine, run, "confd")
-    release = CalicoRelease(run.version)
-    try:
-        if run.variable("CALICO_NETWORKING_BACKEND") != "windows-bgp":
-            output.write("Windows BGP is disabled, not running confd.")
-        else:
-            _wait_for_calico_init(machine, run, output)
-            output.write("Windows BGP is enabled, running confd...")
-            if release.has("confd_template"):
-                error = 'template: peerings.ps1.template: function "getenv" not defined'
-                output.log("ERROR", "Unable to process template", error=error)
-            elif not is_installed(machine, "Routing"):
-                output.write("Get-BgpRouter : BGP is not configured.")
-            elif release.has("confd_idle"):
-                output.log("INFO", "Waiting for the datastore to be in sync")
-            else:
-                machine.part(felix.FelixState).bgp = True
-                output.log("INFO", "BGP router and peers are configured")
-        while True:
-            pause(machine, run, 10.0)
-    except StoppedError:
-        return _STOPPED
 
 
 def uninstall(machine: Machine, run: Invocation) -> ProgramResult:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from simulator.kubernetes_node.cni.calico import felix, install, node_service
+from simulator.kubernetes_node.cni.calico import confd, felix, install, node_service
 from simulator.kubernetes_node.cni.calico.environment import CalicoError, Logs, Output, StoppedError
 from simulator.kubernetes_node.cni.calico.plugin import VERSIONS
 from simulator.kubernetes_node.cni.calico.releases import CalicoRelease
@@ -90,7 +90,7 @@ def calico(machine: Machine, run: Invocation) -> ProgramResult:
 def _status(machine: Machine) -> object:
     """Return the last lines that each program wrote, and the state of Felix."""
     state = machine.part(felix.FelixState)
-    about = {"running": state.running, "ready": state.ready, "problem": state.problem, "bgp": state.bgp}
+    about = {"running": state.running, "ready": state.ready, "problem": state.problem}
     return {"logs": {name: list(lines) for name, lines in machine.part(Logs).lines.items()}, "felix": about}
 
 
@@ -100,7 +100,7 @@ PROGRAMS: Mapping[str, Program] = {
     "calico-cni-install": install.run,
     "calico-node-service": node_service.node_service,
     "calico-felix-service": node_service.felix_service,
-    "calico-confd-service": node_service.confd_service,
+    "calico-confd-service": confd.confd_service,
     "calico-uninstall": node_service.uninstall,
 }
 STATUS: Mapping[str, Callable[[Machine], object]] = {"calico": _status}

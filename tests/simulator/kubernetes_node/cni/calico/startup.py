@@ -17,6 +17,7 @@ from simulator.kubernetes_node.cni.calico import autodetection, hns_network
 from simulator.kubernetes_node.cni.calico.datastore import Datastore, DatastoreError, Object
 from simulator.kubernetes_node.cni.calico.environment import CalicoError, Output, in_cluster, pause
 from simulator.kubernetes_node.cni.calico.ipam import Ipam, IpamError
+from simulator.kubernetes_node.cni.calico.releases import CalicoRelease
 from simulator.machine.objects import Invocation
 
 if TYPE_CHECKING:
@@ -120,6 +121,8 @@ class Startup:
         annotations: dict[str, str | None] = {f"{PREFIX}/IPv4Address": address or None}
         if number := self._run.variable("AS"):
             annotations[f"{PREFIX}/ASNumber"] = number
+        if CalicoRelease(self._run.version).has("interfaces") and given not in ("", "none"):
+            annotations[f"{PREFIX}/Interfaces"] = autodetection.published(self._machine)
         try:
             datastore.annotate_node(self._name, annotations)
         except DatastoreError as error:

@@ -44,7 +44,7 @@ def test_every_kind_cites_its_source_and_uses_no_retired_host() -> None:
     for kind in kinds.values():
         assert kind.source
         assert "azureedge" not in kind.url
-        assert kind.url.startswith("https://") or kind.name == "docker"
+        assert kind.url.startswith("https://") or kind.name in ("docker", "calico-images")
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "docker"])

@@ -11,7 +11,7 @@ import typing as t
 import pytest
 from unit.resource_answers import SERVER_2022, answer, failure
 
-from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join_state
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join_state, node_network
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.join_state import ExpectedNetwork, JoinState
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import azure_platform
 
@@ -113,3 +113,34 @@ def test_a_network_that_does_not_support_the_version_of_windows(monkeypatch: pyt
     assert refused(state(26100, 6899), expected) == (
         "it runs Windows Server 2025, expected Windows Server 2019 or 2022 with sdnbridge. It is older."
     )
+
+
+@pytest.mark.parametrize(
+    ("plugin", "mode", "networks", "said"),
+    [
+        ("flannel", "host-gw", {}, []),
+        ("flannel", "host-gw", {"cbr0": "l2bridge", "nat": "nat"}, []),
+        ("flannel", "host-gw", {"cbr0": "nat"}, ["cbr0 has the type nat, expected L2Bridge"]),
+        ("flannel", "vxlan", {"cbr0": "nat"}, []),
+        ("calico", "vxlan", {"External": "L2Bridge", "Calico": "Overlay"}, ["External has the type L2Bridge"]),
+        ("azure", "bridge", {"azure": "Overlay"}, ["azure has the type Overlay, expected L2Bridge"]),
+        ("none", "none", {"": "nat"}, []),
+    ],
+)
+def test_hns_networks_of_the_right_name_and_the_wrong_type(
+    plugin: str, mode: str, networks: dict[str, str], said: list[str]
+) -> None:
+    network = node_network.read({"hns-networks": answer(*({"Name": a, "Type": b} for a, b in networks.items()))})
+    expected = ExpectedNetwork(plugin=plugin, mode=mode)
+    problems = refused(state(network=network, azure=True, secondary_addresses=9), expected)
+    assert [text for text in said if text in problems] == said
+    assert bool(problems) is bool(said)
+    # A change of a recorded network removes the former network first.
+    recorded = {"plugin": "sdnbridge", "mode": "bridge", "network": "l2bridge"}
+    other = state(network=network, azure=True, secondary_addresses=9, joined=True, cni=recorded)
+    assert "has the type" not in refused(other, expected)
+
+
+def test_hns_networks_are_unknown_without_hns() -> None:
+    assert node_network.read({"hns-networks": failure("ObjectNotFound", "CommandNotFoundException")}).hns == {}
+    assert node_network.networks_call().timeout is not None

@@ -118,3 +118,14 @@ def test_the_hosts_firewall_closes_wire_server() -> None:
     assert always == {key: value for key, value in automatic.items() if key != "platform"}
     assert never == {"type": "FirewallRule", "name": automatic["name"], "state": "absent"}
     assert rules("auto", plugin="none") == []
+
+
+def test_bgp_needs_features_a_reboot_and_the_router() -> None:
+    found = cni.resources(settings(plugin="calico", mode="bgp"))
+    features = [one for one in found if one["type"] == "WindowsFeature"]
+    assert [one["name"] for one in features] == ["RemoteAccess", "RSAT-RemoteAccess-PowerShell", "Routing"]
+    # One reboot after the last one is enough.
+    assert [one.get("reboot") for one in features] == [None, None, "always"]
+    assert found[3] == {"type": "RemoteAccessRouting", "name": "BGP"}
+    vxlan = cni.resources(settings(plugin="calico", mode="vxlan"))
+    assert not {"WindowsFeature", "RemoteAccessRouting"} & {one["type"] for one in vxlan}

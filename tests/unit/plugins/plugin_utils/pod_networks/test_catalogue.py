@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 import pytest
@@ -13,11 +14,12 @@ from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cata
 from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks import catalogue
 from ansible_collections.winkube.node.plugins.plugin_utils.role_variables.cni import (
     CniProgramVariables,
+    CniVariables,
     PodNetworkVariables,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.specification.describe import properties, property_types
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
-from ansible_collections.winkube.node.plugins.plugin_utils.values.versions import DATA
+from ansible_collections.winkube.node.plugins.plugin_utils.values.versions import DATA, supported, within
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_versions import SUPPORTED_NAMES
 
 FOLDER = DATA / "networks"
@@ -53,6 +55,41 @@ def test_a_network_refers_to_what_exists(name: str) -> None:
     assert set(network.supported.windows) <= set(SUPPORTED_NAMES)
     assert set(network.supported.runtimes) <= {"containerd", "docker"}
     assert network.supported.reason or set(network.supported.runtimes) == {"containerd", "docker"}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_managed_network_states_the_versions_that_it_works_with(name: str) -> None:
+    network, span = catalogue.network(name), supported()["kubernetes"]
+    stated = network.supported.kubernetes
+    assert (stated is not None) is network.is_managed
+    if stated is not None:
+        assert within(stated.oldest, span)
+        assert within(stated.newest, span)
+
+
+def test_a_network_may_be_like_another_one() -> None:
+    text = yaml.safe_dump(
+        {
+            "like": "flannel",
+            "name": "none",
+            "modes": {"only": {"hns_type": "", "hns_network": "", "is_overlay": False, "source": "x"}},
+            "files": {"configuration": "1.conf"},
+        }
+    )
+    found, flannel = catalogue.parsed("none", text), catalogue.network("flannel")
+    assert list(found.modes) == ["only"]
+    assert found.mode_variable == ""
+    assert found.files == dataclasses.replace(flannel.files, configuration="1.conf")
+    assert (found.programs, found.services) == (flannel.programs, flannel.services)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_an_archive_of_images_has_a_kind_and_variables(name: str) -> None:
+    archive = catalogue.network(name).image_archive
+    if archive is not None:
+        assert artifacts.catalogue()[archive.artifact].variables == f"cni_{archive.variables}"
+        needed = {f"{archive.variables}_{what}" for what in ("version", "url", "sha256")}
+        assert needed <= set(properties(CniVariables))
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -11,7 +11,12 @@ import pytest
 from unit.calico_facts import bgp, facts, installation, pool
 from unit.plugins.plugin_utils.preflight.test_cluster import CLUSTER, NODE
 
-from ansible_collections.winkube.node.plugins.plugin_utils.preflight import calico, cluster, kubespray_calico
+from ansible_collections.winkube.node.plugins.plugin_utils.preflight import (
+    calico,
+    cluster,
+    kubespray_calico,
+    kubespray_flannel,
+)
 
 HOST = dataclasses.replace(NODE, cni_plugin="calico")
 OPERATOR = {"namespace": "calico-system", "backend": ""}
@@ -91,6 +96,12 @@ def test_versions_without_usable_bgp(version: str, is_usable: bool) -> None:
     assert problems(facts(version=version)) == []
 
 
+@pytest.mark.parametrize(("version", "usable"), [("3.27.3", "3.28.0"), ("3.30.0", "3.31.5"), ("3.32.0", "3.32.2")])
+def test_the_message_names_a_version_that_works(version: str, usable: str) -> None:
+    (problem,) = problems(bgp(version=version))
+    assert f"expected another version with BGP, such as {usable}, got" in problem
+
+
 def test_the_check_is_part_of_the_comparison_with_the_cluster() -> None:
     known = {**CLUSTER, "calico": facts(strict_affinity=False)}
     assert "strictAffinity" in str(cluster.problems(HOST, known))
@@ -105,17 +116,23 @@ def test_the_check_is_part_of_the_comparison_with_the_cluster() -> None:
         (facts(vxlan={"vni": 4096, "port": 4789, "mtu": 1450}), {}, []),
         # The MTU is a finding (linux_side.py), and compared with each node's network adapter.
         (facts(vxlan={"vni": 4096, "port": 4789, "mtu": 8950}), {}, []),
-        (bgp(vxlan={"vni": 4096, "port": 4789, "mtu": 8950}), {}, ["Install-RemoteAccess"]),
+        (bgp(vxlan={"vni": 4096, "port": 4789, "mtu": 8950}), {}, []),
         (facts(strict_affinity=False), {"set_strict_affinity": True}, ["next run resets it"]),
         (facts(), {"set_strict_affinity": True}, []),
-        (facts(installation=installation()), {"enable_calico_windows": True}, ["may change the Installation"]),
+        (
+            facts(installation=installation(windows_dataplane="Disabled", api_server="")),
+            {"enable_calico_windows": True},
+            ["ConfigMap tigera-operator/kubernetes-services-endpoint", "Installation default"],
+        ),
+        (facts(installation=installation()), {"enable_calico_windows": True}, []),
         (facts(), {"enable_calico_windows": True}, []),
-        (facts(installation=installation(), has_former_daemon_set=True), {}, ["removes the DaemonSet"]),
+        (facts(installation=installation(), has_former_daemon_set=True), {}, ["the DaemonSet kube-system/calico-node-windows"]),
         (facts(has_former_daemon_set=True), {}, []),
     ],
 )
 def test_warnings(known: dict[str, t.Any], host: dict[str, t.Any], expected: list[str]) -> None:
-    warnings = cluster.network_warnings(dataclasses.replace(HOST, **host), {"calico": known})
+    changes = cluster.requested_changes(dataclasses.replace(HOST, **host), {"calico": known})
+    warnings = [*map(str, changes)]
     assert len(warnings) == len(expected)
     assert all(text in warning for text, warning in zip(expected, warnings, strict=True))
 
@@ -151,6 +168,9 @@ def test_pools_with_different_encapsulations_are_refused() -> None:
     assert "Always and Never" in str(cluster.linux_problems(HOST, {"calico": known}))
 
 
+BIRD = {"calico_network_backend": "bird", "calico_vxlan_mode": "Never"}
+
+
 def of_variables(values: dict[str, t.Any] | None = None, **kubespray: t.Any) -> list[str]:
     known = {"cni_plugin": "calico", **(values or {})}
     return [str(one) for one in kubespray_calico.problems(known, lambda name: kubespray.get(name, ""))]
@@ -161,7 +181,7 @@ def of_variables(values: dict[str, t.Any] | None = None, **kubespray: t.Any) -> 
     [
         {},
         {"calico_network_backend": "vxlan", "calico_vxlan_mode": "Always", "calico_ipip_mode": "Never"},
-        {"calico_network_backend": "bird", "calico_vxlan_mode": "Never"},
+        {**BIRD, "calico_version": "3.31.5"},
         {"calico_datastore": "kdd", "calico_bpf_enabled": False, "calico_wireguard_enabled": "false"},
         {"calico_vxlan_vni": 5000, "calico_vxlan_port": "4789", "calico_version": "v3.31.5"},
         {"calico_ipam_strictaffinity": True, "calico_version": "{{ a.template.of.kubespray }}"},
@@ -187,6 +207,7 @@ def test_variables_that_windows_nodes_can_take_part_in(kubespray: dict[str, t.An
         ({"calico_vxlan_vni": 4095}, "calico_vxlan_vni: expected 4096 or more"),
         ({"calico_vxlan_port": 8472}, "calico_vxlan_port: expected 4789"),
         ({"calico_version": "3.27.2"}, "calico_version: expected 3.27.3 or later"),
+        ({**BIRD, "calico_version": "v3.31.0"}, "calico_version: expected another version with BGP, such as 3.31.5"),
     ],
 )
 def test_variables_that_windows_nodes_cannot_take_part_in(kubespray: dict[str, t.Any], expected: str) -> None:
@@ -195,5 +216,65 @@ def test_variables_that_windows_nodes_cannot_take_part_in(kubespray: dict[str, t
     assert of_variables({"cni_plugin": "none"}, **kubespray) == []
 
 
+@pytest.mark.parametrize(
+    ("pods", "pool", "expected"),
+    [
+        ("10.233.64.0/18", "10.233.64.0/20", []),
+        ("10.233.64.0/18", "10.5.0.0/16", ["calico_pool_cidr: expected a network inside 10.233.64.0/18"]),
+        ("10.233.64.0/18", "fd00::/64", ["calico_pool_cidr: expected a network inside 10.233.64.0/18"]),
+        ("10.233.64.0/18", "{{ kube_pods_subnet }}", []),
+        ("", "10.5.0.0/16", []),
+    ],
+)
+def test_calicos_pool_is_a_part_of_the_pods_network(pods: str, pool: str, expected: list[str]) -> None:
+    found = of_variables({"cni_pods_subnet": pods}, calico_pool_cidr=pool)
+    assert [text.partition(" (")[0] for text in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "kubespray", "variables"),
+    [
+        ({"cni_plugin": "flannel", "cni_flannel_backend": "vxlan"}, {}, []),
+        ({"cni_plugin": "flannel", "cni_flannel_backend": "vxlan"}, {"flannel_vxlan_vni": "4096"}, []),
+        (
+            {"cni_plugin": "flannel", "cni_flannel_backend": "vxlan"},
+            {"flannel_vxlan_vni": 1, "flannel_vxlan_port": 8472},
+            ["flannel_vxlan_vni", "flannel_vxlan_port"],
+        ),
+        ({"cni_plugin": "sdnoverlay"}, {"flannel_vxlan_port": 8472}, ["flannel_vxlan_port"]),
+        ({"cni_plugin": "flannel", "cni_flannel_backend": "host-gw"}, {"flannel_vxlan_vni": 1}, []),
+        ({"cni_plugin": "calico", "cni_calico_mode": "vxlan"}, {"flannel_vxlan_vni": 1}, []),
+        ({"cni_plugin": "weave"}, {"flannel_vxlan_vni": 1}, []),
+    ],
+)
+def test_kubesprays_vxlan_of_flannel(values: dict[str, str], kubespray: dict[str, t.Any], variables: list[str]) -> None:
+    found = kubespray_flannel.problems(values, lambda name: kubespray.get(name, ""))
+    assert [one.variable for one in found] == variables
+
+
 def test_the_run_may_set_strict_affinity_itself() -> None:
     assert of_variables({"cni_calico_set_strict_affinity": True}, calico_ipam_strictaffinity=False) == []
+
+
+@pytest.mark.parametrize(
+    ("folders", "host", "fields"),
+    [
+        ({}, {}, []),
+        ({"cniBinDir": "C:\\Opt\\CNI\\bin\\"}, {}, []),
+        ({}, {"cni_bin_dir": "", "cni_conf_dir": ""}, []),
+        ({"cniBinDir": "/k/azurecni/bin"}, {}, ["cniBinDir"]),
+        ({"cniBinDir": "/k/azurecni/bin"}, {"cni_bin_dir": "C:\\k\\azurecni\\bin"}, []),
+        ({"cniConfigDir": "/k/azurecni/netconf", "cniLogDir": "/logs"}, {}, ["cniConfigDir", "cniLogDir"]),
+        ({}, {"cni_conf_dir": "C:\\etc\\other"}, ["cniConfigDir"]),
+    ],
+)
+def test_the_operators_folders_are_those_of_the_nodes(
+    folders: dict[str, str], host: dict[str, str], fields: list[str]
+) -> None:
+    known = installation()
+    known["windows_folders"] |= folders
+    own = {"cni_bin_dir": "C:\\opt\\cni\\bin", "cni_conf_dir": "C:\\etc\\cni\\net.d", **host}
+    found = problems(facts(installation=known), **own)
+    assert [text.partition(" ")[0] for text in found] == [f"windowsNodes.{field}" for field in fields]
+    # The folders matter even if this run enables Windows.
+    assert len(problems(facts(installation=known), enable_calico_windows=True, **own)) == len(fields)

@@ -9,6 +9,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks import catalogue
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import cluster as checks
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight.host import HostVariables
 from ansible_collections.winkube.node.plugins.plugin_utils.values.versions import Version, skew_problem
@@ -244,3 +245,12 @@ def test_microsofts_plugins_need_flannel_on_linux_nodes(plugin: str, backend: st
     problems = problems_of({"flannel": flannel}, cni_plugin=plugin)
     assert len(problems) == (0 if message is None else 1)
     assert (message or "") in "".join(problems)
+
+
+def test_a_version_from_the_cluster_is_compared_with_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    flannel = catalogue.network("flannel")
+    older = dataclasses.replace(flannel.supported, kubernetes=catalogue.Span(oldest="1.30", newest="1.31"))
+    known = {**catalogue.catalogue(), "flannel": dataclasses.replace(flannel, supported=older)}
+    monkeypatch.setattr(checks, "catalogue", lambda: known)
+    (problem,) = problems_of()
+    assert problem.startswith("cni_plugin (from kube_network_plugin): expected Kubernetes 1.30 to 1.31 with flannel")

@@ -10,6 +10,7 @@ import typing as t
 import pytest
 from unit import outcomes
 
+from ansible_collections.winkube.node.plugins.module_utils.addresses import is_loopback
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import (
     cluster,
     networks,
@@ -136,7 +137,7 @@ def test_an_endpoint_is_a_host_and_a_port(text: str, host: str, port: int | None
     ],
 )
 def test_addresses_of_the_machine_itself(host: str, own: bool) -> None:
-    assert cluster.is_loopback(host) is own
+    assert is_loopback(host) is own
 
 
 DOCKER = {"container_runtime_moby_version": "28.5.2", "container_runtime_cri_dockerd_version": "0.3.21"}

@@ -51,6 +51,7 @@ def calico(**more: t.Any) -> dict[str, t.Any]:
         "pools": [pool],
         "vxlan": {"vni": 4096, "port": 4789, "mtu": 1350},
         "installation": {},
+        "has_former_daemon_set": False,
     }
     return {"calico": {**facts, **more}}
 

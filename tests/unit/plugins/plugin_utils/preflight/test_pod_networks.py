@@ -46,6 +46,23 @@ def test_docker_cannot_run_daemon_sets() -> None:
 
 
 @pytest.mark.parametrize(
+    ("plugin", "folders", "refused"),
+    [
+        ("calico", {"cni_bin_dir": "c:\\cni", "cni_conf_dir": "C:/etc/cni"}, []),
+        ("calico", {"cni_bin_dir": "D:\\cni"}, ["cni_bin_dir"]),
+        ("calico", {"cni_bin_dir": "D:\\cni", "cni_conf_dir": "e:\\conf"}, ["cni_bin_dir", "cni_conf_dir"]),
+        # Other checks refuse what is not a path.
+        ("calico", {"cni_bin_dir": "cni", "cni_conf_dir": 5}, []),
+        ("flannel", {"cni_bin_dir": "D:\\cni"}, []),
+    ],
+)
+def test_calico_has_its_folders_on_drive_c(plugin: str, folders: dict[str, t.Any], refused: list[str]) -> None:
+    found = pod_networks.problems({**GOOD, "cni_plugin": plugin, **folders})
+    assert [problem.variable for problem in found] == refused
+    assert all("expected a folder on C: with cni_plugin: calico" in str(problem) for problem in found)
+
+
+@pytest.mark.parametrize(
     ("address", "plugin", "names"),
     [
         ("10.3.0.4", "flannel", []),

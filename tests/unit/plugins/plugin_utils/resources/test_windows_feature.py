@@ -9,6 +9,8 @@ import typing as t
 import pytest
 from unit.resource_answers import MISSING, answer, must, one, planned
 
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.windows_feature import WindowsFeature
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 
 
@@ -62,3 +64,19 @@ def test_a_feature_waiting_for_a_reboot_gets_one(state: str, found: str) -> None
 def test_a_feature_that_this_windows_does_not_have(nothing: t.Any) -> None:
     with pytest.raises(ResourceError, match="expected a feature of this version of Windows, got 'Containers'"):
         planned(feature(), feature=nothing)
+
+
+def test_a_feature_that_works_only_after_a_reboot() -> None:
+    assert must(feature(reboot="always"), feature=seen("Available")).reboot == "always"
+    assert planned(feature(reboot="always"), feature=seen("Installed")) is None
+    assert must(feature(reboot="always", state="absent"), feature=seen("Installed")).reboot == "if_reported"
+
+
+@pytest.mark.parametrize("reboots", [("always", "if_reported"), ("if_reported", "always")])
+def test_two_roles_that_need_a_feature(reboots: tuple[str, str]) -> None:
+    (found,) = load([{"type": "WindowsFeature", "name": "Routing", "reboot": one} for one in reboots])
+    assert isinstance(found, WindowsFeature)
+    assert found.reboot == "always"
+    contradiction = [{"type": "WindowsFeature", "name": "Routing", "state": state} for state in ("present", "absent")]
+    with pytest.raises(ResourceError, match="expected a name that is unique"):
+        load(contradiction)

@@ -72,6 +72,9 @@ def decided(recorded: dict[str, t.Any], name: str, **variables: t.Any) -> t.Any:
 FLANNEL = {"plugin": "flannel", "mode": "vxlan", "network": "flannel.4096"}
 VXLAN = {"plugin": "calico", "mode": "vxlan", "network": "Calico"}
 BGP = {"plugin": "calico", "mode": "bgp", "network": "Calico"}
+TO_FLANNEL = {"cni_plugin": "flannel", "cni_flannel_backend": "vxlan"}
+TO_CALICO = {"cni_plugin": "calico", "cni_calico_mode": "vxlan"}
+FEATURES = ["RemoteAccess", "RSAT-RemoteAccess-PowerShell", "Routing"]
 
 
 @pytest.mark.parametrize(
@@ -102,6 +105,29 @@ def test_a_node_that_leaves_calico() -> None:
         VXLAN, "cni_recorded_resources", **flannel) if one.get("state") == "absent"]  # fmt: skip
     assert {r"File C:\opt\cni\bin\calico.exe", "FirewallRule OverlayTraffic4789UDP"} <= set(gone)
     assert r"Registry HKLM:\Software\Tigera" in gone
+
+
+@pytest.mark.parametrize(
+    ("recorded", "variables", "features"),
+    [
+        (BGP, TO_FLANNEL, FEATURES),
+        (BGP, TO_CALICO, FEATURES),
+        # The role windows_features installs a feature in any case.
+        (BGP, {**TO_FLANNEL, "windows_features_names": ["Containers", "routing"]}, FEATURES[:2]),
+        (BGP, {**TO_CALICO, "cni_calico_mode": "bgp"}, None),
+        (VXLAN, TO_FLANNEL, None),
+        (VXLAN, {**TO_CALICO, "cni_calico_mode": "bgp"}, None),
+    ],
+)
+def test_the_router_goes_with_bgp(
+    recorded: dict[str, str], variables: dict[str, t.Any], features: list[str] | None
+) -> None:
+    found = decided(recorded, "cni_recorded_resources", **variables)
+    routers = [one for one in found if one["type"] == "RemoteAccessRouting"]
+    expected = {"type": "RemoteAccessRouting", "name": "BGP", "features": features, "state": "absent"}
+    assert routers == ([] if features is None else [expected])
+    # The record comes last, so that an interrupted run removes the router again.
+    assert found[-1]["type"] == "File"
 
 
 def test_a_node_that_gets_calico_is_labelled_only_after_its_former_network_is_gone() -> None:
@@ -215,3 +241,33 @@ def test_calico_starts_only_if_the_guard_did(guard: dict[str, t.Any], allowed: b
     label = task("cni", "change.yml", "Let the pods of the new network run on the node")
     known = templar([], {"cni_new_labels": {LABEL: "calico"}, "cni_guard": guard})
     assert holds(known, label["when"]) is allowed
+
+
+ARCHIVE = {
+    "cni_plugin": "calico",
+    "cni_calico_mode": "vxlan",
+    "cni_calico_version": "v3.31.5",
+    "cni_calico_url": "https://files.example/calico.tar",
+    "cni_calico_sha256": 64 * "a",
+}
+
+
+def test_an_archive_replaces_the_registry() -> None:
+    artifact = next(one for one in decided({}, "cni_resources", **ARCHIVE) if one["type"] == "Artifact")
+    assert (artifact["kind"], artifact["version"], artifact["sha256"]) == ("calico-images", "3.31.5", 64 * "a")
+    assert artifact["urls"] == ["https://files.example/calico.tar"]
+    names = [f"quay.io/calico/{name}-windows:v3.31.5" for name in ("cni", "node")]
+    expected = [{"name": name, "archive": artifact["path"]} for name in names]
+    assert decided({}, "cni_network_images", **ARCHIVE) == expected
+    # Without an archive, the images come from their registry.
+    pulled = {**ARCHIVE, "cni_calico_url": ""}
+    assert decided({}, "cni_network_images", **pulled) == names
+    assert not [one for one in decided({}, "cni_resources", **pulled) if one["type"] == "Artifact"]
+
+
+@pytest.mark.parametrize(
+    "unneeded", [{"cni_calico_version": ""}, {"winkube_cluster": {"calico": facts(installation=installation())}}]
+)
+def test_an_archive_that_no_daemon_set_of_ours_needs(unneeded: dict[str, t.Any]) -> None:
+    assert decided({}, "cni_network_images", **{**ARCHIVE, **unneeded}) == []
+    assert not [one for one in decided({}, "cni_resources", **{**ARCHIVE, **unneeded}) if one["type"] == "Artifact"]

@@ -18,9 +18,12 @@ NOTHING = dict.fromkeys(("read_only", "drains", "approves", "rejoins", "services
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({}, ["read", "join"]),
-        ({"approves": True, "rejoins": True, "pods": ["flannel"]}, ["read", "join", "approve", "rejoin", "flannel"]),
-        ({"services": True, "drains": True}, ["read", "services_read", "drain", "join", "services"]),
+        ({}, ["read", "join", "change_network"]),
+        (
+            {"approves": True, "rejoins": True, "pods": ["flannel"]},
+            ["read", "join", "approve", "rejoin", "flannel", "change_network"],
+        ),
+        ({"services": True, "drains": True}, ["read", "services_read", "drain", "join", "services", "change_network"]),
         ({**dict.fromkeys(NOTHING, True), "pods": ["flannel"]}, ["read", "services_read", "drain"]),
     ],
 )

@@ -49,6 +49,13 @@ def test_resources_of_a_node() -> None:
     assert node_prepare.resources([], [[role]], "C:\\bundle") == [role, removed]
 
 
+def test_all_windows_features_come_together_so_that_they_share_a_reboot() -> None:
+    containers, routing = ({"type": "WindowsFeature", "name": name} for name in ("Containers", "Routing"))
+    a, b = ({"type": "File", "name": name} for name in "ab")
+    assert node_prepare.resources([], [[containers], [a], [routing, b]], "") == [containers, routing, a, b]
+    assert node_prepare.resources([a], [[b], [routing]], "") == [a, b, routing]
+
+
 def test_the_join_has_the_kubelet_of_a_node() -> None:
     kubelet = {"type": "Service", "name": "kubelet", "arguments_for_kubelet": []}
     file, running = {"type": "File", "name": "a"}, {**kubelet, "state": "running"}

@@ -1,0 +1,14 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Labels of nodes and pods with which the role cni decides where the pods of networks run."""
+
+from __future__ import annotations
+
+RUN_AS_LABEL = "winkube.node/network-runs-as"
+"""The label of a node whose network must not run as pods. Its value is the value of `cni_run_as`."""
+NETWORK_LABEL = "winkube.node/pod-network"
+"""The label of a node that may run the DaemonSet of the network that the label names. Calico removes the HNS networks
+of other plugins when it starts for the first time since the boot of the node, so it must not start on its own on a live
+node that has another network (projectcalico/calico v3.31.5, node/windows-packaging/CalicoWindows/node-service.ps1)."""
+REVISION_LABEL = "winkube.node/revision"
+"""The label of a DaemonSet's pods that identifies their template and configuration."""

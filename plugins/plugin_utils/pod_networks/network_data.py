@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Read the data files of networks, some of which say only how they differ from another network."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.module_utils.common.yaml import yaml_load
+
+from ..values.merged import merged
+from ..values.versions import DATA
+
+_FOLDER = DATA / "networks"
+_LIKE = "like"
+_OWN = ("modes", "mode_variable")
+"""Keys that a network does not take over from another one."""
+
+
+def text_of(name: str) -> str:
+    """Return the text of a network's data file.
+
+    Args:
+        name: the network.
+    """
+    return (_FOLDER / f"{name}.yml").read_text(encoding="utf-8")
+
+
+def content(text: str) -> dict[str, t.Any]:
+    """Return the content of a data file.
+
+    If it has the key `like`, everything that the file does not say is as for the network with that name, except the
+    modes.
+
+    Args:
+        text: YAML.
+    """
+    own = yaml_load(text) or {}
+    if not isinstance(own, dict) or _LIKE not in own:
+        return t.cast("dict[str, t.Any]", own)
+    name = str(own.pop(_LIKE))
+    other = {key: value for key, value in content(text_of(name)).items() if key not in _OWN}
+    return merged(other, own)

@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Check kubespray's variables of flannel, which need no cluster: VXLAN that Windows nodes cannot take part in (no I/O).
+
+Only variables that the inventory sets are checked. What the cluster really has is checked in flannel.py.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..pod_networks.catalogue import catalogue
+from .kubespray_calico import Ask, number
+from .variables import Problem
+
+
+def problems(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
+    """Return kubespray's settings of flannel that Windows nodes cannot take part in.
+
+    Args:
+        values: templated values of the roles' options that are set.
+        ask: returns a variable of the cluster.
+    """
+    known = catalogue().get(str(values.get("cni_plugin") or ""))
+    if known is None:
+        return []
+    name = str(values.get(f"cni_{known.mode_variable}") or "") if known.mode_variable else next(iter(known.modes))
+    mode = known.modes.get(name)
+    if mode is None or mode.flannel_backend != "vxlan":
+        return []
+    settings = {"flannel_vxlan_vni": mode.fixed["vni"], "flannel_vxlan_port": mode.fixed["port"]}
+    return [
+        Problem(variable, given, f"expected {fixed}, the only value that Windows nodes support")
+        for variable, fixed in settings.items()
+        if (given := number(ask(variable))) is not None and given != fixed
+    ]
