@@ -331,8 +331,7 @@ def end_orderly(*dummy: t.Any) -> t.NoReturn:
 
 def main() -> None:
     module = AnsibleModule(argument_spec=cluster_arguments(**OPTIONS), supports_check_mode=True)
-    why = problem(module.params)
-    if why:
+    if why := problem(module.params):
         module.fail_json(msg=why)
     for number in SIGNALS:
         signal.signal(number, end_orderly)

@@ -43,8 +43,14 @@ class Run:
     nodes: t.Mapping[str, t.Sequence[Task]]
 
     def to_document(self) -> dict[str, t.Any]:
-        """Return the run as a JSON document."""
+        """Return the run as the JSON document that `from_document` reads."""
         return dataclasses.asdict(self)
+
+    @classmethod
+    def from_document(cls, document: t.Mapping[str, t.Any]) -> Run:
+        """Read the result of `to_document`."""
+        nodes = {name: [Task(**task) for task in tasks] for name, tasks in document["nodes"].items()}
+        return cls(playbook=document["playbook"], seconds=document["seconds"], nodes=nodes)
 
     def summary(self) -> list[dict[str, t.Any]]:
         """Return a row for each node."""

@@ -113,4 +113,5 @@ def test_the_summary_of_a_run() -> None:
         "c": [],
     }
     one = run.Run(playbook="site.yml", seconds=3.5, nodes=nodes)
+    assert run.Run.from_document(one.to_document()) == one
     outcomes.check("reports/run", {row["node"]: row for row in one.summary()})
