@@ -307,8 +307,7 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
     require_access(module, cluster, removals(purposes, daemon_sets, networks))
     version, names = cluster.version(), module.params["nodes"]
     calico = calico_state.calico(cluster) if "calico" in networks else {}
-    # The operator replaces the pods of its DaemonSets itself.
-    own = [] if calico.get("installation") else networks
+    own = [] if calico.get("installation") else networks  # The operator replaces its pods itself.
     pods = cluster_state.network_pods(cluster, own) if "read" in purposes else {}
     nodes = {node["metadata"]["name"]: describe_node(node, pods) for node in cluster.items("api/v1/nodes", form=NODE)}
     return {
