@@ -123,6 +123,12 @@ def host_process_sets(pods: t.Iterable[Pod]) -> dict[str, list[Pod]]:
     return sets
 
 
+def has_own_network(pod: Pod) -> bool:
+    """Return whether a pod that has not ended has a network of its own, unlike pods on the network of the node."""
+    ended = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    return not ended and not pod["spec"].get("hostNetwork")
+
+
 def container_ids(pods: t.Iterable[Pod]) -> list[str]:
     """Return the container ids in the status of pods; each start of a container has a new id."""
     statuses = (status for pod in pods for status in (pod.get("status") or {}).get("containerStatuses") or ())

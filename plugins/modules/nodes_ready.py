@@ -37,6 +37,10 @@ options:
       - Whether to also wait until the pods of the node's HostProcess DaemonSets (its network and kube-proxy) are ready.
     type: bool
     default: false
+  pods:
+    description: Whether to report which nodes have pods with a network of their own, as RV(nodes.has_pods).
+    type: bool
+    default: false
   before:
     description:
       - State of each rebooted node from before its reboot, as RV(winkube.node.nodes_drain#module:nodes) returned it
@@ -97,6 +101,12 @@ nodes:
     overlay_address:
       description: The node's address in Calico's overlay, or empty if it does not have one yet.
       type: str
+    has_pods:
+      description:
+        - Whether the node has pods with a network of their own that have not ended. Pods on the node's network, such as
+          HostProcess pods, do not count. V(true) if the account is not allowed to list the pods of all namespaces.
+      type: bool
+      returned: if O(pods=true)
     reason:
       description: Why the node is not Ready, as its kubelet reported it.
       type: str
@@ -116,11 +126,12 @@ from ..module_utils.api_error import ApiError
 from ..module_utils.cluster_client import Cluster, cluster_arguments
 from ..module_utils.cluster_state import overlay_address
 from ..module_utils.node_api import NodeApi
-from ..module_utils.pods import host_process_missing
+from ..module_utils.pods import has_own_network, host_process_missing
 from ..module_utils.printable import printable
 
 POLL_SECONDS = 1.0
 FIRST_ANSWER_SECONDS = 15.0
+FORBIDDEN = 403
 
 
 def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "") -> dict[str, t.Any]:
@@ -186,6 +197,20 @@ def describe_nodes(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dic
     return states
 
 
+def has_pods(api: NodeApi, node: str) -> bool:
+    """Return whether a node has pods with a network of their own; true if the account may not list pods.
+
+    Raises:
+        ApiError: the request failed for another reason.
+    """
+    try:
+        return any(map(has_own_network, api.pods(node)))
+    except ApiError as error:
+        if error.status == FORBIDDEN:
+            return True
+        raise
+
+
 def wait(module: AnsibleModule, api: NodeApi) -> dict[str, t.Any]:
     """Poll until all nodes are ready, or the time is up."""
     params = module.params
@@ -195,17 +220,17 @@ def wait(module: AnsibleModule, api: NodeApi) -> dict[str, t.Any]:
     while True:
         try:
             nodes = describe_nodes(params, api)
+            waiting = [name for name in nodes if not is_done(nodes[name], params)]
+            if not waiting or module.check_mode or time.monotonic() >= end:
+                for name in nodes if params["pods"] else ():
+                    nodes[name]["has_pods"] = has_pods(api, name)
+                return {"nodes": nodes, "waiting": waiting}
         except ApiError as error:
             # An API server may be unavailable for a while, as during its upgrade. If it has never answered, give up
             # sooner.
             limit = end if nodes else min(end, begin + FIRST_ANSWER_SECONDS)
             if not error.is_temporary or time.monotonic() >= limit:
                 module.fail_json(msg=str(error), nodes=nodes, waiting=params["nodes"])
-            time.sleep(POLL_SECONDS)
-            continue
-        waiting = [name for name in nodes if not is_done(nodes[name], params)]
-        if not waiting or module.check_mode or time.monotonic() >= end:
-            return {"nodes": nodes, "waiting": waiting}
         time.sleep(POLL_SECONDS)
 
 
@@ -217,6 +242,7 @@ def main() -> None:
             pod_cidr={"type": "bool", "default": False},
             overlay_address={"type": "bool", "default": False},
             host_process={"type": "bool", "default": False},
+            pods={"type": "bool", "default": False},
             before={"type": "dict", "default": {}},
             required={"type": "bool", "default": True},
             timeout={"type": "int", "default": 600},

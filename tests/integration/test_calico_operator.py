@@ -29,7 +29,20 @@ def site(start_site: SiteFactory, cluster_kind: str) -> Site:
         cluster={"kind": cluster_kind, "calico": calico, **kubespray_sample.NETWORKS},
     )
     kubespray_sample.write(site.folder / "sample")
+    apply_former_objects(site)
     return site
+
+
+def apply_former_objects(site: Site) -> None:
+    """Create what this collection applied before kubespray moved Calico from manifests to the operator."""
+    labels = {"k8s-app": "calico-node-windows", "winkube.node/revision": "1"}
+    spec = {"containers": [{"name": "node", "image": "quay.io/calico/node-windows:v3.31.5"}]}
+    template = {"metadata": {"labels": labels}, "spec": {**spec, "nodeSelector": {"kubernetes.io/os": "windows"}}}
+    selector = {"matchLabels": {"k8s-app": "calico-node-windows"}}
+    body = {"metadata": {"name": "calico-node-windows"}, "spec": {"selector": selector, "template": template}}
+    client.AppsV1Api(cluster_api(site)).create_namespaced_daemon_set("kube-system", body)
+    config_map = {"metadata": {"name": "cni-config-windows"}, "data": {"config": "{}"}}
+    client.CoreV1Api(cluster_api(site)).create_namespaced_config_map("kube-system", config_map)
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +80,14 @@ def test_the_operator_runs_calico_on_the_node(site: Site, first: PlayRun) -> Non
     daemon_sets = client.AppsV1Api(cluster_api(site)).list_daemon_set_for_all_namespaces().items
     found = {one.metadata.namespace for one in daemon_sets if one.metadata.name == "calico-node-windows"}
     assert found == {"calico-system"}
+
+
+def test_objects_from_before_the_operator_are_removed_with_a_warning(site: Site, first: PlayRun) -> None:
+    # The test above shows that the DaemonSet is gone.
+    config_maps = client.CoreV1Api(cluster_api(site)).list_namespaced_config_map("kube-system").items
+    assert "cni-config-windows" not in {one.metadata.name for one in config_maps}
+    text = " ".join(first.output.split())
+    assert "This run removes the DaemonSet kube-system/calico-node-windows and the ConfigMap" in text
 
 
 def test_kube_proxy_has_the_address_of_the_endpoint(site: Site, first: PlayRun) -> None:

@@ -169,8 +169,8 @@ def _calico() -> dict[str, t.Any]:
     applied = [daemon_set("calico-node-windows", "calico1"), daemon_set("kube-proxy-windows", "proxy2")]
     pods = CLUSTER["nodes"]["win-live"]["network_pods"]
     known = cluster(win_live=member(13, network_pods=pods, pod_network="", overlay_address=""))
-    addressed = {"nodes": {"win-new": {"overlay_address": "10.233.64.1"}}, "waiting": []}
-    later = {"nodes": {"win-live": {"overlay_address": "10.233.64.65"}}, "waiting": []}
+    addressed = {"nodes": {"win-new": {"overlay_address": "10.233.64.1", "has_pods": True}}, "waiting": []}
+    later = {"nodes": {"win-live": {"overlay_address": "10.233.64.65", "has_pods": True}}, "waiting": []}
     return {
         "cluster_info": {**known, "calico": calico_facts.facts()},
         APPLIED: {"changed": True, "result": {"results": applied}},

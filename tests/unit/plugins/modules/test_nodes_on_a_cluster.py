@@ -31,6 +31,17 @@ def pod(cluster: FakeCluster, name: str, host: str, **metadata: t.Any) -> None:
     )
 
 
+@pytest.mark.parametrize("option", [True, False])
+def test_nodes_with_pods_are_reported_on_request(cluster: FakeCluster, option: bool) -> None:
+    add_node(cluster, "a")
+    add_node(cluster, "b")
+    pod(cluster, "w1", "a")
+    found = run_module(nodes_ready, cluster, nodes=["a", "b"], condition="registered", pods=option)["nodes"]
+    assert {name: node.get("has_pods") for name, node in found.items()} == (
+        {"a": True, "b": False} if option else {"a": None, "b": None}
+    )
+
+
 def test_a_node_is_cordoned_drained_and_uncordoned(cluster: FakeCluster) -> None:
     add_node(cluster, "a")
     pod(cluster, "w1", "a")

@@ -8,6 +8,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.winkube.node.plugins.module_utils.api_error import ApiError
 from ansible_collections.winkube.node.plugins.modules import nodes_ready
 from ansible_collections.winkube.node.plugins.modules.nodes_ready import describe, describe_nodes
 
@@ -92,6 +93,36 @@ def test_pods_are_inspected_only_on_request() -> None:
     assert state(Api(pod_ready="False"), host_process=False, before={})["ready"]
 
 
+@pytest.mark.parametrize(
+    ("spec", "phase", "has_pods"),
+    [
+        ({}, "Running", True),
+        ({}, "Pending", True),
+        ({"hostNetwork": True}, "Running", False),
+        ({}, "Succeeded", False),
+        ({}, "Failed", False),
+    ],
+)
+def test_pods_with_a_network_of_their_own(spec: dict[str, t.Any], phase: str, has_pods: bool) -> None:
+    api = Api()
+    api.pod |= {"spec": spec, "status": {"phase": phase}}
+    assert nodes_ready.has_pods(t.cast("t.Any", api), "n") is has_pods
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_an_account_that_may_not_list_pods(status: int) -> None:
+    class Limited(Api):
+        def pods(self, node: str) -> list[dict[str, t.Any]]:
+            raise ApiError("no", status)
+
+    api = t.cast("t.Any", Limited())
+    if status == nodes_ready.FORBIDDEN:
+        assert nodes_ready.has_pods(api, "n")
+    else:
+        with pytest.raises(ApiError):
+            nodes_ready.has_pods(api, "n")
+
+
 def test_a_node_that_is_not_in_the_cluster() -> None:
     assert describe(None)["reason"] == "the node is not registered"
 
@@ -104,6 +135,7 @@ class End(Exception):
 def test_one_missing_node_need_not_fail_all(monkeypatch: pytest.MonkeyPatch, required: bool) -> None:
     """One of many nodes has a wrong name: its own host must fail, and not the one that runs the task."""
     params = {"nodes": ["n", "no-such-node"], "host_process": False, "before": {}, "condition": "registered"}
+    params |= {"pods": False}
     params |= {"pod_cidr": False, "overlay_address": False, "timeout": 0, "required": required}
 
     class Fake:

@@ -271,3 +271,24 @@ def test_an_archive_replaces_the_registry() -> None:
 def test_an_archive_that_no_daemon_set_of_ours_needs(unneeded: dict[str, t.Any]) -> None:
     assert decided({}, "cni_network_images", **{**ARCHIVE, **unneeded}) == []
     assert not [one for one in decided({}, "cni_resources", **{**ARCHIVE, **unneeded}) if one["type"] == "Artifact"]
+
+
+@pytest.mark.parametrize(
+    ("addressed", "variables", "restarted"),
+    [
+        ({"nodes": {"win1": {"has_pods": True}}}, {}, True),
+        ({"nodes": {"win1": {"has_pods": False}}}, {}, False),
+        # Its network has not just started.
+        ({"nodes": {"win2": {"has_pods": True}}}, {}, False),
+        ({"skipped": True}, {}, False),
+        ({"nodes": {"win1": {"has_pods": True}}}, {"ansible_check_mode": True}, False),
+        # The role node_maintenance does it.
+        ({"nodes": {"win1": {"has_pods": True}}}, {"node_join_defers": True}, False),
+    ],
+)
+def test_pods_on_a_node_whose_network_has_just_started(
+    addressed: dict[str, t.Any], variables: dict[str, bool], restarted: bool
+) -> None:
+    condition = task("node_join", "addressed.yml", "Restart pods that lost their network when Calico started")["when"]
+    known = {"ansible_check_mode": False, "node_join_defers": False, "node_join_name": "win1", **variables}
+    assert holds(templar([], {**known, "node_join_addressed": addressed}), condition) is restarted
