@@ -139,21 +139,29 @@ def space(download: Download, present: int) -> SpaceRequirement:
     return SpaceRequirement(path=download.path, probe=_DownloadSize(calls=asked, present=present))
 
 
-def likely_space(download: Download, file: str) -> SpaceRequirement:
-    """Return the disk space that a download needs if the file does not exist, as `space` does.
+def likely_space(download: Download, files: str, *others: str) -> SpaceRequirement:
+    """Return the disk space that a download needs if no file exists that may replace it, as `space` does.
 
     Args:
         download: the requested download.
-        file: id of the call `@read-file` that reads the file; if the file exists, its size is not asked for.
+        files: id of the call `@read-file` that reads the file and `others`.
+        others: paths of files that may be used instead of a download.
     """
-    missing: dict[str, Json] = {"path": download.path, "exists": False}
     # Without input, a cmdlet is skipped, which counts as a success (docs/wire.md).
-    exists = query(
-        "exists", "Write-Output", input=Input(calls=(file,), where=missing), select=(), until={"exists": True}
+    exist = tuple(
+        query(
+            f"exists-{index}",
+            "Write-Output",
+            input=Input(calls=(files,), where={"path": path, "exists": False}),
+            select=(),
+            until={"exists": True},
+        )
+        for index, path in enumerate((download.path, *others))
     )
+    unless = tuple(call.id for call in exist)
     required = space(download, 0)
     asked = required.probe.calls if required.probe else ()
-    calls = (exists, *(dataclasses.replace(call, unless=(*call.unless, exists.id)) for call in asked))
+    calls = (*exist, *(dataclasses.replace(call, unless=(*call.unless, *unless)) for call in asked))
     return dataclasses.replace(required, probe=_DownloadSize(calls=calls, present=0))
 
 

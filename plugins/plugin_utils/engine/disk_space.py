@@ -79,7 +79,8 @@ class EarlySizes:
         self.by_resource: dict[int, list[Call]] = {}
         """The calls that ask for the sizes, by the position of the resource."""
         for position, resource in enumerate(resources):
-            required = resource.likely_space()
+            # The node's version of Windows is part of the observation.
+            required = None if resource.windows else resource.likely_space()
             if required is not None:
                 paths.setdefault(volume(required.path), required.path)
                 calls = required.probe.calls if required.probe else ()

@@ -24,5 +24,6 @@ class Timeouts:
     longest_poll: int = 240
     """Maximum wait of a poll. Each poll of a batch waits four times as long as the previous one, so that long work
     costs few commands."""
-    watched_poll: int = 60
-    """Maximum wait of the first poll if the batch has progress files, so that progress is visible soon."""
+    watched_poll: int = 120
+    """Maximum wait of the first poll if the batch has progress files, so that slow downloads show their progress
+    sooner."""

@@ -274,7 +274,7 @@ class Artifact(Resource):
         return attempts.space(self._download(seen, curl.RemoteFile()), present)
 
     def likely_space(self) -> SpaceRequirement:
-        return attempts.likely_space(self._download({}, curl.RemoteFile()), "file")
+        return attempts.likely_space(self._download({}, curl.RemoteFile()), "file", self._unverified)
 
     def file_facts(self, seen: Results) -> dict[str, t.Any]:
         """Return hash, size and source of the file on the node; empty if the file is missing or wrong."""

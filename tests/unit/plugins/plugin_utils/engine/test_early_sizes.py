@@ -124,6 +124,13 @@ def test_what_the_observation_did_not_answer_is_measured(settings: dict[str, str
         converge(small, Fetched(name="a", reason=reason))
 
 
+def test_a_resource_that_may_be_for_another_windows_is_measured_later() -> None:
+    for version, commands, sizes in (("2022", 3, 1), ("2019", 1, 0)):
+        world = Shop(10 * GB)
+        _, action = converge(world, Fetched(name="a", windows=(version,)))
+        assert (action._connection.commands, world.asked()) == (commands, (sizes, sizes))
+
+
 def test_check_mode_asks_for_no_size() -> None:
     world = Shop(0)
     outcome, action = converge(world, Fetched(name="a"), check_mode=True)
@@ -166,8 +173,8 @@ def test_an_incomplete_answer_is_no_answer() -> None:
         assert early.knows([call]) is known
 
 
-@pytest.mark.parametrize("exists", [True, False])
-def test_artifacts_are_asked_for_only_if_they_are_missing(exists: bool) -> None:
+@pytest.mark.parametrize("exists", ["", PATH, f"{PATH}.unverified"])
+def test_artifacts_are_asked_for_only_if_they_are_missing(exists: str) -> None:
     """The second source is asked, because the first does not answer."""
     asked: list[int] = []
 
@@ -177,7 +184,7 @@ def test_artifacts_are_asked_for_only_if_they_are_missing(exists: bool) -> None:
 
     world = World(more={"curl.exe": curl}, disk_gb=127 * GB / GIGABYTE)
     if exists:
-        world.node.files.write_text(PATH, "other")
+        world.node.files.write_text(exists, "other")
     urls = ["https://one.example/t", "https://two.example/t"]
     artifact = load([{"type": "Artifact", "name": "tool", "path": PATH, "urls": urls, "sha256": 64 * "0"}])
     world.node.files.free_space = lambda dummy="C": 10 * GB  # type: ignore[method-assign]

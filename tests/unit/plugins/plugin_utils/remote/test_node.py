@@ -322,7 +322,7 @@ def test_values_of_yaml_become_plain_json() -> None:
     assert {type(key) for key in plain(loaded)} == {str}
 
 
-@pytest.mark.parametrize(("watch", "waits"), [(None, [240, 240, 240]), ("C:\\x.part", [60, 240, 240])])
+@pytest.mark.parametrize(("watch", "waits"), [(None, [240, 240, 240]), ("C:\\x.part", [120, 240, 240])])
 def test_a_node_that_reports_file_sizes_is_polled_sooner(
     machine: ScriptedMachine, watch: str | None, waits: list[int]
 ) -> None:
