@@ -1,0 +1,254 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The kubelet's command line, kubeconfig, configuration and certificate on a node (no I/O)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import functools
+import ntpath
+import typing as t
+import urllib.parse
+
+import yaml
+from ansible.module_utils.common.yaml import yaml_load
+
+from ..windows import node_paths
+from ..wire.calls import query
+from ..wire.messages import Call, CallResult, Input
+from . import certificates
+from .certificates import ClientCertificate
+
+CURRENT_CERTIFICATE = f"{node_paths.KUBELET_PKI}\\kubelet-client-current.pem"
+"""The kubelet's certificate and key (k8s.io/client-go util/certificate/certificate_store.go, CurrentPath)."""
+_LOG_RUNNER = "kube-log-runner.exe"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KubeletCommand:
+    """A kubelet's command line."""
+
+    program: str = ""
+    flags: tuple[str, ...] = ()
+    log_file: str = ""
+    """The file to which kube-log-runner writes the kubelet's log; empty if there is none."""
+
+    @classmethod
+    def parse(cls, words: t.Sequence[str]) -> KubeletCommand:
+        """Read a service's command line, which may start the kubelet with kube-log-runner."""
+        if not words:
+            return cls()
+        program, *rest = words
+        log_file = ""
+        if ntpath.basename(program).lower() == _LOG_RUNNER:
+            while rest and rest[0].startswith("-"):
+                name, _sign, value = rest.pop(0).lstrip("-").partition("=")
+                log_file = value if name == "log-file" else log_file
+            program, rest = (rest[0], rest[1:]) if rest else ("", [])
+        return cls(program=program, flags=tuple(rest), log_file=log_file)
+
+    def flag(self, name: str) -> str:
+        """Return the value of a flag; empty if it is not set."""
+        for index, word in enumerate(self.flags):
+            key, sign, value = word.partition("=")
+            if key.startswith("-") and key.lstrip("-").replace("_", "-") == name:
+                return value if sign else "".join(self.flags[index + 1 : index + 2])
+        return ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KubeletKubeconfig:
+    """The parts of the kubelet's kubeconfig that are not secret."""
+
+    server: str = ""
+    """URL of the API server."""
+    authorities: frozenset[str] = frozenset()
+    """Trusted certificates, see `certificates.authorities`."""
+    certificate_file: str = ""
+    embedded: ClientCertificate | None = None
+    """The client certificate, if it is part of the kubeconfig."""
+
+    @property
+    def host(self) -> str:
+        """Host name or address of the API server; empty if unknown."""
+        return self._split[0]
+
+    @property
+    def port(self) -> int:
+        """Port of the API server."""
+        return self._split[1]
+
+    @property
+    def address(self) -> str:
+        """The API server as `host:port`."""
+        return f"{self.host}:{self.port}" if self.host else ""
+
+    @functools.cached_property
+    def _split(self) -> tuple[str, int]:
+        try:
+            parts = urllib.parse.urlsplit(self.server)
+            return parts.hostname or "", parts.port or 443
+        except ValueError:
+            return "", 443
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ConfigurationFile:
+    """A file of the kubelet's configuration."""
+
+    path: str
+    text: str | None
+    """None: the file does not exist."""
+
+    @functools.cached_property
+    def document(self) -> dict[str, t.Any] | None:
+        """The content; None if it is not a mapping in YAML."""
+        return mapping_in(self.text or "")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KubeletFacts:
+    """What is observed of the kubelet."""
+
+    command: KubeletCommand = dataclasses.field(default_factory=KubeletCommand)
+    joined: bool = False
+    """Whether the kubelet's kubeconfig exists."""
+    interrupted_join: bool = False
+    """Whether the kubeconfig with a bootstrap token exists."""
+    kubeconfig: KubeletKubeconfig = dataclasses.field(default_factory=KubeletKubeconfig)
+    certificate_exists: bool = False
+    certificate: ClientCertificate | None = None
+    configuration: ConfigurationFile | None = None
+    """None: the kubelet reads no configuration, or one in an unusual place."""
+    drop_ins: tuple[ConfigurationFile, ...] = ()
+
+    @functools.cached_property
+    def settings(self) -> dict[str, t.Any]:
+        """The kubelet's settings: its configuration, with the top-level keys of the drop-ins."""
+        files = (self.configuration, *self.drop_ins) if self.configuration is not None else ()
+        return {key: value for file in files for key, value in (file.document or {}).items()}
+
+    @property
+    def endpoint(self) -> str:
+        """The runtime's endpoint (kubernetes cmd/kubelet/app/options, containerRuntimeEndpoint)."""
+        given = self.command.flag("container-runtime-endpoint") or self.settings.get("containerRuntimeEndpoint")
+        return str(given or node_paths.CONTAINERD_PIPE)
+
+
+def calls() -> tuple[Call, ...]:
+    """Return the calls that observe the kubelet. Its kubeconfig may contain a key, so their batch is private."""
+    listing = query(
+        "drop-ins",
+        "Get-ChildItem",
+        {"Path": f"{node_paths.KUBELET_DROPINS}\\*.conf", "ErrorAction": "SilentlyContinue"},
+        select=("FullName",),
+    )
+    return (
+        query(
+            "kubelet-files",
+            "@read-file",
+            {"paths": [node_paths.KUBELET_CONF, node_paths.KUBELET_CONFIG], "content": True},
+            private=True,
+        ),
+        query("bootstrap", "@read-file", {"paths": [node_paths.BOOTSTRAP_KUBELET_CONF]}),
+        query(
+            "certificate",
+            "@read-file",
+            {
+                "paths": [CURRENT_CERTIFICATE],
+                "content": True,
+                "encoding": "base64",
+                "limit": certificates.READ_BYTES,
+            },
+        ),
+        listing,
+        query(
+            "drop-in-files",
+            "@read-file",
+            {"content": True},
+            input=Input(calls=("drop-ins",), parameter="paths", property="FullName"),
+            needs=("drop-ins",),
+        ),
+    )
+
+
+def read(seen: t.Mapping[str, CallResult], command: KubeletCommand) -> KubeletFacts:
+    """Read the results of `calls`.
+
+    Args:
+        seen: the results.
+        command: the kubelet's command line, from its service.
+    """
+    files = list(seen["kubelet-files"].output) if seen["kubelet-files"].ok else [{}, {}]
+    conf, config = files
+    kubeconfig = _kubeconfig(conf.get("content") or "")
+    bootstrap, pem = seen["bootstrap"].first or {}, seen["certificate"].first or {}
+    is_usual = command.flag("config").replace("/", "\\").lower() == node_paths.KUBELET_CONFIG.lower()
+    reads_drop_ins = bool(command.flag("config-dir"))
+    return KubeletFacts(
+        command=command,
+        joined=bool(conf.get("exists")),
+        interrupted_join=bool(bootstrap.get("exists")),
+        kubeconfig=kubeconfig,
+        certificate_exists=bool(pem.get("exists")),
+        certificate=kubeconfig.embedded or certificates.first_certificate(decoded(pem.get("content"))),
+        configuration=_file(config, node_paths.KUBELET_CONFIG) if is_usual else None,
+        drop_ins=tuple(_file(item, "") for item in _sorted(seen.get("drop-in-files"))) if reads_drop_ins else (),
+    )
+
+
+def mapping_in(text: str) -> dict[str, t.Any] | None:
+    """Return a mapping in YAML; None if the text is something else."""
+    try:
+        document = yaml_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def decoded(text: object) -> bytes:
+    """Return the bytes of a text in base64; nothing if it is malformed."""
+    try:
+        return base64.b64decode(str(text or ""))
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _file(item: t.Mapping[str, t.Any], path: str) -> ConfigurationFile:
+    text = item.get("content")
+    there = item.get("exists") and text is not None
+    return ConfigurationFile(path=str(item.get("path") or path), text=str(text) if there else None)
+
+
+def _sorted(result: CallResult | None) -> list[t.Mapping[str, t.Any]]:
+    items = [item for item in result.output if isinstance(item, dict)] if result is not None and result.ok else []
+    return sorted(items, key=lambda item: str(item.get("path")))
+
+
+def _kubeconfig(text: str) -> KubeletKubeconfig:
+    document = mapping_in(text) or {}
+    cluster = _named(document, "clusters", "cluster")
+    user = _named(document, "users", "user")
+    pem = decoded(cluster.get("certificate-authority-data")).decode("ascii", "replace")
+    return KubeletKubeconfig(
+        server=str(cluster.get("server") or ""),
+        authorities=certificates.authorities(pem),
+        certificate_file=str(user.get("client-certificate") or ""),
+        embedded=certificates.first_certificate(decoded(user.get("client-certificate-data"))),
+    )
+
+
+def _named(document: t.Mapping[str, t.Any], kind: str, what: str) -> t.Mapping[str, t.Any]:
+    """Return the cluster or user of the current context; empty if the kubeconfig is malformed."""
+    context = _entry(document, "contexts", str(document.get("current-context") or "")).get("context")
+    name = context.get(what) if isinstance(context, dict) else None
+    value = _entry(document, kind, str(name or "")).get(what)
+    return value if isinstance(value, dict) else {}
+
+
+def _entry(document: t.Mapping[str, t.Any], kind: str, name: str) -> t.Mapping[str, t.Any]:
+    listed = document.get(kind)
+    entries = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+    return next((item for item in entries if item.get("name") == name), {})
