@@ -16,7 +16,7 @@ Effect = t.Literal["not_ready", "pods", "risk"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Cause:
+class KnownCause:
     """A reason why a node is not Ready, or why its pods fail."""
 
     title: str
@@ -32,11 +32,11 @@ class Cause:
 class KnownCauses:
     """The content of data/node_causes.yml."""
 
-    causes: t.Mapping[str, Cause]
+    causes: t.Mapping[str, KnownCause]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Finding:
+class FoundCause:
     """A cause that was found on a node."""
 
     cause: str
@@ -46,16 +46,16 @@ class Finding:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RankedFinding:
+class RankedCause:
     """A finding in its place among the others."""
 
-    finding: Finding
+    finding: FoundCause
     consequence_of: str
     """Name of the first found cause that leads to this one; empty if this is an independent cause."""
 
 
 @functools.cache
-def known() -> t.Mapping[str, Cause]:
+def known() -> t.Mapping[str, KnownCause]:
     """Return all causes by name, in the order in which they are reported.
 
     Raises:
@@ -69,17 +69,17 @@ def known() -> t.Mapping[str, Cause]:
     return causes
 
 
-def found(cause: str, *evidence: str) -> Finding:
+def finding(cause: str, *evidence: str) -> FoundCause:
     """Return a finding.
 
     Args:
         cause: name of the cause.
         evidence: what was observed; empty texts are left out.
     """
-    return Finding(cause=cause, evidence=tuple(filter(None, evidence)))
+    return FoundCause(cause=cause, evidence=tuple(filter(None, evidence)))
 
 
-def ranked(findings: t.Iterable[Finding]) -> tuple[RankedFinding, ...]:
+def ranked(findings: t.Iterable[FoundCause]) -> tuple[RankedCause, ...]:
     """Return findings in their order: independent causes first, then consequences, each in the order of the data file.
 
     Findings of the same cause become one, with the evidence of all.
@@ -87,13 +87,13 @@ def ranked(findings: t.Iterable[Finding]) -> tuple[RankedFinding, ...]:
     Args:
         findings: the findings of all checks.
     """
-    merged: dict[str, Finding] = {}
+    merged: dict[str, FoundCause] = {}
     for one in findings:
         earlier = merged[one.cause].evidence if one.cause in merged else ()
-        merged[one.cause] = Finding(cause=one.cause, evidence=tuple(dict.fromkeys((*earlier, *one.evidence))))
+        merged[one.cause] = FoundCause(cause=one.cause, evidence=tuple(dict.fromkeys((*earlier, *one.evidence))))
     order = [name for name in known() if name in merged]
     entries = [
-        RankedFinding(finding=merged[name], consequence_of=next((up for up in order if _leads_to(up, name)), ""))
+        RankedCause(finding=merged[name], consequence_of=next((up for up in order if _leads_to(up, name)), ""))
         for name in order
     ]
     return tuple(sorted(entries, key=lambda entry: bool(entry.consequence_of)))

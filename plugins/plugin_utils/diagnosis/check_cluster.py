@@ -8,21 +8,21 @@ import datetime
 import typing as t
 
 from ..windows import node_paths
-from .causes import Finding, found
+from .causes import FoundCause, finding
 from .cluster_view import NO_KUBECONFIG
 from .examination import Examination
 
 _GRACE = datetime.timedelta(minutes=1)
 
 
-def join(node: Examination) -> t.Iterator[Finding]:
+def join(node: Examination) -> t.Iterator[FoundCause]:
     """Check whether the machine has joined a cluster."""
     kubelet = node.first.kubelet
     if node.is_prepared and not kubelet.joined:
         interrupted = f"{node_paths.BOOTSTRAP_KUBELET_CONF} exists: a join was interrupted"
         known = node.node
         state = (known.ready or "never reported") if known else ""
-        yield found(
+        yield finding(
             "not_joined",
             f"{node_paths.KUBELET_CONF} does not exist",
             interrupted if kubelet.interrupted_join else "",
@@ -30,7 +30,7 @@ def join(node: Examination) -> t.Iterator[Finding]:
         )
 
 
-def certificate(node: Examination, now: datetime.datetime) -> t.Iterator[Finding]:
+def certificate(node: Examination, now: datetime.datetime) -> t.Iterator[FoundCause]:
     """Check the kubelet's client certificate.
 
     Args:
@@ -44,72 +44,72 @@ def certificate(node: Examination, now: datetime.datetime) -> t.Iterator[Finding
     if own is None:
         path = kubelet.kubeconfig.certificate_file
         if not kubelet.certificate_exists:
-            yield found("certificate_missing", f"{path or 'the client certificate'} does not exist")
+            yield finding("certificate_missing", f"{path or 'the client certificate'} does not exist")
         else:
-            yield found("certificate_missing", f"{path or 'the client certificate'} is not a certificate")
+            yield finding("certificate_missing", f"{path or 'the client certificate'} is not a certificate")
     elif now > own.ends:
-        yield found(
+        yield finding(
             "certificate_expired",
             f"the certificate of {own.common_name} expired on {own.ends:%Y-%m-%d %H:%M} UTC, "
             f"{_duration(now - own.ends)} ago",
         )
     elif now + _GRACE < own.begins:
-        yield found(
+        yield finding(
             "certificate_not_yet_valid",
             f"the certificate of {own.common_name} is valid from {own.begins:%Y-%m-%d %H:%M} UTC on, "
             f"in {_duration(own.begins - now)}",
         )
 
 
-def authority(node: Examination) -> t.Iterator[Finding]:
+def authority(node: Examination) -> t.Iterator[FoundCause]:
     """Compare the CA that the kubelet trusts with the cluster's."""
     kubeconfig = node.first.kubelet.kubeconfig
     trusted, actual = kubeconfig.authorities, node.cluster.authorities
     if trusted and actual and trusted.isdisjoint(actual):
-        yield found(
+        yield finding(
             "ca_changed",
             f"{node_paths.KUBELET_CONF} trusts another CA than the cluster has",
             f"its API server is {kubeconfig.address}",
         )
 
 
-def name(node: Examination) -> t.Iterator[Finding]:
+def name(node: Examination) -> t.Iterator[FoundCause]:
     """Compare the name that the kubelet uses with that in its certificate, or in the inventory."""
     own = node.first.kubelet.certificate
     certified = own.node if own else ""
     if certified and certified != node.kubelet_name:
-        yield found(
+        yield finding(
             "wrong_name",
             f"the kubelet uses the name {node.kubelet_name}, but its certificate is for the node {certified}",
         )
     elif certified and node.expected_name and certified != node.expected_name:
-        yield found(
+        yield finding(
             "wrong_name", f"the machine is the node {certified}, but the inventory expects {node.expected_name}"
         )
 
 
-def connection(node: Examination) -> t.Iterator[Finding]:
+def connection(node: Examination) -> t.Iterator[FoundCause]:
     """Check whether the node reaches its API server as the kubelet does."""
     api, kubeconfig = node.second.api, node.first.kubelet.kubeconfig
     if not api.asked:
         return
     if api.resolution_problem and api.direct_problem:
-        yield found("api_name_unresolved", f"{kubeconfig.host}: {api.resolution_problem}")
+        yield finding("api_name_unresolved", f"{kubeconfig.host}: {api.resolution_problem}")
     if api.direct_problem and (not api.proxy or api.proxy_problem):
         controller = "the controller cannot reach it either: " + node.cluster.problem if _asked_in_vain(node) else ""
-        yield found("api_unreachable", f"{kubeconfig.address}: {api.direct_problem}", controller)
+        yield finding("api_unreachable", f"{kubeconfig.address}: {api.direct_problem}", controller)
     if api.proxy and api.proxy_problem and not api.direct_problem:
-        yield found(
+        yield finding(
             "api_proxy",
             f"{kubeconfig.address} through the proxy {api.proxy}: {api.proxy_problem}",
             f"{kubeconfig.address} without the proxy: reachable",
         )
 
 
-def node_object(node: Examination) -> t.Iterator[Finding]:
+def node_object(node: Examination) -> t.Iterator[FoundCause]:
     """Check whether the cluster has a Node object for a machine that has joined."""
     if node.first.kubelet.joined and node.cluster.known and node.node is None:
-        yield found("node_missing", f"the cluster has no node {node.node_name}")
+        yield finding("node_missing", f"the cluster has no node {node.node_name}")
 
 
 def _asked_in_vain(node: Examination) -> bool:

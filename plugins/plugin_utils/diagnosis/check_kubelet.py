@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.redaction.texts import redact_value
 from ..node_config import kubelet_flags
 from ..values.versions import Version
-from .causes import Finding, found
+from .causes import FoundCause, finding
 from .examination import Examination
 from .kubelet_facts import ConfigurationFile
 
@@ -22,44 +22,44 @@ _CONFIGURATION_ERRORS = re.compile(
 """The kubelet's errors (kubernetes cmd/kubelet/app/server.go)."""
 
 
-def runtime(node: Examination) -> t.Iterator[Finding]:
+def runtime(node: Examination) -> t.Iterator[FoundCause]:
     """Check the services, the named pipe and the state of the container runtime."""
     if not node.is_prepared or not node.endpoint:
         return
     services = node.first.machine.services
     for name in node.runtime_services:
         if name not in services:
-            yield found("runtime_stopped", f"the service {name} does not exist")
+            yield finding("runtime_stopped", f"the service {name} does not exist")
         elif not services[name].running:
-            yield found("runtime_stopped", f"the service {name} is {services[name].status.lower()}")
+            yield finding("runtime_stopped", f"the service {name} is {services[name].status.lower()}")
     if not node.runtime_runs:
         return
     facts = node.first.runtime
     if node.endpoint not in facts.pipes:
         running = " and ".join(node.runtime_services)
-        yield found("runtime_pipe_missing", f"{node.endpoint} does not exist, although {running} is running")
+        yield finding("runtime_pipe_missing", f"{node.endpoint} does not exist, although {running} is running")
     elif node.endpoint in facts.problems:
-        yield found("runtime_not_responding", f"crictl info: {redact_value(facts.problems[node.endpoint])}")
+        yield finding("runtime_not_responding", f"crictl info: {redact_value(facts.problems[node.endpoint])}")
     state = facts.states.get(node.endpoint)
     if state is not None and state.ready_problem:
-        yield found("runtime_not_responding", f"RuntimeReady is false: {state.ready_problem}")
+        yield finding("runtime_not_responding", f"RuntimeReady is false: {state.ready_problem}")
 
 
-def service(node: Examination) -> t.Iterator[Finding]:
+def service(node: Examination) -> t.Iterator[FoundCause]:
     """Check whether the kubelet runs."""
     kubelet = node.first.machine.services.get("kubelet")
     if kubelet is None:
-        yield found("not_prepared", "the service kubelet does not exist")
+        yield finding("not_prepared", "the service kubelet does not exist")
     elif not kubelet.running:
         error = node.second.kubelet_error
-        yield found(
+        yield finding(
             "kubelet_stopped",
             f"the service kubelet is {kubelet.status.lower()}",
             f"its last error: {redact_value(error)}" if error else "",
         )
 
 
-def flags(node: Examination) -> t.Iterator[Finding]:
+def flags(node: Examination) -> t.Iterator[FoundCause]:
     """Check the kubelet's flags against its version."""
     version, command = node.second.kubelet_version, node.first.kubelet.command
     try:
@@ -68,12 +68,12 @@ def flags(node: Examination) -> t.Iterator[Finding]:
         unknown = []
     names = [word.partition("=")[0] for word in unknown if word.startswith("-")]
     if names:
-        yield found("kubelet_flags_unknown", f"the kubelet {version} does not know {', '.join(names)}")
+        yield finding("kubelet_flags_unknown", f"the kubelet {version} does not know {', '.join(names)}")
     elif not _runs(node) and _FLAG_ERRORS.search(node.second.kubelet_error):
-        yield found("kubelet_flags_unknown", f"its last error: {redact_value(node.second.kubelet_error)}")
+        yield finding("kubelet_flags_unknown", f"its last error: {redact_value(node.second.kubelet_error)}")
 
 
-def configuration(node: Examination) -> t.Iterator[Finding]:
+def configuration(node: Examination) -> t.Iterator[FoundCause]:
     """Check the kubelet's configuration as far as this is possible without the kubelet."""
     kubelet = node.first.kubelet
     if kubelet.configuration is None:
@@ -83,7 +83,7 @@ def configuration(node: Examination) -> t.Iterator[Finding]:
     if not problems and not _runs(node) and _CONFIGURATION_ERRORS.search(node.second.kubelet_error):
         problems.append(f"its last error: {redact_value(node.second.kubelet_error)}")
     if problems:
-        yield found("kubelet_configuration_invalid", *problems)
+        yield finding("kubelet_configuration_invalid", *problems)
 
 
 def _runs(node: Examination) -> bool:

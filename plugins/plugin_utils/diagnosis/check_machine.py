@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .causes import Finding, found
+from .causes import FoundCause, finding
 from .examination import Examination
 
 _REBOOT_REASONS: t.Mapping[str, str] = {
@@ -22,29 +22,29 @@ _UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 10**3, "M": 1
 _GIB = 2**30
 
 
-def clock(node: Examination) -> t.Iterator[Finding]:
+def clock(node: Examination) -> t.Iterator[FoundCause]:
     """Check the difference between the clocks of node and controller."""
     skew = node.first.clock_skew
     if skew is not None and node.clock_skew_limit and abs(skew) > node.clock_skew_limit:
         direction = "ahead of" if skew > 0 else "behind"
-        yield found(
+        yield finding(
             "clock_skew",
             f"the clock is {abs(skew):.0f} s {direction} the controller's; expected at most "
             f"{node.clock_skew_limit:.0f} s",
         )
 
 
-def pending_reboot(node: Examination) -> t.Iterator[Finding]:
+def pending_reboot(node: Examination) -> t.Iterator[FoundCause]:
     """Check whether Windows waits for a reboot."""
     windows = node.first.windows
     reasons = [_REBOOT_REASONS[reason] for reason in windows.pending_reboot if reason in _REBOOT_REASONS]
     if "computer_name" in windows.pending_reboot:
         reasons.append(f"the name is {windows.active_computer_name}, and will be {windows.computer_name}")
     if reasons:
-        yield found("pending_reboot", *reasons)
+        yield finding("pending_reboot", *reasons)
 
 
-def disk(node: Examination) -> t.Iterator[Finding]:
+def disk(node: Examination) -> t.Iterator[FoundCause]:
     """Check the free space against the kubelet's eviction thresholds."""
     space = node.first.machine.disk
     if space is None:
@@ -55,7 +55,7 @@ def disk(node: Examination) -> t.Iterator[Finding]:
         limit = threshold(str(thresholds[signal]), space.total)
         if limit is not None and space.free < limit:
             pressure = node.node.pressure.get("DiskPressure", "") if node.node else ""
-            yield found(
+            yield finding(
                 "disk_full",
                 f"C: has {space.free / _GIB:.1f} of {space.total / _GIB:.1f} GiB free, and the kubelet's threshold "
                 f"{signal} is {thresholds[signal]}",
@@ -82,10 +82,10 @@ def threshold(text: str, total: int) -> float | None:
         return None
 
 
-def disabled_services(node: Examination) -> t.Iterator[Finding]:
+def disabled_services(node: Examination) -> t.Iterator[FoundCause]:
     """Check whether a service that the node needs is disabled."""
     needed = ["kubelet", *node.runtime_services, "kube-proxy", "kubeproxy", "hns", "vmcompute"]
     for name in needed:
         service = node.first.machine.services.get(name)
         if service is not None and service.start_mode == "disabled":
-            yield found("service_disabled", f"the service {name} is disabled ({service.status.lower()})")
+            yield finding("service_disabled", f"the service {name} is disabled ({service.status.lower()})")

@@ -9,7 +9,7 @@ import typing as t
 
 from ..pod_networks.catalogue import catalogue
 from ..windows import windows_versions
-from .causes import Finding, found
+from .causes import FoundCause, finding
 from .examination import Examination
 from .kubelet_facts import mapping_in
 from .observation import active_configurations
@@ -18,23 +18,25 @@ _PLUGIN = re.compile(r'failed to find plugin "(?P<name>[^"]*)" in path (?P<path>
 """The message of libcni (containernetworking/cni pkg/invoke/find.go)."""
 _NO_FILE = re.compile(r"no network config found|no valid networks found|no networks found")
 """Messages of containerd/go-cni (opts.go) for a folder without configuration."""
+_MISMATCH = re.compile(r"sandbox.*(no match for platform|operating system does not match)", re.DOTALL)
+"""Messages of containerd (core/images) and of Windows for an image of another build."""
 _MOST_SHOWN = 5
 
 
-def hns(node: Examination) -> t.Iterator[Finding]:
+def hns(node: Examination) -> t.Iterator[FoundCause]:
     """Check the Host Networking Service."""
     facts, services = node.first.hns, node.first.machine.services
     if "hns" not in services:
-        yield found("hns_missing", "the service hns does not exist")
-    elif not services["hns"].running:
-        yield found("hns_stopped", f"the service hns is {services['hns'].status.lower()}")
+        yield finding("hns_missing", "the service hns does not exist")
+    elif not services["hns"].running and (node.first.kubelet.joined or facts.problem or facts.hang):
+        yield finding("hns_stopped", f"the service hns was {services['hns'].status.lower()}", facts.problem)
     elif facts.hang:
-        yield found("hns_not_responding", f"{facts.hang} did not end within {node.options.hns.hns_timeout:.0f} s")
+        yield finding("hns_not_responding", f"{facts.hang} did not end within {node.options.hns.hns_timeout:.0f} s")
     elif facts.problem:
-        yield found("hns_not_responding", facts.problem)
+        yield finding("hns_not_responding", facts.problem)
 
 
-def hns_networks(node: Examination) -> t.Iterator[Finding]:
+def hns_networks(node: Examination) -> t.Iterator[FoundCause]:
     """Check the HNS network of pods, and its type."""
     facts, services = node.first.hns, node.first.machine.services
     running = "hns" in services and services["hns"].running
@@ -46,12 +48,12 @@ def hns_networks(node: Examination) -> t.Iterator[Finding]:
         if network is None:
             if not _created_by_first_pod(node):
                 there = ", ".join(sorted(one.name for one in networks.values())) or "none"
-                yield found("hns_network_missing", f"expected the network {name} ({kind}); networks in HNS: {there}")
+                yield finding("hns_network_missing", f"expected the network {name} ({kind}); networks in HNS: {there}")
         elif kind and network.type.lower() != kind.lower():
-            yield found("hns_network_type", f"expected the type {kind} of the network {name}, got {network.type}")
+            yield finding("hns_network_type", f"expected the type {kind} of the network {name}, got {network.type}")
 
 
-def stale_endpoints(node: Examination) -> t.Iterator[Finding]:
+def stale_endpoints(node: Examination) -> t.Iterator[FoundCause]:
     """Check whether HNS has endpoints of pods that no longer exist, in every observation."""
     observations = node.first.hns.observations
     stale = [
@@ -63,10 +65,10 @@ def stale_endpoints(node: Examination) -> t.Iterator[Finding]:
     if endpoints:
         shown = ", ".join(one.address or one.id for one in endpoints[:_MOST_SHOWN])
         more = f" and {len(endpoints) - _MOST_SHOWN} more" if len(endpoints) > _MOST_SHOWN else ""
-        yield found("hns_stale_endpoints", f"{len(endpoints)} endpoints without an owner: {shown}{more}")
+        yield finding("hns_stale_endpoints", f"{len(endpoints)} endpoints without an owner: {shown}{more}")
 
 
-def cni(node: Examination) -> t.Iterator[Finding]:
+def cni(node: Examination) -> t.Iterator[FoundCause]:
     """Check the CNI configuration that the runtime loads."""
     if not node.first.kubelet.joined:
         return
@@ -75,24 +77,24 @@ def cni(node: Examination) -> t.Iterator[Finding]:
     folder = node.first.conf_dir or node.options.conf_dir
     if not files:
         reported = state.network_problem if state else ""
-        yield found(
+        yield finding(
             "cni_configuration_missing",
             f"{folder} contains no configuration",
             f"the runtime reports: {reported}" if reported else "",
         )
         return
     if state is not None and state.load_problem and not _NO_FILE.search(state.load_problem):
-        yield found("cni_configuration_invalid", state.load_problem)
+        yield finding("cni_configuration_invalid", state.load_problem)
     missing = [name for name, exists in node.second.plugins.items() if not exists]
     match = _PLUGIN.search(state.network_problem) if state is not None else None
     if missing:
         folders = ", ".join(node.first.bin_dirs or (node.options.bin_dir,))
-        yield found("cni_plugin_missing", f"{', '.join(f'{name}.exe' for name in missing)} not in {folders}")
+        yield finding("cni_plugin_missing", f"{', '.join(f'{name}.exe' for name in missing)} not in {folders}")
     elif match:
-        yield found("cni_plugin_missing", f"{match['name']} not in {match['path']}")
+        yield finding("cni_plugin_missing", f"{match['name']} not in {match['path']}")
 
 
-def kube_proxy(node: Examination) -> t.Iterator[Finding]:
+def kube_proxy(node: Examination) -> t.Iterator[FoundCause]:
     """Check whether kube-proxy runs, as a service or as a pod."""
     services, facts = node.first.machine.services, node.first
     if not facts.kubelet.joined:
@@ -100,15 +102,15 @@ def kube_proxy(node: Examination) -> t.Iterator[Finding]:
     service = next((services[name] for name in ("kube-proxy", "kubeproxy") if name in services), None)
     if service is not None:
         if not service.running:
-            yield found("kube_proxy_stopped", f"the service {service.name} is {service.status.lower()}")
+            yield finding("kube_proxy_stopped", f"the service {service.name} is {service.status.lower()}")
     elif node.network_runs_as_service:
-        yield found("kube_proxy_stopped", "the service kube-proxy does not exist")
+        yield finding("kube_proxy_stopped", "the service kube-proxy does not exist")
     elif node.network_runs_as_service is False and "kube-proxy" not in (facts.runtime.containers or ("kube-proxy",)):
         pods = [text for text in node.node.pending_pods if "kube-proxy" in text] if node.node else []
-        yield found("kube_proxy_missing", "no container kube-proxy is running", *pods[:1])
+        yield finding("kube_proxy_missing", "no container kube-proxy is running", *pods[:1])
 
 
-def source_address(node: Examination) -> t.Iterator[Finding]:
+def source_address(node: Examination) -> t.Iterator[FoundCause]:
     """Check whether kube-proxy has a source address, which it needs on an overlay network."""
     text = node.first.kube_proxy.text
     document = mapping_in(text) if text else None
@@ -119,30 +121,28 @@ def source_address(node: Examination) -> t.Iterator[Finding]:
     networks = {network.name.lower(): network.type for network in node.first.hns.last.objects.networks}
     kind = networks.get(name.lower()) or node.expected_networks.get(name, "")
     if kind.lower() == "overlay":
-        yield found(
+        yield finding(
             "source_vip_missing",
             f"{node.first.kube_proxy.path} has no winkernel.sourceVip, and the network {name} is an overlay",
         )
 
 
-def pause_image(node: Examination) -> t.Iterator[Finding]:
+def pause_image(node: Examination) -> t.Iterator[FoundCause]:
     """Check whether the pause image runs on this build of Windows."""
     build, runtime = node.first.windows.build, node.first.runtime
     image = runtime.images.get(runtime.sandbox_image)
-    errors = [text for text in (node.node.sandbox_errors if node.node else ()) if "no match for platform" in text]
-    pods = [text for text in (node.node.pending_pods if node.node else ()) if "no match for platform" in text]
-    wrong = image is not None and image.status == "unavailable"
-    builds = ", ".join(map(str, image.builds)) if image is not None else ""
-    if image is not None and image.builds:
-        wrong = wrong and not any(windows_versions.runs_image(build, one) for one in image.builds)
-    if wrong or errors or pods:
-        yield found(
-            "pause_image_unusable",
-            f"{runtime.sandbox_image or 'the pause image'} has no image for build {build}"
-            + (f"; it has images for {builds}" if builds else ""),
-            *errors[:1],
-            *pods[:1],
-        )
+    builds = image.builds if image is not None else ()
+    if builds:
+        wrong = not any(windows_versions.runs_image(build, one) for one in builds)
+    else:
+        # Before containerd 2.0, only an image without any manifest for this build is recognized.
+        wrong = image is not None and image.status == "unavailable"
+    pods = (*node.node.sandbox_errors, *node.node.pending_pods) if node.node else ()
+    errors = [text for text in pods if _MISMATCH.search(text)]
+    if wrong or errors:
+        others = f", only for {', '.join(map(str, builds))}" if builds else ""
+        name = runtime.sandbox_image or "the pause image"
+        yield finding("pause_image_unusable", f"{name} has no image for build {build}{others}", *errors[:1])
 
 
 def _created_by_first_pod(node: Examination) -> bool:

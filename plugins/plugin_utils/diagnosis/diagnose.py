@@ -9,10 +9,10 @@ import datetime
 import typing as t
 
 from . import check_cluster, check_kubelet, check_machine, check_network
-from .causes import Finding, RankedFinding, found, known, ranked
+from .causes import FoundCause, RankedCause, finding, known, ranked
 from .examination import Examination
 
-Check = t.Callable[[Examination], t.Iterator[Finding]]
+Check = t.Callable[[Examination], t.Iterator[FoundCause]]
 _CHECKS: t.Sequence[Check] = (
     check_machine.disabled_services,
     check_machine.clock,
@@ -49,7 +49,7 @@ class Diagnosis:
     """The node's state in the cluster."""
     status_detail: str
     """Why the node is not Ready according to the cluster, or why the cluster was not queried."""
-    findings: tuple[RankedFinding, ...]
+    findings: tuple[RankedCause, ...]
 
     def to_result(self) -> dict[str, t.Any]:
         """Return the diagnosis as plain data for node_diagnosis."""
@@ -73,7 +73,7 @@ def diagnose(node: Examination, now: datetime.datetime) -> Diagnosis:
     status, detail = _status(node)
     explained = any(known()[one.cause].effect != "risk" for one in findings)
     if not explained and status in ("NotReady", "Unknown"):
-        findings.append(found("unexplained", detail))
+        findings.append(finding("unexplained", detail))
     return Diagnosis(node_name=node.node_name, status=status, status_detail=detail, findings=ranked(findings))
 
 
@@ -86,13 +86,13 @@ def _status(node: Examination) -> tuple[Status, str]:
     return _STATUSES.get(node.node.ready, "Unknown"), f"{node.node.reason}{since}"
 
 
-def _entry(ranking: RankedFinding) -> dict[str, t.Any]:
-    finding, cause = ranking.finding, known()[ranking.finding.cause]
+def _entry(ranking: RankedCause) -> dict[str, t.Any]:
+    cause = known()[ranking.finding.cause]
     return {
-        "cause": finding.cause,
+        "cause": ranking.finding.cause,
         "title": cause.title,
         "effect": cause.effect,
-        "evidence": list(finding.evidence),
+        "evidence": list(ranking.finding.evidence),
         "explanation": cause.explanation,
         "fix": cause.fix,
         "source": cause.source,

@@ -36,11 +36,11 @@ class KubeletCommand:
     """The file to which kube-log-runner writes the kubelet's log; empty if there is none."""
 
     @classmethod
-    def parse(cls, words: t.Sequence[str]) -> KubeletCommand:
+    def parse(cls, arguments: t.Sequence[str]) -> KubeletCommand:
         """Read a service's command line, which may start the kubelet with kube-log-runner."""
-        if not words:
+        if not arguments:
             return cls()
-        program, *rest = words
+        program, *rest = arguments
         log_file = ""
         if ntpath.basename(program).lower() == _LOG_RUNNER:
             while rest and rest[0].startswith("-"):

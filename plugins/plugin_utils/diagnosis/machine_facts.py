@@ -23,7 +23,7 @@ _NSSM_VALUES = ("Application", "AppParameters", "AppEnvironmentExtra")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class NodeService:
+class ServiceFacts:
     """A service of the node."""
 
     name: str
@@ -43,7 +43,7 @@ class NodeService:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Disk:
+class DiskSpace:
     """The system drive, in bytes."""
 
     free: int
@@ -54,13 +54,13 @@ class Disk:
 class MachineFacts:
     """What is observed of the machine itself."""
 
-    services: t.Mapping[str, NodeService]
+    services: t.Mapping[str, ServiceFacts]
     """Installed services by name."""
     host_name: str
     """The DNS host name, which the kubelet uses; it may be longer than the computer name."""
     environment: t.Mapping[str, str]
     """The machine's variables for proxies, with names in upper case."""
-    disk: Disk | None
+    disk: DiskSpace | None
     """None: unknown."""
 
     def environment_of(self, service: str) -> dict[str, str]:
@@ -96,7 +96,7 @@ def read(seen: t.Mapping[str, CallResult]) -> MachineFacts:
         services=services,
         host_name=str(registry.get((_TCPIP, "Hostname")) or ""),
         environment={name: str(value) for name, value in machine.items() if value},
-        disk=Disk(free=int(space["free"]), total=int(space["total"])) if space and space["total"] else None,
+        disk=DiskSpace(free=int(space["free"]), total=int(space["total"])) if space and space["total"] else None,
     )
 
 
@@ -110,7 +110,7 @@ def _registry_values() -> list[tuple[str, str]]:
     ]
 
 
-def _service(name: str, status: str, registry: t.Mapping[tuple[str, str], t.Any]) -> NodeService:
+def _service(name: str, status: str, registry: t.Mapping[tuple[str, str], t.Any]) -> ServiceFacts:
     key = f"{registry_keys.SERVICES}\\{name}"
     command = command_line.split(str(registry.get((key, "ImagePath")) or ""))
     variables = _variables(registry.get((key, "Environment")))
@@ -120,7 +120,7 @@ def _service(name: str, status: str, registry: t.Mapping[tuple[str, str], t.Any]
         command = [application, *command_line.split(f"x {registry.get((parameters, 'AppParameters')) or ''}")[1:]]
         variables |= _variables(registry.get((parameters, "AppEnvironmentExtra")))
     start = registry.get((key, "Start"))
-    return NodeService(
+    return ServiceFacts(
         name=name,
         status=status,
         start_mode=_START_MODES.get(start, "") if isinstance(start, int) else "",

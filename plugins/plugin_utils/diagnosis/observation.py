@@ -89,8 +89,9 @@ def first_calls(options: ObservationOptions) -> tuple[Call, ...]:
     """Return the calls of the first remote command."""
     programs = options.hns.programs
     return (
-        *hns_facts.facts_calls(options.hns),
+        # Queries of HNS start its service, so its state is read before.
         *map(_MACHINE.call, machine_facts.calls()),
+        *hns_facts.facts_calls(options.hns),
         *map(_KUBELET.call, kubelet_facts.calls()),
         *map(_RUNTIME.call, runtime_facts.calls(programs.crictl, programs.ctr)),
         query(
@@ -210,8 +211,14 @@ def last_error(lines: t.Sequence[str]) -> str:
     for line in reversed(lines):
         _head, mark, text = line.partition('"command failed" err=')
         if mark:
-            return text.strip().strip('"')
+            return _unquoted(text.strip())
     return ""
+
+
+def _unquoted(text: str) -> str:
+    """Return a value of the kubelet's log without its quotation marks (k8s.io/klog, format of %q)."""
+    inner = text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
+    return inner.replace('\\"', '"').replace("\\\\", "\\")
 
 
 def _version(text: str) -> str:

@@ -220,22 +220,22 @@ def _images(listed: CallResult | None, checked: CallResult | None) -> dict[str, 
 
     If `check` cannot check an image, it fails only after it has printed the table.
     """
-    builds = {words[0]: _builds(line) for line, words in _rows(listed)}
+    builds = {columns[0]: _builds(line) for line, columns in _rows(listed)}
     return {
-        words[0]: ImageState(
-            unpacked=words[-1] == "true",
-            status=next((word for word in ("complete", "incomplete", "unavailable") if word in words), ""),
-            builds=builds.get(words[0], ()),
+        columns[0]: ImageState(
+            unpacked=columns[-1] == "true",
+            status=next((word for word in ("complete", "incomplete", "unavailable") if word in columns), ""),
+            builds=builds.get(columns[0], ()),
         )
-        for _line, words in _rows(checked)
-        if words[-1] in ("true", "false")
+        for _line, columns in _rows(checked)
+        if columns[-1] in ("true", "false")
     }
 
 
 def _rows(result: CallResult | None) -> t.Iterator[tuple[str, list[str]]]:
     for line in result.stdout.splitlines()[1:] if result is not None else ():
-        if words := line.split():
-            yield line, words
+        if columns := line.split():
+            yield line, columns
 
 
 def _builds(line: str) -> tuple[int, ...]:
