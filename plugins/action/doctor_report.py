@@ -9,10 +9,14 @@ import pathlib
 import typing as t
 
 from ..plugin_utils.actions.controller_action import ControllerAction, registered
+from ..plugin_utils.diagnosis.cluster_view import ClusterView
 from ..plugin_utils.reports import doctor, files
 from ..plugin_utils.values.errors import ResourceError
 from ..plugin_utils.values.printable import all_printable
 from ..plugin_utils.values.terminal import show
+
+_NAMES = ("node_join_node_name", "kubernetes_node_hostname")
+"""Variables with the names of nodes. Without them, a node has the name of its host."""
 
 
 class ActionModule(ControllerAction):
@@ -20,13 +24,18 @@ class ActionModule(ControllerAction):
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "results_var": {"type": "str", "required": True},
+        "cluster": {"type": "dict", "default": {}},
         "path": {"type": "path", "required": True},
         "page": {"type": "path", "required": True},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        results = registered(variables, options["results_var"])
-        hosts = {host: all_printable(doctor.entry(result)) for host, result in results.items()}
+        view = ClusterView.of(options["cluster"])
+        names = [registered(variables, name) for name in _NAMES]
+        hosts = {
+            host: all_printable(doctor.entry(host, result, view, [str(one[host] or host) for one in names]))
+            for host, result in registered(variables, options["results_var"]).items()
+        }
         lines, fixes, total = doctor.table(hosts), doctor.fixes(hosts), doctor.total(hosts)
         unknown = doctor.cluster_problem(hosts)
         for line in (*lines, "", *fixes, *([""] if fixes else []), total):

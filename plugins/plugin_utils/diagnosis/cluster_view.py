@@ -11,6 +11,7 @@ from ..values.printable import printable
 from . import certificates
 
 NO_KUBECONFIG = "no kubeconfig was given"
+_STATUSES = {"True": "Ready", "False": "NotReady", "": "NotReady"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -73,3 +74,22 @@ class ClusterView:
             pending_pods=tuple(entry["pending_pods"]),
             sandbox_errors=tuple(entry["sandbox_errors"]),
         )
+
+
+def state_of(view: ClusterView, name: str) -> dict[str, str]:
+    """Return the state of a node in the cluster as `status`, and its reason as `status_detail`.
+
+    Args:
+        view: the cluster's view.
+        name: the node's name.
+
+    Returns:
+        The status: Ready, NotReady, Unknown, `not in the cluster`, or `not asked` if the cluster was not queried.
+    """
+    if not view.known:
+        return {"status": "not asked", "status_detail": view.problem}
+    node = view.node(name)
+    if node is None:
+        return {"status": "not in the cluster", "status_detail": f"the cluster has no node {name}"}
+    since = f" (since {node.since})" if node.since and node.reason else ""
+    return {"status": _STATUSES.get(node.ready, "Unknown"), "status_detail": f"{node.reason}{since}"}

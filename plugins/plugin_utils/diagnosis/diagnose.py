@@ -10,6 +10,7 @@ import typing as t
 
 from . import check_cluster, check_kubelet, check_machine, check_network
 from .causes import FoundCause, RankedCause, finding, known, ranked
+from .cluster_view import state_of
 from .examination import Examination
 
 Check = t.Callable[[Examination], t.Iterator[FoundCause]]
@@ -36,17 +37,14 @@ _CHECKS: t.Sequence[Check] = (
     check_network.pause_image,
 )
 
-Status = t.Literal["Ready", "NotReady", "Unknown", "not in the cluster", "not asked"]
-_STATUSES: t.Mapping[str, Status] = {"True": "Ready", "False": "NotReady", "Unknown": "Unknown", "": "NotReady"}
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Diagnosis:
     """The causes that were found on a node."""
 
     node_name: str
-    status: Status
-    """The node's state in the cluster."""
+    status: str
+    """The node's state in the cluster, see `cluster_view.state_of`."""
     status_detail: str
     """Why the node is not Ready according to the cluster, or why the cluster was not queried."""
     findings: tuple[RankedCause, ...]
@@ -70,20 +68,12 @@ def diagnose(node: Examination, now: datetime.datetime) -> Diagnosis:
     """
     findings = [one for check in _CHECKS for one in check(node)]
     findings += check_cluster.certificate(node, now)
-    status, detail = _status(node)
+    state = state_of(node.cluster, node.node_name)
+    status, detail = state["status"], state["status_detail"]
     explained = any(known()[one.cause].effect != "risk" for one in findings)
     if not explained and status in ("NotReady", "Unknown"):
         findings.append(finding("unexplained", detail))
     return Diagnosis(node_name=node.node_name, status=status, status_detail=detail, findings=ranked(findings))
-
-
-def _status(node: Examination) -> tuple[Status, str]:
-    if not node.cluster.known:
-        return "not asked", node.cluster.problem
-    if node.node is None:
-        return "not in the cluster", f"the cluster has no node {node.node_name}"
-    since = f" (since {node.node.since})" if node.node.since and node.node.reason else ""
-    return _STATUSES.get(node.node.ready, "Unknown"), f"{node.node.reason}{since}"
 
 
 def _entry(ranking: RankedCause) -> dict[str, t.Any]:

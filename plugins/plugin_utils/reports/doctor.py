@@ -8,12 +8,13 @@ import typing as t
 
 import jinja2
 
+from ..diagnosis.cluster_view import ClusterView, state_of
 from ..values.text_table import text_table
 from ..values.versions import DATA
 
 SCHEMA_VERSION = 1
 HEAD = ("HOST", "NODE", "IN THE CLUSTER", "CAUSE", "EVIDENCE")
-_WIDEST = (24, 24, 18, 46)
+_WIDEST = (24, 24, 18, 50)
 _EFFECTS: t.Mapping[str, tuple[str, str]] = {
     "not_ready": ("the node is not Ready", "bad"),
     "pods": ("pods fail", "bad"),
@@ -27,19 +28,25 @@ _NOT_DIAGNOSED = "not diagnosed"
 Entry = t.Mapping[str, t.Any]
 
 
-def entry(result: Entry | None) -> dict[str, t.Any]:
+def entry(host: str, result: Entry | None, view: ClusterView, names: t.Iterable[str]) -> dict[str, t.Any]:
     """Return one host's entry of the document.
 
     Args:
+        host: the host.
         result: the registered result of node_diagnosis; None if the host was not diagnosed.
+        view: the cluster's view, which is all that is known of a machine that could not be observed.
+        names: names that the host's node may have.
     """
     known = result or {}
     diagnosis = known.get("diagnosis")
-    if diagnosis is None:
-        message = str(known.get("msg") or "an earlier step failed; see the run's output")
-        status = "unreachable" if known.get("unreachable") else "error"
-        return {"result": status, "message": " ".join(message.split())}
-    return {"result": "causes" if diagnosis["causes"] else "healthy", **diagnosis}
+    if diagnosis is not None:
+        return {"result": "causes" if diagnosis["causes"] else "healthy", **diagnosis}
+    message = " ".join(str(known.get("msg") or "an earlier step failed; see the run's output").split())
+    for prefix in ("Task failed: ", "Action failed: ", f"{host}: "):
+        message = message.removeprefix(prefix)
+    failure = {"result": "unreachable" if known.get("unreachable") else "error", "message": message}
+    name = next((one for one in names if view.node(one) is not None), "")
+    return {**failure, **({"node_name": name, **state_of(view, name)} if name else {})}
 
 
 def table(hosts: t.Mapping[str, Entry], *, width: int = 170) -> list[str]:
@@ -155,7 +162,7 @@ def problem(one: Entry) -> str:
 
 def _rows(host: str, one: Entry) -> list[tuple[str, ...]]:
     if one["result"] in ("error", "unreachable"):
-        return [(host, "", "", _NOT_DIAGNOSED, one["message"])]
+        return [(host, one.get("node_name", ""), one.get("status", ""), _NOT_DIAGNOSED, one["message"])]
     status = "unknown" if one["status"] == "not asked" else one["status"]
     if not one["causes"]:
         return [(host, one["node_name"], status, "", "no cause found")]
