@@ -206,7 +206,7 @@ def test_connections_to_the_api_server(connection: dict[str, t.Any], expected: l
 
 
 def test_the_pause_image_before_containerd_2() -> None:
-    def found(image: ImageState | None, **more: t.Any) -> list[str]:
+    def pause_causes(image: ImageState | None, **more: t.Any) -> list[str]:
         images = {} if image is None else {"pause": image}
         runtime = RuntimeFacts(
             pipes=frozenset(), states={}, problems={}, sandbox_image="pause", images=images, containers=None
@@ -214,16 +214,16 @@ def test_the_pause_image_before_containerd_2() -> None:
         view = {"authorities": [], "nodes": {"win": NODE | more}}
         return causes(check_network.pause_image(examination(runtime=runtime, view=view)))
 
-    assert found(None) == []
-    assert found(ImageState(unpacked=True, status="complete")) == []
-    assert found(ImageState(unpacked=False, status="incomplete")) == []
-    assert found(ImageState(unpacked=False, status="unavailable")) == ["pause_image_unusable"]
-    assert found(ImageState(unpacked=True, status="complete", builds=(17763,))) == ["pause_image_unusable"]
-    assert found(ImageState(unpacked=True, status="complete", builds=(17763, 20348))) == []
+    assert pause_causes(None) == []
+    assert pause_causes(ImageState(unpacked=True, status="complete")) == []
+    assert pause_causes(ImageState(unpacked=False, status="incomplete")) == []
+    assert pause_causes(ImageState(unpacked=False, status="unavailable")) == ["pause_image_unusable"]
+    assert pause_causes(ImageState(unpacked=True, status="complete", builds=(17763,))) == ["pause_image_unusable"]
+    assert pause_causes(ImageState(unpacked=True, status="complete", builds=(17763, 20348))) == []
     error = 'failed to get sandbox image "pause": no match for platform in manifest: not found'
-    assert found(None, sandbox_errors=[error]) == ["pause_image_unusable"]
+    assert pause_causes(None, sandbox_errors=[error]) == ["pause_image_unusable"]
     # An image of a user's pod is not the pause image.
-    assert found(None, pending_pods=["a/b: no match for platform in manifest: not found"]) == []
+    assert pause_causes(None, pending_pods=["a/b: no match for platform in manifest: not found"]) == []
 
 
 @pytest.mark.parametrize("status", ["False", "Unknown", "", "Strange"])
