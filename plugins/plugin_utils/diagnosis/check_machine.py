@@ -8,6 +8,7 @@ import typing as t
 
 from .causes import FoundCause, finding
 from .examination import Examination
+from .kubelet_facts import KubeletFacts
 
 _REBOOT_REASONS: t.Mapping[str, str] = {
     "servicing": "Component Based Servicing waits for a reboot",
@@ -49,10 +50,9 @@ def disk(node: Examination) -> t.Iterator[FoundCause]:
     space = node.first.machine.disk
     if space is None:
         return
-    configured = node.first.kubelet.settings.get("evictionHard")
-    thresholds = {**_EVICTION, **(configured if isinstance(configured, dict) else {})}
+    thresholds = eviction_thresholds(node.first.kubelet)
     for signal in _EVICTION:
-        limit = threshold(str(thresholds[signal]), space.total)
+        limit = threshold(thresholds.get(signal, ""), space.total)
         if limit is not None and space.free < limit:
             pressure = node.node.pressure.get("DiskPressure", "") if node.node else ""
             yield finding(
@@ -61,6 +61,20 @@ def disk(node: Examination) -> t.Iterator[FoundCause]:
                 f"{signal} is {thresholds[signal]}",
                 f"the cluster reports DiskPressure: {pressure}" if pressure else "",
             )
+
+
+def eviction_thresholds(kubelet: KubeletFacts) -> dict[str, str]:
+    """Return the kubelet's hard eviction thresholds by signal.
+
+    The defaults apply only if no threshold is configured, or if mergeDefaultEvictionSettings is set (kubernetes.io:
+    Node-pressure Eviction, "Hard eviction thresholds"). The flag takes precedence over the configuration.
+    """
+    configured = kubelet.settings.get("evictionHard")
+    own = {str(key): str(value) for key, value in configured.items()} if isinstance(configured, dict) else {}
+    pairs = (one.partition("<") for one in kubelet.command.flag("eviction-hard").split(","))
+    own = {signal.strip(): text.strip() for signal, sign, text in pairs if sign} or own
+    merges = bool(kubelet.settings.get("mergeDefaultEvictionSettings"))
+    return {**_EVICTION, **own} if merges or not own else own
 
 
 def threshold(text: str, total: int) -> float | None:

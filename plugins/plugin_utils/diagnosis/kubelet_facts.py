@@ -126,9 +126,14 @@ class KubeletFacts:
 
     @functools.cached_property
     def settings(self) -> dict[str, t.Any]:
-        """The kubelet's settings: its configuration, with the top-level keys of the drop-ins."""
-        files = (self.configuration, *self.drop_ins) if self.configuration is not None else ()
-        return {key: value for file in files for key, value in (file.document or {}).items()}
+        """The kubelet's settings: its configuration, into which the drop-ins are merged.
+
+        Source: kubernetes.io, Set Kubelet Parameters Via A Configuration File, "Kubelet configuration merging order".
+        """
+        merged: dict[str, t.Any] = {}
+        for file in (self.configuration, *self.drop_ins) if self.configuration is not None else ():
+            merged = _merged(merged, file.document or {})
+        return merged
 
     @property
     def endpoint(self) -> str:
@@ -214,6 +219,15 @@ def decoded(text: object) -> bytes:
         return base64.b64decode(str(text or ""))
     except (binascii.Error, ValueError):
         return b""
+
+
+def _merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Merge two mappings and the mappings in them; all other values of the second mapping replace the first's."""
+    merged = dict(under)
+    for key, value in over.items():
+        old = merged.get(key)
+        merged[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
 
 
 def _file(item: t.Mapping[str, t.Any], path: str) -> ConfigurationFile:

@@ -114,7 +114,9 @@ def test_eviction_thresholds(text: str, expected: float | None) -> None:
         (14, {}, ["imagefs.available is 15%"]),
         (9, {}, ["nodefs.available is 10%", "imagefs.available is 15%"]),
         (9, {"nodefs.available": "5%", "imagefs.available": "5%"}, []),
-        (4, {"nodefs.available": "5Gi", "imagefs.available": "0%"}, ["nodefs.available is 5Gi"]),
+        # With thresholds of its own, the kubelet ignores the defaults.
+        (4, {"nodefs.available": "5Gi"}, ["nodefs.available is 5Gi"]),
+        (9, {"memory.available": "1Gi"}, []),
         (9, ["malformed"], ["nodefs.available is 10%", "imagefs.available is 15%"]),
     ],
 )
@@ -124,6 +126,38 @@ def test_the_kubelet_s_own_thresholds_count(free: int, eviction: t.Any, expected
     space = machine(disk=DiskSpace(free=free * GIB, total=100 * GIB))
     found = list(check_machine.disk(examination(kubelet=kubelet, machine=space)))
     assert [one.evidence[0].rpartition("threshold ")[2] for one in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "flags", "expected"),
+    [
+        ({}, (), {"nodefs.available": "10%", "imagefs.available": "15%"}),
+        ({"evictionHard": {"nodefs.available": "1Gi"}, "mergeDefaultEvictionSettings": True}, (),
+         {"nodefs.available": "1Gi", "imagefs.available": "15%"}),
+        ({"evictionHard": {"nodefs.available": "1Gi"}}, ("--eviction-hard=nodefs.available<5%,memory.available<1Gi",),
+         {"nodefs.available": "5%", "memory.available": "1Gi"}),
+        ({"evictionHard": {"nodefs.available": "1Gi"}}, ("--eviction-hard", ""), {"nodefs.available": "1Gi"}),
+    ],
+)  # fmt: skip
+def test_which_thresholds_apply(settings: t.Any, flags: tuple[str, ...], expected: dict[str, str]) -> None:
+    configuration = ConfigurationFile(path="x", text=json.dumps(settings))
+    kubelet = KubeletFacts(command=KubeletCommand(program="k", flags=flags), configuration=configuration)
+    assert check_machine.eviction_thresholds(kubelet) == expected
+
+
+def test_drop_ins_are_merged_into_the_configuration() -> None:
+    texts = ('{"maxPods": 1, "evictionHard": {"a": "1", "b": "2"}}', '{"evictionHard": {"b": "3"}}', "not: [yaml", "[]")
+    first, *others = (ConfigurationFile(path="x", text=text) for text in texts)
+    merged = KubeletFacts(configuration=first, drop_ins=tuple(others)).settings
+    assert merged == {"maxPods": 1, "evictionHard": {"a": "1", "b": "3"}}
+    assert KubeletFacts(drop_ins=tuple(others)).settings == {}
+
+
+def test_the_cluster_s_disk_pressure_is_evidence() -> None:
+    view = {"authorities": [], "nodes": {"win": NODE | {"pressure": {"DiskPressure": "kubelet has disk pressure"}}}}
+    space = machine(disk=DiskSpace(free=12 * GIB, total=100 * GIB))
+    (cause,) = check_machine.disk(examination(machine=space, view=view))
+    assert cause.evidence[1] == "the cluster reports DiskPressure: kubelet has disk pressure"
 
 
 def test_a_pending_file_rename_is_no_cause() -> None:
