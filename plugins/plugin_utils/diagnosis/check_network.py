@@ -7,11 +7,11 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ..node_config.kubelet_kubeconfig import mapping_in
 from ..pod_networks.catalogue import catalogue
 from ..windows import windows_versions
 from .causes import FoundCause, finding
 from .examination import Examination
-from .kubelet_facts import mapping_in
 from .observation import active_configurations
 
 _PLUGIN = re.compile(r'failed to find plugin "(?P<name>[^"]*)" in path (?P<path>\[[^\]]*\])')

@@ -7,8 +7,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..node_config import kubelet_certificate
 from ..values.printable import printable
-from . import certificates
 
 NO_KUBECONFIG = "no kubeconfig was given"
 _STATUSES = {"True": "Ready", "False": "NotReady", "": "NotReady"}
@@ -37,7 +37,7 @@ class ClusterView:
     problem: str = ""
     """Why the cluster was not queried; empty if it was."""
     authorities: frozenset[str] = frozenset()
-    """Certificates of the cluster's CA, see `certificates.authorities`."""
+    """Certificates of the cluster's CA, see `kubelet_certificate.authorities`."""
     nodes: t.Mapping[str, t.Mapping[str, t.Any]] = dataclasses.field(default_factory=dict)
 
     @property
@@ -56,7 +56,7 @@ class ClusterView:
             return cls(problem=NO_KUBECONFIG)
         if "nodes" not in result:
             return cls(problem=printable(" ".join(str(result.get("msg") or "the query failed").split())))
-        pems = [certificates.authorities(str(pem)) for pem in result.get("authorities") or ()]
+        pems = [kubelet_certificate.authorities(str(pem)) for pem in result.get("authorities") or ()]
         return cls(authorities=frozenset().union(*pems), nodes=result["nodes"])
 
     def node(self, name: str) -> NodeInCluster | None:

@@ -11,9 +11,9 @@ import typing as t
 from ...module_utils.redaction.urls import redact_url
 from ..downloads.curl import line
 from ..downloads.curl_errors import describe_curl_error
+from ..node_config.kubelet_kubeconfig import KubeletKubeconfig
 from ..wire.calls import query
 from ..wire.messages import Call, CallResult
-from .kubelet_facts import KubeletKubeconfig
 from .proxies import proxy_for
 
 _LIMIT = 15

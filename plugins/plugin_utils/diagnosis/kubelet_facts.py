@@ -4,25 +4,18 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import dataclasses
 import functools
 import ntpath
 import typing as t
-import urllib.parse
 
-import yaml
-from ansible.module_utils.common.yaml import yaml_load
-
+from ..node_config import kubelet_certificate
+from ..node_config.kubelet_certificate import CURRENT_CERTIFICATE, ClientCertificate
+from ..node_config.kubelet_kubeconfig import KubeletKubeconfig, decoded, mapping_in
 from ..windows import node_paths
 from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Input
-from . import certificates
-from .certificates import ClientCertificate
 
-CURRENT_CERTIFICATE = f"{node_paths.KUBELET_PKI}\\kubelet-client-current.pem"
-"""The kubelet's certificate and key (k8s.io/client-go util/certificate/certificate_store.go, CurrentPath)."""
 _LOG_RUNNER = "kube-log-runner.exe"
 
 
@@ -56,42 +49,6 @@ class KubeletCommand:
             if key.startswith("-") and key.lstrip("-").replace("_", "-") == name:
                 return value if sign else "".join(self.flags[index + 1 : index + 2])
         return ""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class KubeletKubeconfig:
-    """The parts of the kubelet's kubeconfig that are not secret."""
-
-    server: str = ""
-    """URL of the API server."""
-    authorities: frozenset[str] = frozenset()
-    """Trusted certificates, see `certificates.authorities`."""
-    certificate_file: str = ""
-    embedded: ClientCertificate | None = None
-    """The client certificate, if it is part of the kubeconfig."""
-
-    @property
-    def host(self) -> str:
-        """Host name or address of the API server; empty if unknown."""
-        return self._split[0]
-
-    @property
-    def port(self) -> int:
-        """Port of the API server."""
-        return self._split[1]
-
-    @property
-    def address(self) -> str:
-        """The API server as `host:port`."""
-        return f"{self.host}:{self.port}" if self.host else ""
-
-    @functools.cached_property
-    def _split(self) -> tuple[str, int]:
-        try:
-            parts = urllib.parse.urlsplit(self.server)
-            return parts.hostname or "", parts.port or 443
-        except ValueError:
-            return "", 443
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -165,7 +122,7 @@ def calls() -> tuple[Call, ...]:
                 "paths": [CURRENT_CERTIFICATE],
                 "content": True,
                 "encoding": "base64",
-                "limit": certificates.READ_BYTES,
+                "limit": kubelet_certificate.READ_BYTES,
             },
         ),
         listing,
@@ -188,7 +145,7 @@ def read(seen: t.Mapping[str, CallResult], command: KubeletCommand) -> KubeletFa
     """
     files = list(seen["kubelet-files"].output) if seen["kubelet-files"].ok else [{}, {}]
     conf, config = files
-    kubeconfig = _kubeconfig(conf.get("content") or "")
+    kubeconfig = KubeletKubeconfig.parse(conf.get("content") or "")
     bootstrap, pem = seen["bootstrap"].first or {}, seen["certificate"].first or {}
     is_usual = command.flag("config").replace("/", "\\").lower() == node_paths.KUBELET_CONFIG.lower()
     reads_drop_ins = bool(command.flag("config-dir"))
@@ -198,27 +155,10 @@ def read(seen: t.Mapping[str, CallResult], command: KubeletCommand) -> KubeletFa
         interrupted_join=bool(bootstrap.get("exists")),
         kubeconfig=kubeconfig,
         certificate_exists=bool(pem.get("exists")),
-        certificate=kubeconfig.embedded or certificates.first_certificate(decoded(pem.get("content"))),
+        certificate=kubeconfig.embedded or kubelet_certificate.first_certificate(decoded(pem.get("content"))),
         configuration=_file(config, node_paths.KUBELET_CONFIG) if is_usual else None,
         drop_ins=tuple(_file(item, "") for item in _sorted(seen.get("drop-in-files"))) if reads_drop_ins else (),
     )
-
-
-def mapping_in(text: str) -> dict[str, t.Any] | None:
-    """Return a mapping in YAML; None if the text is something else."""
-    try:
-        document = yaml_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return None
-    return document if isinstance(document, dict) else None
-
-
-def decoded(text: object) -> bytes:
-    """Return the bytes of a text in base64; nothing if it is malformed."""
-    try:
-        return base64.b64decode(str(text or ""))
-    except (binascii.Error, ValueError):
-        return b""
 
 
 def _merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -239,30 +179,3 @@ def _file(item: t.Mapping[str, t.Any], path: str) -> ConfigurationFile:
 def _sorted(result: CallResult | None) -> list[t.Mapping[str, t.Any]]:
     items = [item for item in result.output if isinstance(item, dict)] if result is not None and result.ok else []
     return sorted(items, key=lambda item: str(item.get("path")))
-
-
-def _kubeconfig(text: str) -> KubeletKubeconfig:
-    document = mapping_in(text) or {}
-    cluster = _named(document, "clusters", "cluster")
-    user = _named(document, "users", "user")
-    pem = decoded(cluster.get("certificate-authority-data")).decode("ascii", "replace")
-    return KubeletKubeconfig(
-        server=str(cluster.get("server") or ""),
-        authorities=certificates.authorities(pem),
-        certificate_file=str(user.get("client-certificate") or ""),
-        embedded=certificates.first_certificate(decoded(user.get("client-certificate-data"))),
-    )
-
-
-def _named(document: t.Mapping[str, t.Any], kind: str, what: str) -> t.Mapping[str, t.Any]:
-    """Return the cluster or user of the current context; empty if the kubeconfig is malformed."""
-    context = _entry(document, "contexts", str(document.get("current-context") or "")).get("context")
-    name = context.get(what) if isinstance(context, dict) else None
-    value = _entry(document, kind, str(name or "")).get(what)
-    return value if isinstance(value, dict) else {}
-
-
-def _entry(document: t.Mapping[str, t.Any], kind: str, name: str) -> t.Mapping[str, t.Any]:
-    listed = document.get(kind)
-    entries = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
-    return next((item for item in entries if item.get("name") == name), {})

@@ -28,7 +28,6 @@ from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis.kubelet_fac
     ConfigurationFile,
     KubeletCommand,
     KubeletFacts,
-    KubeletKubeconfig,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis.machine_facts import (
     DiskSpace,
@@ -46,6 +45,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts 
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.objects import HnsObjects
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.runtime import Runtime
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.uplink import AdapterFacts
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubelet_kubeconfig import KubeletKubeconfig
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallResult
 

@@ -16,7 +16,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis.certificates import (
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubelet_certificate import (
     READ_BYTES,
     authorities,
     first_certificate,

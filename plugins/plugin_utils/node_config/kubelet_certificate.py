@@ -16,6 +16,10 @@ import datetime
 import re
 import typing as t
 
+from ..windows import node_paths
+
+CURRENT_CERTIFICATE = f"{node_paths.KUBELET_PKI}\\kubelet-client-current.pem"
+"""The kubelet's certificate and key (k8s.io/client-go util/certificate/certificate_store.go, CurrentPath)."""
 READ_BYTES = 500
 """How much of the file is read. The shortest possible certificate of a kubelet is longer."""
 _PEM = re.compile(rb"-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]*)")
