@@ -27,12 +27,14 @@ PAUSE = "registry.k8s.io/pause:3.10.2"
 
 
 @fault("hns_stopped", "the service hns was stopped")
-def _hns_stopped(_site: Site, machine: Machine) -> Iterator[None]:
-    state = machine.part(HnsState)
-    before = dict(vars(state))
-    kept = {name: dict(value) if isinstance(value, dict) else value for name, value in before.items()}
+def _hns_does_not_start(_site: Site, machine: Machine) -> Iterator[None]:
+    service, state = machine.services.get("hns"), machine.part(HnsState)
+    assert service is not None
+    kept = {name: dict(one) if isinstance(one, dict) else one for name, one in vars(state).items()}
     stop(machine, "hns")
+    machine.services.configure("hns", ImagePath=r"C:\Windows\System32\gone.exe")
     yield
+    machine.services.configure("hns", ImagePath=service.image_path)
     start(machine, "hns")
     vars(state).update(kept)
     start(machine, "containerd", "kubelet")

@@ -28,6 +28,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis.observation
 from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis.observe import observe
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import FactsOptions
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
+from simulator.kubernetes_node.hns.objects import HnsState
 from simulator.machine.machine import Machine
 
 pytestmark = [pytest.mark.integration, pytest.mark.waits, pytest.mark.xdist_group("node_doctor_faults")]
@@ -101,11 +102,21 @@ def test_a_fault_is_named_first(site: Site, name: str, node: str) -> None:
     assert others == []
     assert commands <= 2
     assert "s3cret" not in str(diagnosis)
-    # The first query started HNS, because Windows starts this service on demand.
-    if fault.cause not in ("ca_changed", "node_missing", "hns_stopped"):
+    if fault.cause not in ("ca_changed", "node_missing"):
         assert names(alone)[0] == fault.cause
     assert alone.status == "not asked"
     expect_healthy(site, machine)
+
+
+def test_hns_that_is_only_stopped_is_no_cause(site: Site) -> None:
+    """Windows starts it on demand. A boot leaves it stopped until then."""
+    machine = site.machine("n19")
+    state = machine.part(HnsState)
+    kept = {name: dict(one) if isinstance(one, dict) else one for name, one in vars(state).items()}
+    machine.services.stop("hns", force=True)
+    vars(state).update(kept)
+    diagnosis, _commands = examine(site, machine)
+    assert "hns_stopped" not in names(diagnosis)
 
 
 def test_every_cause_has_a_fault() -> None:

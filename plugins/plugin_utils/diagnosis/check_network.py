@@ -28,7 +28,8 @@ def hns(node: Examination) -> t.Iterator[FoundCause]:
     facts, services = node.first.hns, node.first.machine.services
     if "hns" not in services:
         yield finding("hns_missing", "the service hns does not exist")
-    elif not services["hns"].running and (node.first.kubelet.joined or facts.problem or facts.hang):
+    elif not services["hns"].running and facts.problem:
+        # Windows starts HNS on demand: after a boot, it is stopped until it is needed.
         yield finding("hns_stopped", f"the service hns was {services['hns'].status.lower()}", facts.problem)
     elif facts.hang:
         yield finding("hns_not_responding", f"{facts.hang} did not end within {node.options.hns.hns_timeout:.0f} s")
@@ -38,9 +39,8 @@ def hns(node: Examination) -> t.Iterator[FoundCause]:
 
 def hns_networks(node: Examination) -> t.Iterator[FoundCause]:
     """Check the HNS network of pods, and its type."""
-    facts, services = node.first.hns, node.first.machine.services
-    running = "hns" in services and services["hns"].running
-    if not node.first.kubelet.joined or (running and (facts.hang or facts.problem)):
+    facts = node.first.hns
+    if not node.first.kubelet.joined or facts.hang or facts.problem:
         return
     networks = {network.name.lower(): network for network in facts.last.objects.networks}
     for name, kind in node.expected_networks.items():

@@ -89,7 +89,7 @@ def first_calls(options: ObservationOptions) -> tuple[Call, ...]:
     """Return the calls of the first remote command."""
     programs = options.hns.programs
     return (
-        # Queries of HNS start its service, so its state is read before.
+        # Queries of HNS start its service, so the state of the service is read before them.
         *map(_MACHINE.call, machine_facts.calls()),
         *hns_facts.facts_calls(options.hns),
         *map(_KUBELET.call, kubelet_facts.calls()),
