@@ -87,7 +87,9 @@ def test_causes_are_reported_and_fail_only_their_hosts(site: Site) -> None:
         rows = {line.split()[0]: line for line in table.splitlines()}
         assert "the container runtime is not running" in rows["n19"]
         assert "not in the cluster" in rows["n25"]
-        assert "- the kubelet's certificate has expired (n22): Run site.yml, which joins the machine again" in run.output
+        assert (
+            "- the kubelet's certificate has expired (n22): Run site.yml, which joins the machine again" in run.output
+        )
         assert "30 days ago" in run.messages("n22")
         assert "5 nodes: 0 without a cause, 4 with causes, 1 not diagnosed" in run.output
         assert "The kubelet&#39;s certificate has expired" in page(site)
