@@ -43,10 +43,10 @@ def certificate(node: Examination, now: datetime.datetime) -> t.Iterator[FoundCa
     own = kubelet.certificate
     if own is None:
         path = kubelet.kubeconfig.certificate_file
-        if not kubelet.certificate_exists:
-            yield finding("certificate_missing", f"{path or 'the client certificate'} does not exist")
-        else:
-            yield finding("certificate_missing", f"{path or 'the client certificate'} is not a certificate")
+        # A certificate in an unusual place was not read.
+        if kubelet.kubeconfig.uses_current_certificate:
+            problem = "is not a certificate" if kubelet.certificate_exists else "does not exist"
+            yield finding("certificate_missing", f"{path} {problem}")
     elif now > own.ends:
         yield finding(
             "certificate_expired",
@@ -77,7 +77,7 @@ def name(node: Examination) -> t.Iterator[FoundCause]:
     """Compare the name that the kubelet uses with that in its certificate, or in the inventory."""
     own = node.first.kubelet.certificate
     certified = own.node if own else ""
-    if certified and certified != node.kubelet_name:
+    if certified and node.knows_kubelet_name and certified != node.kubelet_name:
         yield finding(
             "wrong_name",
             f"the kubelet uses the name {node.kubelet_name}, but its certificate is for the node {certified}",

@@ -35,7 +35,8 @@ def runtime(node: Examination) -> t.Iterator[FoundCause]:
     if not node.runtime_runs:
         return
     facts = node.first.runtime
-    if node.endpoint not in facts.pipes:
+    # Windows reports a pipe as missing while all of its instances are busy.
+    if node.endpoint not in facts.pipes and node.endpoint not in facts.states:
         running = " and ".join(node.runtime_services)
         yield finding("runtime_pipe_missing", f"{node.endpoint} does not exist, although {running} is running")
     elif node.endpoint in facts.problems:

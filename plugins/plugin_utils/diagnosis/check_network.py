@@ -75,13 +75,14 @@ def cni(node: Examination) -> t.Iterator[FoundCause]:
     state = node.first.runtime.states.get(node.endpoint)
     files = active_configurations(node.first, node.options)
     folder = node.first.conf_dir or node.options.conf_dir
-    if not files:
-        reported = state.network_problem if state else ""
+    reported = state.network_problem if state else ""
+    if not files and (reported or node.options.lists(folder)):
         yield finding(
             "cni_configuration_missing",
             f"{folder} contains no configuration",
             f"the runtime reports: {reported}" if reported else "",
         )
+    if not files:
         return
     if state is not None and state.load_problem and not _NO_FILE.search(state.load_problem):
         yield finding("cni_configuration_invalid", state.load_problem)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import ntpath
 
 from ..pod_networks.catalogue import Mode, catalogue
 from .cluster_view import ClusterView, NodeInCluster
@@ -40,6 +41,11 @@ class Examination:
         override = self.first.kubelet.command.flag("hostname-override")
         computer = self.first.windows.active_computer_name or self.first.windows.computer_name
         return (override or self.first.machine.host_name or computer).strip().lower()
+
+    @property
+    def knows_kubelet_name(self) -> bool:
+        """Whether the service runs kubelet.exe itself. A script may set the name in a way that cannot be observed."""
+        return ntpath.basename(self.first.kubelet.command.program).lower() == "kubelet.exe"
 
     @property
     def node_name(self) -> str:

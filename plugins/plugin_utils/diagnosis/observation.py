@@ -39,6 +39,15 @@ class ObservationOptions:
     hns: FactsOptions = dataclasses.field(default_factory=FactsOptions)
 
     @property
+    def conf_dirs(self) -> tuple[str, ...]:
+        """The folders in which CNI configurations are searched."""
+        return tuple(dict.fromkeys((self.conf_dir, *self.hns.conf_dirs)))
+
+    def lists(self, folder: str) -> bool:
+        """Return whether a folder is one in which CNI configurations are searched."""
+        return _folder(folder) in map(_folder, self.conf_dirs)
+
+    @property
     def kube_proxy_configuration(self) -> str:
         """Path of kube-proxy's configuration."""
         return f"{self.install_dir}\\kube-proxy\\config.yaml"
@@ -91,7 +100,7 @@ def first_calls(options: ObservationOptions) -> tuple[Call, ...]:
     return (
         # Queries of HNS start its service, so the state of the service is read before them.
         *map(_MACHINE.call, machine_facts.calls()),
-        *hns_facts.facts_calls(options.hns),
+        *hns_facts.facts_calls(dataclasses.replace(options.hns, conf_dirs=options.conf_dirs)),
         *map(_KUBELET.call, kubelet_facts.calls()),
         *map(_RUNTIME.call, runtime_facts.calls(programs.crictl, programs.ctr)),
         query(
@@ -189,8 +198,8 @@ def active_configurations(facts: FirstFacts, options: ObservationOptions) -> dic
         facts: what the first command observed.
         options: the options.
     """
-    folder = (facts.conf_dir or options.conf_dir).replace("/", "\\").rstrip("\\").lower()
-    paths = [path for path in facts.cni_files if ntpath.dirname(path).lower() == folder]
+    folder = _folder(facts.conf_dir or options.conf_dir)
+    paths = [path for path in facts.cni_files if _folder(ntpath.dirname(path)) == folder]
     return {path: facts.cni_files[path] for path in sorted(paths)}
 
 
@@ -213,6 +222,11 @@ def last_error(lines: t.Sequence[str]) -> str:
         if mark:
             return _unquoted(text.strip())
     return ""
+
+
+def _folder(path: str) -> str:
+    """Return the path of a folder in a form that can be compared."""
+    return path.replace("/", "\\").rstrip("\\").lower()
 
 
 def _unquoted(text: str) -> str:

@@ -37,7 +37,7 @@ class KubeletCredentials:
     joined: bool
     kubeconfig: KubeletKubeconfig
     has_certificate: bool
-    """Whether the file with the client certificate exists."""
+    """Whether the file with the client certificate exists, or is not the one that the kubelet rotates."""
     certificate: ClientCertificate | None
     """None: missing or unreadable."""
 
@@ -63,7 +63,8 @@ def read(seen: Observation) -> KubeletCredentials:
     return KubeletCredentials(
         joined=bool(conf.get("exists")),
         kubeconfig=kubeconfig,
-        has_certificate=bool(pem.get("exists")) or kubeconfig.embedded is not None,
+        # A certificate in another place was not read.
+        has_certificate=bool(pem.get("exists")) or not kubeconfig.uses_current_certificate,
         certificate=kubeconfig.embedded or own,
     )
 

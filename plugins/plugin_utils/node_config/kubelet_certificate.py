@@ -63,11 +63,39 @@ def first_certificate(pem: bytes) -> ClientCertificate | None:
 
 
 def authorities(pem: str) -> frozenset[str]:
-    """Return the certificates of a PEM file as base64 without white space, so that they can be compared."""
-    return frozenset("".join(one.decode().split()) for one in _PEM.findall(pem.encode()))
+    """Return the public keys of the CA certificates in a PEM file, in base64, so that they can be compared.
+
+    A CA certificate that is issued again with the same key is the same CA for everyone who trusts the former one. A
+    certificate that cannot be read counts as it is.
+    """
+    texts = (b"".join(match.split()) for match in _PEM.findall(pem.encode()))
+    return frozenset(_key(text) or text.decode() for text in texts)
+
+
+def _key(text: bytes) -> str:
+    try:
+        body = _from_subject(base64.b64decode(text))[1]
+        _subject, rest = _value(body, _SEQUENCE)
+        key, _rest = _value(rest, _SEQUENCE)
+    except (binascii.Error, ValueError):
+        return ""
+    return base64.b64encode(key).decode()
 
 
 def _certificate(der: bytes) -> ClientCertificate:
+    validity, body = _from_subject(der)
+    subject, _rest = _value(body, _SEQUENCE)
+    begins, rest = _time(validity)
+    ends, _rest = _time(rest)
+    return ClientCertificate(common_name=_common_name(subject), begins=begins, ends=ends)
+
+
+def _from_subject(der: bytes) -> tuple[bytes, bytes]:
+    """Return the validity of a certificate, and the data that begins with its subject.
+
+    Raises:
+        ValueError: the data is not a certificate, or is cut off before its subject.
+    """
     certificate, _rest = _value(der, _SEQUENCE, whole=False)
     body, _rest = _value(certificate, _SEQUENCE, whole=False)
     if body[:1] == bytes([_VERSION]):
@@ -75,11 +103,7 @@ def _certificate(der: bytes) -> ClientCertificate:
     _serial, body = _value(body, _INTEGER)
     _algorithm, body = _value(body, _SEQUENCE)
     _issuer, body = _value(body, _SEQUENCE)
-    validity, body = _value(body, _SEQUENCE)
-    subject, _rest = _value(body, _SEQUENCE)
-    begins, rest = _time(validity)
-    ends, _rest = _time(rest)
-    return ClientCertificate(common_name=_common_name(subject), begins=begins, ends=ends)
+    return _value(body, _SEQUENCE)
 
 
 def _value(data: bytes, tag: int, *, whole: bool = True) -> tuple[bytes, bytes]:

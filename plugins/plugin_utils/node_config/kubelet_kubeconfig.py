@@ -15,7 +15,7 @@ import yaml
 from ansible.module_utils.common.yaml import yaml_load
 
 from . import kubelet_certificate
-from .kubelet_certificate import ClientCertificate
+from .kubelet_certificate import CURRENT_CERTIFICATE, ClientCertificate
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,6 +43,11 @@ class KubeletKubeconfig:
             certificate_file=str(user.get("client-certificate") or ""),
             embedded=kubelet_certificate.first_certificate(decoded(user.get("client-certificate-data"))),
         )
+
+    @property
+    def uses_current_certificate(self) -> bool:
+        """Whether the client certificate is the file that the kubelet rotates, whose path may have no drive."""
+        return self.certificate_file.replace("/", "\\").lower().endswith(CURRENT_CERTIFICATE.lower().removeprefix("c:"))
 
     @property
     def host(self) -> str:

@@ -39,12 +39,17 @@ from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis.observation
     ObservationOptions,
     SecondFacts,
 )
-from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis.runtime_facts import ImageState, RuntimeFacts
+from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis.runtime_facts import (
+    ImageState,
+    RuntimeFacts,
+    RuntimeState,
+)
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.cni import Cni
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import HnsFacts, Snapshot
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.objects import HnsObjects
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.runtime import Runtime
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.uplink import AdapterFacts
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubelet_certificate import ClientCertificate
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubelet_kubeconfig import KubeletKubeconfig
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallResult
@@ -237,6 +242,50 @@ def test_flags_of_an_unknown_version_are_not_judged(version: str) -> None:
 def test_connections_to_the_api_server(connection: dict[str, t.Any], expected: list[str]) -> None:
     second = SecondFacts(api=ApiConnection(**{"asked": True, **connection}))
     assert causes(check_cluster.connection(examination(second=second))) == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "exists", "expected"),
+    [
+        ("C:\\var\\lib\\kubelet\\pki\\kubelet-client-current.pem", False, ["certificate_missing"]),
+        ("/var/lib/kubelet/pki/kubelet-client-current.pem", True, ["certificate_missing"]),
+        # Neither of these files was read.
+        ("D:\\own.pem", False, []),
+        ("", False, []),
+    ],
+)
+def test_only_the_certificate_that_the_kubelet_rotates_is_read(file: str, exists: bool, expected: list[str]) -> None:
+    kubeconfig = KubeletKubeconfig(certificate_file=file)
+    kubelet = KubeletFacts(joined=True, kubeconfig=kubeconfig, certificate_exists=exists)
+    assert causes(check_cluster.certificate(examination(kubelet=kubelet), NOW)) == expected
+
+
+@pytest.mark.parametrize(("program", "expected"), [("C:\\k\\kubelet.exe", ["wrong_name"]), ("powershell.exe", [])])
+def test_the_name_of_a_kubelet_that_a_script_starts_is_unknown(program: str, expected: list[str]) -> None:
+    certificate = ClientCertificate(common_name="system:node:other", begins=NOW, ends=NOW)
+    kubelet = KubeletFacts(command=KubeletCommand(program=program), certificate=certificate)
+    assert causes(check_cluster.name(examination(kubelet=kubelet))) == expected
+
+
+def test_a_name_that_the_inventory_does_not_expect() -> None:
+    certificate = ClientCertificate(common_name="system:node:win", begins=NOW, ends=NOW)
+    node = dataclasses.replace(examination(kubelet=KubeletFacts(certificate=certificate)), expected_name="win-1")
+    (cause,) = check_cluster.name(node)
+    assert cause.evidence == ("the machine is the node win, but the inventory expects win-1",)
+
+
+def test_a_folder_of_configurations_that_was_not_searched_is_not_missing() -> None:
+    def missing(folder: str, problem: str = "") -> list[str]:
+        pipe = "npipe:////./pipe/containerd-containerd"
+        state = RuntimeState(conf_dir=folder, network_problem=problem)
+        runtime = RuntimeFacts(
+            pipes=frozenset([pipe]), states={pipe: state}, problems={}, sandbox_image="", images={}, containers=None
+        )
+        return causes(check_network.cni(examination(kubelet=KubeletFacts(joined=True), runtime=runtime)))
+
+    assert missing("D:\\net.d") == []
+    assert missing("D:\\net.d", "cni plugin not initialized") == ["cni_configuration_missing"]
+    assert missing("c:/etc/cni/net.d/") == ["cni_configuration_missing"]
 
 
 def test_the_pause_image_before_containerd_2() -> None:

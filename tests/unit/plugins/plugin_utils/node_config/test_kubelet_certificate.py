@@ -103,9 +103,21 @@ def test_a_changed_byte_does_no_harm(place: int, value: int) -> None:
     first_certificate(b"-----BEGIN CERTIFICATE-----\n" + base64.b64encode(bytes(der)))
 
 
-def test_authorities_are_compared_by_their_content() -> None:
-    one, other = (pair(f"ca-{number}").partition(b"-----BEGIN EC")[0].decode() for number in (1, 2))
-    assert authorities(one) == authorities(one.replace("\n", "\r\n"))
+def authority(signer: str, serial: int) -> str:
+    """Return a self-signed certificate."""
+    name, key = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kubernetes")]), SIGNERS[signer]
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    builder = builder.serial_number(serial).not_valid_before(BEGIN).not_valid_after(END)
+    certificate = builder.sign(key, None if signer == "ed25519" else hashes.SHA256())
+    return certificate.public_bytes(Encoding.PEM).decode()
+
+
+def test_authorities_are_compared_by_their_keys() -> None:
+    one, again, other = authority("ec", 1), authority("ec", 2), authority("rsa", 1)
+    assert one != again
+    assert authorities(one) == authorities(again) == authorities(one.replace("\n", "\r\n"))
     assert authorities(one).isdisjoint(authorities(other))
     assert authorities(one + other) == authorities(one) | authorities(other)
     assert authorities("") == frozenset()
+    # What cannot be read counts as it is.
+    assert authorities("-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n") == {"YQ=="}
