@@ -73,6 +73,7 @@ SECRET: Form = CONFIG_MAP
 SERVICE: Form = {"metadata!": _META, "spec!": {"clusterIP": str}}
 BINDING: Form = {"metadata!": _META, "roleRef": {}, "subjects": [{}]}
 REVIEW: Form = {"status!": {"allowed!": bool}}
+EVENT: Form = {"metadata!": _META, "message": str, "lastTimestamp": str, "source": {"host": str}}
 VERSION: Form = {"gitVersion!": str}
 ANYTHING: Form = {}
 _NAMES = {str: "text", bool: "true or false"}

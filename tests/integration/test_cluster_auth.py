@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 import yaml
 from integration.limited_account import limited_kubeconfig
+from kubernetes import client, config
 from unit.fake_cluster import run_module
 
-from ansible_collections.winkube.node.plugins.modules import cluster_info, nodes_ready
+from ansible_collections.winkube.node.plugins.modules import cluster_info, nodes_info, nodes_ready
 from simulator.cluster import SimulatedCluster, start_cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.waits]
@@ -113,6 +114,24 @@ def test_an_inline_kubeconfig_does_not_censor_ordinary_words_in_results(
     found = run_module(cluster_info, shim, kubeconfig=limited)
     assert found == run_module(cluster_info, shim)
     assert found["kubernetes_version"] == f"v{cluster.version}"
+
+
+def test_nodes_info_needs_only_the_documented_rights(cluster: SimulatedCluster, limited: Options) -> None:
+    core = client.CoreV1Api(config.new_client_from_config(str(cluster.kubeconfig)))
+    core.create_node({"metadata": {"name": "win1", "labels": {"kubernetes.io/os": "windows"}}})
+    pod = {"metadata": {"name": "stuck"}, "spec": {"nodeName": "win1", "containers": [{"name": "a", "image": "b"}]}}
+    core.create_namespaced_pod("default", pod)
+    if cluster.kind == "real":
+        involved = {"kind": "Pod", "namespace": "default", "name": "stuck"}
+        event = {"reason": "FailedCreatePodSandBox", "message": "no \x1b match", "source": {"host": "win1"}}
+        core.create_namespaced_event("default", {"metadata": {"name": "e"}, "involvedObject": involved, **event})
+    shim: Any = cluster
+    found = run_module(nodes_info, shim, kubeconfig=limited)
+    assert cluster.ca_certificate in found["authorities"]
+    node = found["nodes"]["win1"]
+    assert (node["ready"], node["pending_pods"]) == ("", ["default/stuck: no reason given"])
+    # The cluster in memory has no events.
+    assert node["sandbox_errors"] == (["no \\x1b match"] if cluster.kind == "real" else [])
 
 
 def test_a_proxy_that_refuses_is_named(cluster: SimulatedCluster, proxy: str) -> None:

@@ -160,3 +160,25 @@ def test_the_drift_check_takes_one_command(site: Site, second: PlayRun) -> None:
     assert site.counters(HOST)["remote_commands"] == DRIFT
     assert "in_sync" in (site.folder / "build" / "plan.json").read_text(encoding="utf-8")
     assert run.recap[HOST]["failed"] == 0
+
+
+def diagnosis(site: Site) -> dict[str, Any]:
+    """Return the node's entry in the report of node_doctor.yml."""
+    document = json.loads((site.folder / "build" / "doctor.json").read_text(encoding="utf-8"))
+    return dict(document["hosts"][HOST])
+
+
+def test_the_doctor_finds_nothing_on_a_healthy_node(site: Site, second: PlayRun) -> None:
+    run_sample(site, "node_doctor.yml", **AFFINITY).expect()
+    assert (diagnosis(site)["status"], diagnosis(site)["causes"]) == ("Ready", [])
+    assert site.counters(HOST)["remote_commands"] == 2
+
+
+# The last test: calico-node does not create the network again before it starts.
+def test_the_doctor_misses_the_network_of_calico(site: Site, second: PlayRun) -> None:
+    state = site.machine(HOST).part(hns.HnsState)
+    state.networks = {key: one for key, one in state.networks.items() if one.name != "Calico"}
+    run_sample(site, "node_doctor.yml", **AFFINITY).expect(2)
+    first_cause = diagnosis(site)["causes"][0]
+    assert first_cause["cause"] == "hns_network_missing"
+    assert first_cause["evidence"] == ["expected the network Calico (Overlay); networks in HNS: External"]

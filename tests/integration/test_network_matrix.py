@@ -2,6 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Several networks, versions of Windows and runtimes in one run: from vanilla machines, and from a full cache.
 
+The last tests break the nodes, and node_doctor.yml names the causes.
+
 tests/unit/plugins/plugin_utils/pod_networks/test_matrix.py checks all combinations without machines. Nodes with Calico
 need a cluster of their own: test_kubespray_calico.py.
 """
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 from typing import Any
 
 import pytest
@@ -20,6 +23,7 @@ from integration.playbooks import PlayRun, Site, cluster_nodes, node_name
 from integration.test_docker_runtime import docker_variables
 
 from simulator.artifacts import catalog
+from simulator.kubernetes_node.hns.objects import HnsState
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("test_network_matrix")]
 
@@ -159,6 +163,41 @@ def test_the_drift_check_finds_nothing_with_one_command(joined: Site, second: Pl
     assert {name: counted["remote_commands"] for name, counted in joined.counted["drift"].items()} == dict.fromkeys(
         HOSTS, DRIFT
     )
+
+
+def diagnoses(site: Site) -> dict[str, dict[str, Any]]:
+    """Return the hosts in the report of node_doctor.yml."""
+    document = json.loads((site.folder / "build" / "doctor.json").read_text(encoding="utf-8"))
+    return dict(document["hosts"])
+
+
+def test_the_doctor_finds_nothing_on_healthy_nodes(joined: Site) -> None:
+    joined.run("node_doctor.yml").expect()
+    found = diagnoses(joined)
+    assert {name: (one["status"], one["causes"]) for name, one in found.items()} == dict.fromkeys(HOSTS, ("Ready", []))
+    assert {joined.counters(name)["remote_commands"] for name in HOSTS} == {2}
+
+
+def test_the_doctor_names_what_is_missing(joined: Site, second: PlayRun) -> None:
+    machine = joined.machine
+    machine("bridge19").services.stop("kube-proxy", force=True)
+    proxy = yaml.safe_load(machine("overlay25").files.read_text(PROXY))
+    del proxy["winkernel"]["sourceVip"]
+    machine("overlay25").files.write_text(PROXY, yaml.safe_dump(proxy))
+    machine("docker22").services.stop("docker", force=True)
+    machine("sdn22").files.delete(r"C:\opt\cni\bin\sdnoverlay.exe")
+    machine("azure22").files.delete(r"C:\etc\cni\net.d\10-azure.conflist")
+    state = machine("pods25").part(HnsState)
+    state.networks = {key: one for key, one in state.networks.items() if one.name != "l2bridge"}
+    joined.run("node_doctor.yml").expect(2)
+    assert {name: one["causes"][0]["cause"] for name, one in diagnoses(joined).items()} == {
+        "bridge19": "kube_proxy_stopped",
+        "overlay25": "source_vip_missing",
+        "docker22": "runtime_stopped",
+        "sdn22": "cni_plugin_missing",
+        "azure22": "cni_configuration_missing",
+        "pods25": "hns_network_missing",
+    }
 
 
 @pytest.mark.variant

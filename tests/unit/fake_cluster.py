@@ -104,8 +104,8 @@ class FakeCluster:
             found += [one for path, one in self.objects.items() if _is_of(path, f"{root}/namespaces", kind)]
         selector, _sign, expected = asked.query.get("fieldSelector", "").partition("=")
         if selector:
-            part, _dot, field = selector.partition(".")
-            found = [one for one in found if one[part].get(field) == expected]
+            part, dot, field = selector.partition(".")
+            found = [one for one in found if (one[part].get(field) if dot else one.get(part)) == expected]
         required = _requirements(asked.query.get("labelSelector", ""))
         found = [one for one in found if _has_labels(one["metadata"].get("labels") or {}, required)]
         if not found and kind not in KINDS:

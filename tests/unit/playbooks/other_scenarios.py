@@ -192,6 +192,36 @@ def inspections() -> dict[str, Rehearsal]:
             {**KUBECONFIG, "verify_network_policy": "skip"},
             checks=True,
         ),
+        "node_doctor/plain": Rehearsal(
+            "node_doctor.yml", PLAIN, {"doctor_report": {"problems": dict.fromkeys(PLAIN, "")}}, KUBECONFIG
+        ),
+        "node_doctor/without-a-cluster": Rehearsal(
+            "node_doctor.yml", PLAIN, {"doctor_report": {"problems": dict.fromkeys(PLAIN, "")}}
+        ),
+        "node_doctor/causes": Rehearsal(
+            "node_doctor.yml",
+            {"win1": {"kubernetes_node_hostname": "node-1"}, "win2": {"node_join_node_name": "node-2"}},
+            {
+                "nodes_info": {"failed": True, "msg": "the API server does not respond"},
+                "node_diagnosis@win1": {"failed": True, "msg": "an answer from the node cannot be used"},
+                "node_diagnosis@win2": LOST,
+                "doctor_report": {"problems": {"win1": "not diagnosed: x", "win2": "not diagnosed: y"}},
+            },
+            {
+                **KUBECONFIG,
+                "node_join_kubeconfig_context": "prod",
+                "node_join_delegate": "localhost",
+                "kubernetes_node_install_dir": "D:\\k",
+                "cni_conf_dir": "D:\\net.d",
+                "cni_bin_dir": "D:\\bin",
+                "node_doctor_clock_skew_limit": 60,
+                "node_doctor_hns_timeout": 5,
+                "node_doctor_hns_grace": 0,
+                "node_doctor_report": "/site/doctor.json",
+                "node_doctor_page": "/site/doctor.html",
+                "allow_unsupported_windows": True,
+            },
+        ),
         "renew_winrm_certificates/plain": Rehearsal("renew_winrm_certificates.yml", PLAIN),
         "renew_winrm_certificates/full": Rehearsal(
             "renew_winrm_certificates.yml",

@@ -85,7 +85,7 @@ def _connect(machine: Machine, invocation: Invocation, general: Mapping[str, str
         message = f'validate service connection: validate CRI v1 runtime API for endpoint "{endpoint}": rpc error: '
         raise CrictlError(
             message + 'code = Unavailable desc = connection error: desc = "transport: Error while dialing: open : The '
-            "system "
+            "system cannot "
             'find the file specified."'
         )
     return server

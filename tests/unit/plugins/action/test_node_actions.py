@@ -16,6 +16,7 @@ from unit.action_run import PSRP, Answering, Connection, Node, run_on
 from ansible_collections.winkube.node.plugins.action import (
     artifact_cache,
     hns_info,
+    node_diagnosis,
     node_logs,
     patch_info,
 )
@@ -52,6 +53,31 @@ def test_hns_of_a_machine_without_it(node: Node) -> None:
         },
     }
     assert node.steps == [("observe HNS", False)]
+
+
+def test_the_diagnosis_of_a_machine_that_is_no_node(node: Node) -> None:
+    cluster = {"failed": False, "msg": "the API server\ndoes not respond"}
+    found = run_on(node, node_diagnosis, {"cluster": cluster, "node_name": "Win-1", "hns_grace": 0})
+    causes = found["diagnosis"].pop("causes")
+    assert [(one["cause"], one["consequence_of"]) for one in causes] == [
+        ("not_prepared", ""),
+        ("hns_missing", "not_prepared"),
+    ]
+    assert causes[0]["evidence"] == ["the service kubelet does not exist"]
+    assert set(causes[0]) == {
+        *("cause", "title", "effect", "evidence", "explanation", "fix", "source", "consequence_of"),
+    }
+    assert found == {
+        "changed": False,
+        "diagnosis": {
+            "node_name": "win-1",
+            "status": "not asked",
+            "status_detail": "the API server does not respond",
+        },
+        "remote_commands": 1,
+    }
+    # The kubelet's kubeconfig may contain a key.
+    assert node.steps == [("observe the node", True)]
 
 
 def test_the_patches_of_a_node(node: Node) -> None:

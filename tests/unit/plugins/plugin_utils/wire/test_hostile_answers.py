@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import copy
-import json
 import random
 import types
 import typing as t
@@ -13,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from unit.altered_node import ODD, Altered, Recording, places, replaced
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.actions.node_action import NodeAction
@@ -20,13 +19,9 @@ from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge impor
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
-from ansible_collections.winkube.node.plugins.plugin_utils.wire.asked_answers import only_asked
-from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
-from ansible_collections.winkube.node.plugins.plugin_utils.wire.typed_values import BadAnswer
 from simulator.machine.machine import Machine
 from simulator.machine.settings import MachineSettings
 
-ODD: tuple[t.Any, ...] = (None, True, 7, -1, 2**80, 1.5, "", "x", "\x1b[2J", [], [[]], [1], {}, {"a": 1}, "0" * 5000)
 RESOURCES: list[dict[str, t.Any]] = [
     {"type": "Registry", "key": "HKLM:\\SOFTWARE\\X", "value_name": "a", "value_type": "DWord", "value": 1},
     {"type": "Environment", "name": "HTTP_PROXY", "value": "http://p:1"},
@@ -56,53 +51,6 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DirectNode]:
     machine.power_on()
     yield DirectNode(machine)
     machine.power.power_off()
-
-
-class Altered:
-    """The results of an honest node with one value replaced. Each result is validated as in Node."""
-
-    name = "node-1"
-    remote_commands = 0
-    on_progress: t.Any = None
-
-    def __init__(self, wires: t.Mapping[str, dict[str, t.Any]]) -> None:
-        self.wires = wires
-
-    def observe(self, calls: t.Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
-        key = json.dumps(Batch(calls=tuple(calls)).to_wire())
-        try:
-            return only_asked(Observation.from_wire(self.wires[key]), calls)
-        except BadAnswer as error:
-            raise NodeError(f"{self.name}: {step}: {error}") from error
-
-
-class Recording(DirectNode):
-    """Records the results of the module."""
-
-    def __init__(self, machine: Machine) -> None:
-        super().__init__(machine)
-        self.wires: dict[str, dict[str, t.Any]] = {}
-
-    def answered(self, batch: Batch, observation: dict[str, t.Any]) -> None:
-        self.wires[json.dumps(batch.to_wire())] = observation
-
-
-def places(value: t.Any, path: tuple[t.Any, ...] = ()) -> Iterator[tuple[t.Any, ...]]:
-    """Yield the positions of all values in a JSON value."""
-    if path:
-        yield path
-    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in entries:
-        yield from places(item, (*path, key))
-
-
-def replaced(wires: t.Mapping[str, t.Any], path: tuple[t.Any, ...], value: t.Any) -> dict[str, t.Any]:
-    changed = copy.deepcopy(dict(wires))
-    parent: t.Any = changed
-    for key in path[:-1]:
-        parent = parent[key]
-    parent[path[-1]] = value
-    return changed
 
 
 def test_values_of_any_type_end_in_one_clear_error_or_do_no_harm(honest: DirectNode) -> None:

@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Everything that is known about one node, which the checks read (no I/O)."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import ntpath
+
+from ..pod_networks.catalogue import Mode, catalogue
+from .cluster_view import ClusterView, NodeInCluster
+from .observation import FirstFacts, ObservationOptions, SecondFacts, active_configurations, networks_in
+from .runtime_facts import RUNTIME_SERVICES
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Examination:
+    """What was observed of a node, and what the cluster and the inventory know about it."""
+
+    first: FirstFacts
+    second: SecondFacts
+    cluster: ClusterView
+    options: ObservationOptions
+    expected_name: str = ""
+    """Name of the node in the inventory; empty if the inventory has none."""
+    clock_skew_limit: float = 240.0
+    """Maximum difference between the clocks of node and controller in seconds."""
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether the kubelet's service exists."""
+        return "kubelet" in self.first.machine.services
+
+    @property
+    def kubelet_name(self) -> str:
+        """The node name that the kubelet uses: --hostname-override, or the host name in lower case.
+
+        Source: kubernetes cmd/kubelet/app/server.go, getNodeName; pkg/util/node, GetHostname.
+        """
+        override = self.first.kubelet.command.flag("hostname-override")
+        computer = self.first.windows.active_computer_name or self.first.windows.computer_name
+        return (override or self.first.machine.host_name or computer).strip().lower()
+
+    @property
+    def knows_kubelet_name(self) -> bool:
+        """Whether the service runs kubelet.exe itself. A script may set the name in a way that cannot be observed."""
+        return ntpath.basename(self.first.kubelet.command.program).lower() == "kubelet.exe"
+
+    @property
+    def node_name(self) -> str:
+        """Name of the machine's node: that in its certificate, else that of the inventory, else the kubelet's."""
+        certificate = self.first.kubelet.certificate
+        return (certificate.node if certificate else "") or self.expected_name or self.kubelet_name
+
+    @functools.cached_property
+    def node(self) -> NodeInCluster | None:
+        """The node as the cluster knows it; None if it has none, or was not queried."""
+        return self.cluster.node(self.node_name)
+
+    @property
+    def runtime_services(self) -> tuple[str, ...]:
+        """The services of the runtime that the kubelet uses; empty if its endpoint is unknown."""
+        return RUNTIME_SERVICES.get(self.endpoint, ())
+
+    @property
+    def endpoint(self) -> str:
+        """The runtime's endpoint in the form of `RUNTIME_SERVICES`; empty if it is another one."""
+        pipe = self.first.kubelet.endpoint.replace("\\", "/").lower()
+        return next((known for known in RUNTIME_SERVICES if pipe.rstrip("/").endswith(_pipe_name(known))), "")
+
+    @property
+    def runtime_runs(self) -> bool:
+        """Whether all services of the runtime run."""
+        services = self.first.machine.services
+        return all(name in services and services[name].running for name in self.runtime_services)
+
+    @functools.cached_property
+    def network_mode(self) -> Mode | None:
+        """The mode of the network that the role cni recorded; None if there is no record of a managed network."""
+        record = self.first.network_record
+        known = catalogue().get(str(record.get("plugin")))
+        return known.modes.get(str(record.get("mode"))) if known is not None and known.is_managed else None
+
+    @functools.cached_property
+    def expected_networks(self) -> dict[str, str]:
+        """Types of the HNS networks that the node needs, by name."""
+        mode = self.network_mode
+        if mode is not None:
+            return {mode.hns_network: mode.hns_type} if mode.hns_network else {}
+        networks: dict[str, str] = {}
+        for text in active_configurations(self.first, self.options).values():
+            networks |= networks_in(text)
+        return networks
+
+    @property
+    def network_runs_as_service(self) -> bool | None:
+        """Whether kube-proxy is a service of the node; None if the role cni recorded no network."""
+        return bool(self.first.network_record.get("services")) if self.network_mode is not None else None
+
+
+def _pipe_name(endpoint: str) -> str:
+    return endpoint.rpartition("/")[2]

@@ -1,0 +1,181 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The kubelet's command line, kubeconfig, configuration and certificate on a node (no I/O)."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import ntpath
+import typing as t
+
+from ..node_config import kubelet_certificate
+from ..node_config.kubelet_certificate import CURRENT_CERTIFICATE, ClientCertificate
+from ..node_config.kubelet_kubeconfig import KubeletKubeconfig, decoded, mapping_in
+from ..windows import node_paths
+from ..wire.calls import query
+from ..wire.messages import Call, CallResult, Input
+
+_LOG_RUNNER = "kube-log-runner.exe"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KubeletCommand:
+    """A kubelet's command line."""
+
+    program: str = ""
+    flags: tuple[str, ...] = ()
+    log_file: str = ""
+    """The file to which kube-log-runner writes the kubelet's log; empty if there is none."""
+
+    @classmethod
+    def parse(cls, arguments: t.Sequence[str]) -> KubeletCommand:
+        """Read a service's command line, which may start the kubelet with kube-log-runner."""
+        if not arguments:
+            return cls()
+        program, *rest = arguments
+        log_file = ""
+        if ntpath.basename(program).lower() == _LOG_RUNNER:
+            while rest and rest[0].startswith("-"):
+                name, _sign, value = rest.pop(0).lstrip("-").partition("=")
+                log_file = value if name == "log-file" else log_file
+            program, rest = (rest[0], rest[1:]) if rest else ("", [])
+        return cls(program=program, flags=tuple(rest), log_file=log_file)
+
+    def flag(self, name: str) -> str:
+        """Return the value of a flag; empty if it is not set."""
+        for index, word in enumerate(self.flags):
+            key, sign, value = word.partition("=")
+            if key.startswith("-") and key.lstrip("-").replace("_", "-") == name:
+                return value if sign else "".join(self.flags[index + 1 : index + 2])
+        return ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ConfigurationFile:
+    """A file of the kubelet's configuration."""
+
+    path: str
+    text: str | None
+    """None: the file does not exist."""
+
+    @functools.cached_property
+    def document(self) -> dict[str, t.Any] | None:
+        """The content; None if it is not a mapping in YAML."""
+        return mapping_in(self.text or "")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KubeletFacts:
+    """What is observed of the kubelet."""
+
+    command: KubeletCommand = dataclasses.field(default_factory=KubeletCommand)
+    joined: bool = False
+    """Whether the kubelet's kubeconfig exists."""
+    interrupted_join: bool = False
+    """Whether the kubeconfig with a bootstrap token exists."""
+    kubeconfig: KubeletKubeconfig = dataclasses.field(default_factory=KubeletKubeconfig)
+    certificate_exists: bool = False
+    certificate: ClientCertificate | None = None
+    configuration: ConfigurationFile | None = None
+    """None: the kubelet reads no configuration, or one in an unusual place."""
+    drop_ins: tuple[ConfigurationFile, ...] = ()
+
+    @functools.cached_property
+    def settings(self) -> dict[str, t.Any]:
+        """The kubelet's settings: its configuration, into which the drop-ins are merged.
+
+        Source: kubernetes.io, Set Kubelet Parameters Via A Configuration File, "Kubelet configuration merging order".
+        """
+        merged: dict[str, t.Any] = {}
+        for file in (self.configuration, *self.drop_ins) if self.configuration is not None else ():
+            merged = _merged(merged, file.document or {})
+        return merged
+
+    @property
+    def endpoint(self) -> str:
+        """The runtime's endpoint (kubernetes cmd/kubelet/app/options, containerRuntimeEndpoint)."""
+        given = self.command.flag("container-runtime-endpoint") or self.settings.get("containerRuntimeEndpoint")
+        return str(given or node_paths.CONTAINERD_PIPE)
+
+
+def calls() -> tuple[Call, ...]:
+    """Return the calls that observe the kubelet. Its kubeconfig may contain a key, so their batch is private."""
+    listing = query(
+        "drop-ins",
+        "Get-ChildItem",
+        {"Path": f"{node_paths.KUBELET_DROPINS}\\*.conf", "ErrorAction": "SilentlyContinue"},
+        select=("FullName",),
+    )
+    return (
+        query(
+            "kubelet-files",
+            "@read-file",
+            {"paths": [node_paths.KUBELET_CONF, node_paths.KUBELET_CONFIG], "content": True},
+            private=True,
+        ),
+        query("bootstrap", "@read-file", {"paths": [node_paths.BOOTSTRAP_KUBELET_CONF]}),
+        query(
+            "certificate",
+            "@read-file",
+            {
+                "paths": [CURRENT_CERTIFICATE],
+                "content": True,
+                "encoding": "base64",
+                "limit": kubelet_certificate.READ_BYTES,
+            },
+        ),
+        listing,
+        query(
+            "drop-in-files",
+            "@read-file",
+            {"content": True},
+            input=Input(calls=("drop-ins",), parameter="paths", property="FullName"),
+            needs=("drop-ins",),
+        ),
+    )
+
+
+def read(seen: t.Mapping[str, CallResult], command: KubeletCommand) -> KubeletFacts:
+    """Read the results of `calls`.
+
+    Args:
+        seen: the results.
+        command: the kubelet's command line, from its service.
+    """
+    files = list(seen["kubelet-files"].output) if seen["kubelet-files"].ok else [{}, {}]
+    conf, config = files
+    kubeconfig = KubeletKubeconfig.parse(conf.get("content") or "")
+    bootstrap, pem = seen["bootstrap"].first or {}, seen["certificate"].first or {}
+    is_usual = command.flag("config").replace("/", "\\").lower() == node_paths.KUBELET_CONFIG.lower()
+    reads_drop_ins = bool(command.flag("config-dir"))
+    return KubeletFacts(
+        command=command,
+        joined=bool(conf.get("exists")),
+        interrupted_join=bool(bootstrap.get("exists")),
+        kubeconfig=kubeconfig,
+        certificate_exists=bool(pem.get("exists")),
+        certificate=kubeconfig.embedded or kubelet_certificate.first_certificate(decoded(pem.get("content"))),
+        configuration=_file(config, node_paths.KUBELET_CONFIG) if is_usual else None,
+        drop_ins=tuple(_file(item, "") for item in _sorted(seen.get("drop-in-files"))) if reads_drop_ins else (),
+    )
+
+
+def _merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Merge two mappings and the mappings in them; all other values of the second mapping replace the first's."""
+    merged = dict(under)
+    for key, value in over.items():
+        old = merged.get(key)
+        merged[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _file(item: t.Mapping[str, t.Any], path: str) -> ConfigurationFile:
+    text = item.get("content")
+    there = item.get("exists") and text is not None
+    return ConfigurationFile(path=str(item.get("path") or path), text=str(text) if there else None)
+
+
+def _sorted(result: CallResult | None) -> list[t.Mapping[str, t.Any]]:
+    items = [item for item in result.output if isinstance(item, dict)] if result is not None and result.ok else []
+    return sorted(items, key=lambda item: str(item.get("path")))

@@ -1,0 +1,277 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Observe a node with two remote commands: `first_calls`, and `second_calls`, which depend on the first results."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import ntpath
+import typing as t
+
+from ..hns.facts import node_facts as hns_facts
+from ..hns.facts.node_facts import FactsOptions, HnsFacts
+from ..windows import node_paths
+from ..windows.windows_info import WindowsInfo
+from ..wire.calls import query
+from ..wire.messages import Call, CallResult, Observation
+from ..wire.scopes import Scope
+from . import connection, kubelet_facts, machine_facts, runtime_facts
+from .connection import ApiConnection
+from .kubelet_facts import ConfigurationFile, KubeletCommand, KubeletFacts
+from .machine_facts import MachineFacts
+from .runtime_facts import RuntimeFacts
+
+_MACHINE, _KUBELET, _RUNTIME = Scope("machine."), Scope("kubelet."), Scope("cri.")
+_TAIL = 200
+"""Number of lines that are read from the end of the kubelet's log."""
+_MOST_PLUGINS = 50
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ObservationOptions:
+    """Where programs and files are on a node."""
+
+    install_dir: str = "C:\\k"
+    conf_dir: str = "C:\\etc\\cni\\net.d"
+    bin_dir: str = "C:\\opt\\cni\\bin"
+    hns: FactsOptions = dataclasses.field(default_factory=FactsOptions)
+
+    @property
+    def conf_dirs(self) -> tuple[str, ...]:
+        """The folders in which CNI configurations are searched."""
+        return tuple(dict.fromkeys((self.conf_dir, *self.hns.conf_dirs)))
+
+    def lists(self, folder: str) -> bool:
+        """Return whether a folder is one in which CNI configurations are searched."""
+        return _folder(folder) in map(_folder, self.conf_dirs)
+
+    @property
+    def kube_proxy_configuration(self) -> str:
+        """Path of kube-proxy's configuration."""
+        return f"{self.install_dir}\\kube-proxy\\config.yaml"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FirstFacts:
+    """What the first remote command observed."""
+
+    windows: WindowsInfo
+    clock_skew: float | None
+    """Seconds by which the node's clock is ahead of the controller's; None: unknown."""
+    machine: MachineFacts
+    kubelet: KubeletFacts
+    runtime: RuntimeFacts
+    hns: HnsFacts
+    cni_files: t.Mapping[str, str]
+    """Content of the CNI configuration files by path."""
+    network_record: t.Mapping[str, t.Any]
+    """The network that the role cni recorded (`plugin`, `mode`, `network`); empty if it recorded none."""
+    kube_proxy: ConfigurationFile
+
+    @property
+    def conf_dir(self) -> str:
+        """The folder of CNI configurations that the runtime reports; empty if it does not report it."""
+        return next((state.conf_dir for state in self.runtime.states.values() if state.conf_dir), "")
+
+    @property
+    def bin_dirs(self) -> tuple[str, ...]:
+        """The folders of CNI plugins that the runtime reports; empty if it does not report them."""
+        return next((state.bin_dirs for state in self.runtime.states.values() if state.bin_dirs), ())
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SecondFacts:
+    """What the second remote command observed."""
+
+    kubelet_version: str = ""
+    """Such as 1.37.1; empty if unknown."""
+    kubelet_error: str = ""
+    """The last error with which the kubelet ended, from its log."""
+    api: ApiConnection = dataclasses.field(default_factory=ApiConnection)
+    plugins: t.Mapping[str, bool] = dataclasses.field(default_factory=dict)
+    """Whether the program of each CNI plugin exists, by the plugin's name."""
+
+
+def first_calls(options: ObservationOptions) -> tuple[Call, ...]:
+    """Return the calls of the first remote command."""
+    programs = options.hns.programs
+    return (
+        # Queries of HNS start its service, so the state of the service is read before them.
+        *map(_MACHINE.call, machine_facts.calls()),
+        *hns_facts.facts_calls(dataclasses.replace(options.hns, conf_dirs=options.conf_dirs)),
+        *map(_KUBELET.call, kubelet_facts.calls()),
+        *map(_RUNTIME.call, runtime_facts.calls(programs.crictl, programs.ctr)),
+        query(
+            "network-files",
+            "@read-file",
+            {"paths": [node_paths.NETWORK_RECORD, options.kube_proxy_configuration], "content": True},
+        ),
+    )
+
+
+def read_first(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> FirstFacts:
+    """Read the results of `first_calls`.
+
+    Args:
+        seen: the observation.
+        windows: the version of Windows that was read at the same time.
+        now: time of the controller's clock (UTC) when the results arrived.
+    """
+    machine = machine_facts.read(_MACHINE.results(seen.calls))
+    service = machine.services.get("kubelet")
+    command = KubeletCommand.parse(service.command if service else ())
+    record, proxy = _pair(seen.calls.get("network-files"))
+    proxy_text = proxy.get("content")
+    return FirstFacts(
+        windows=windows,
+        clock_skew=seen.clock_skew(now),
+        machine=machine,
+        kubelet=kubelet_facts.read(_KUBELET.results(seen.calls), command),
+        runtime=runtime_facts.read(_RUNTIME.results(seen.calls)),
+        hns=hns_facts.read_facts(seen),
+        cni_files=_contents(seen.calls.get("cni-content")),
+        network_record=_record(record.get("content")),
+        kube_proxy=ConfigurationFile(
+            path=str(proxy.get("path") or ""), text=None if proxy_text is None else str(proxy_text)
+        ),
+    )
+
+
+def second_calls(facts: FirstFacts, options: ObservationOptions) -> tuple[Call, ...]:
+    """Return the calls of the second remote command; empty if there is nothing more to observe."""
+    command = facts.kubelet.command
+    calls: list[Call] = []
+    if ntpath.basename(command.program).lower() == "kubelet.exe" and ntpath.isabs(command.program):
+        calls.append(query("version", command.program, arguments=("--version",), timeout=60, output_limit=1000))
+    if command.log_file:
+        calls.append(query("log", "Get-Content", {"LiteralPath": command.log_file, "Tail": _TAIL, "Encoding": "UTF8"}))
+    plugins = plugin_paths(facts, options)
+    if plugins:
+        paths = [path for each in plugins.values() for path in each]
+        calls.append(query("plugins", "@read-file", {"paths": paths[:_MOST_PLUGINS]}))
+    environment = facts.machine.environment_of("kubelet")
+    return (*calls, *connection.calls(facts.kubelet.kubeconfig, environment))
+
+
+def read_second(seen: Observation, facts: FirstFacts, options: ObservationOptions) -> SecondFacts:
+    """Read the results of `second_calls`.
+
+    Args:
+        seen: the observation.
+        facts: what the first command observed.
+        options: the options of both commands.
+    """
+    files = seen.calls["plugins"].output if "plugins" in seen.calls else ()
+    there = {str(file["path"]) for file in files if file.get("exists")}
+    asked = {str(file["path"]) for file in files}
+    version, log = seen.calls.get("version"), seen.calls.get("log")
+    return SecondFacts(
+        kubelet_version=_version(version.stdout) if version is not None and version.ok else "",
+        kubelet_error=last_error([str(line) for line in log.output]) if log is not None and log.ok else "",
+        api=connection.read(seen.calls, facts.kubelet.kubeconfig, facts.machine.environment_of("kubelet")),
+        plugins={
+            name: not there.isdisjoint(paths)
+            for name, paths in plugin_paths(facts, options).items()
+            if asked.issuperset(paths)
+        },
+    )
+
+
+def plugin_paths(facts: FirstFacts, options: ObservationOptions) -> dict[str, list[str]]:
+    """Return the paths at which the program of each configured CNI plugin may be, by the plugin's name.
+
+    Args:
+        facts: what the first command observed.
+        options: the options.
+    """
+    folders = facts.bin_dirs or (options.bin_dir,)
+    names = sorted({name for text in active_configurations(facts, options).values() for name in _plugins(text)})
+    return {name: [f"{folder}\\{name}.exe" for folder in folders] for name in names}
+
+
+def active_configurations(facts: FirstFacts, options: ObservationOptions) -> dict[str, str]:
+    """Return the files of the folder from which the runtime loads its CNI configuration, in their order.
+
+    Args:
+        facts: what the first command observed.
+        options: the options.
+    """
+    folder = _folder(facts.conf_dir or options.conf_dir)
+    paths = [path for path in facts.cni_files if _folder(ntpath.dirname(path)) == folder]
+    return {path: facts.cni_files[path] for path in sorted(paths)}
+
+
+def networks_in(text: str) -> dict[str, str]:
+    """Return the types of HNS networks by name, as the plugins of a CNI configuration would use them.
+
+    win-bridge and win-overlay use an existing network with the name of the configuration (containernetworking/plugins
+    plugins/main/windows), and flannel's plugin calls one of them.
+    """
+    types = {"win-bridge": "L2Bridge", "win-overlay": "Overlay", "sdnbridge": "L2Bridge", "sdnoverlay": "Overlay"}
+    document = _object(text)
+    name = document.get("name")
+    return {str(name): types[plugin] for plugin in _plugins(text) if name and plugin in types}
+
+
+def last_error(lines: t.Sequence[str]) -> str:
+    """Return the last error with which the kubelet ended (kubernetes cmd/kubelet/kubelet.go, cli.Run)."""
+    for line in reversed(lines):
+        _head, mark, text = line.partition('"command failed" err=')
+        if mark:
+            return _unquoted(text.strip())
+    return ""
+
+
+def _folder(path: str) -> str:
+    """Return the path of a folder in a form that can be compared."""
+    return path.replace("/", "\\").rstrip("\\").lower()
+
+
+def _unquoted(text: str) -> str:
+    """Return a value of the kubelet's log without its quotation marks (k8s.io/klog, format of %q)."""
+    inner = text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
+    return inner.replace('\\"', '"').replace("\\\\", "\\")
+
+
+def _version(text: str) -> str:
+    return text.strip().removeprefix("Kubernetes").strip().removeprefix("v")
+
+
+def _plugins(text: str) -> set[str]:
+    """Return the plugins that a CNI configuration names, including delegates and IPAM plugins."""
+    document = _object(text)
+    listed = document.get("plugins")
+    plugins = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else [document]
+    parts: list[t.Any] = []
+    for plugin in plugins:
+        delegate = plugin.get("delegate")
+        for one in (plugin, delegate):
+            parts += [one, one.get("ipam")] if isinstance(one, dict) else []
+    names = {str(part.get("type") or "").removesuffix(".exe") for part in parts if isinstance(part, dict)}
+    return {name for name in names if name and not set(name) & set('\\/:*?"<>|')}
+
+
+def _object(text: str) -> dict[str, t.Any]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _contents(result: CallResult | None) -> dict[str, str]:
+    files = result.output if result is not None and result.ok else ()
+    return {str(file["path"]): str(file.get("content") or "") for file in files if isinstance(file, dict)}
+
+
+def _pair(result: CallResult | None) -> tuple[t.Mapping[str, t.Any], t.Mapping[str, t.Any]]:
+    if result is None or not result.ok:
+        return {}, {}
+    first, second = result.output
+    return first, second
+
+
+def _record(text: object) -> dict[str, t.Any]:
+    return _object(str(text or ""))

@@ -1,0 +1,33 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Send the calls of observation.py to a node: one remote command, and a second one if there is more to observe."""
+
+from __future__ import annotations
+
+import datetime
+
+from ..remote.session import NodeSession
+from .observation import FirstFacts, ObservationOptions, SecondFacts, first_calls, read_first, read_second, second_calls
+
+
+def observe(session: NodeSession, options: ObservationOptions) -> tuple[FirstFacts, SecondFacts]:
+    """Observe a node.
+
+    Args:
+        session: the session with the node.
+        options: where programs and files are on the node.
+
+    Returns:
+        What both commands observed.
+
+    Raises:
+        NodeError: the module failed, or its answer cannot be used.
+    """
+    # The kubelet's kubeconfig may contain a key.
+    seen, windows = session.observe(first_calls(options), step="observe the node", private=True)
+    first = read_first(seen, windows, datetime.datetime.now(datetime.UTC))
+    calls = second_calls(first, options)
+    if not calls:
+        return first, SecondFacts()
+    seen = session.node.observe(calls, step="observe the way to the API server", private=True)
+    return first, read_second(seen, first, options)

@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The kubelet's kubeconfig: the API server, the trusted CA and the client certificate, but no key (no I/O)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import functools
+import typing as t
+import urllib.parse
+
+import yaml
+from ansible.module_utils.common.yaml import yaml_load
+
+from . import kubelet_certificate
+from .kubelet_certificate import CURRENT_CERTIFICATE, ClientCertificate
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KubeletKubeconfig:
+    """The parts of the kubelet's kubeconfig that are not secret."""
+
+    server: str = ""
+    """URL of the API server."""
+    authorities: frozenset[str] = frozenset()
+    """Trusted certificates, see `kubelet_certificate.authorities`."""
+    certificate_file: str = ""
+    embedded: ClientCertificate | None = None
+    """The client certificate, if it is part of the kubeconfig."""
+
+    @classmethod
+    def parse(cls, text: str) -> KubeletKubeconfig:
+        """Read a kubeconfig; a malformed one is empty."""
+        document = mapping_in(text) or {}
+        cluster = _named(document, "clusters", "cluster")
+        user = _named(document, "users", "user")
+        pem = decoded(cluster.get("certificate-authority-data")).decode("ascii", "replace")
+        return cls(
+            server=str(cluster.get("server") or ""),
+            authorities=kubelet_certificate.authorities(pem),
+            certificate_file=str(user.get("client-certificate") or ""),
+            embedded=kubelet_certificate.first_certificate(decoded(user.get("client-certificate-data"))),
+        )
+
+    @property
+    def uses_current_certificate(self) -> bool:
+        """Whether the client certificate is the file that the kubelet rotates, whose path may have no drive."""
+        return self.certificate_file.replace("/", "\\").lower().endswith(CURRENT_CERTIFICATE.lower().removeprefix("c:"))
+
+    @property
+    def host(self) -> str:
+        """Host name or address of the API server; empty if unknown."""
+        return self._split[0]
+
+    @property
+    def port(self) -> int:
+        """Port of the API server."""
+        return self._split[1]
+
+    @property
+    def address(self) -> str:
+        """The API server as `host:port`."""
+        return f"{self.host}:{self.port}" if self.host else ""
+
+    @functools.cached_property
+    def _split(self) -> tuple[str, int]:
+        try:
+            parts = urllib.parse.urlsplit(self.server)
+            return parts.hostname or "", parts.port or 443
+        except ValueError:
+            return "", 443
+
+
+def mapping_in(text: str) -> dict[str, t.Any] | None:
+    """Return a mapping in YAML; None if the text is something else."""
+    try:
+        document = yaml_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def decoded(text: object) -> bytes:
+    """Return the bytes of a text in base64; nothing if it is malformed."""
+    try:
+        return base64.b64decode(str(text or ""))
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _named(document: t.Mapping[str, t.Any], kind: str, what: str) -> t.Mapping[str, t.Any]:
+    """Return the cluster or user of the current context; empty if the kubeconfig is malformed."""
+    context = _entry(document, "contexts", str(document.get("current-context") or "")).get("context")
+    name = context.get(what) if isinstance(context, dict) else None
+    value = _entry(document, kind, str(name or "")).get(what)
+    return value if isinstance(value, dict) else {}
+
+
+def _entry(document: t.Mapping[str, t.Any], kind: str, name: str) -> t.Mapping[str, t.Any]:
+    listed = document.get(kind)
+    entries = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+    return next((item for item in entries if item.get("name") == name), {})

@@ -1,0 +1,136 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""When a node has to join again, and undoing its former join on a simulated machine."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import typing as t
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from unit.direct_node import DirectNode
+
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join_renewal
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.join_renewal import KubeletCredentials
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config import kubelet_certificate
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubelet_certificate import ClientCertificate
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubelet_kubeconfig import KubeletKubeconfig
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import BatchLost, NodeError
+from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Observation
+from simulator.certificates import Issuer, certificate_pem, named, new_key
+from simulator.machine.machine import Machine
+from simulator.machine.settings import MachineSettings
+
+NOW = datetime.datetime(2026, 11, 25, 12, tzinfo=datetime.UTC)
+DAY = datetime.timedelta(days=1)
+NODES = ["win1", "win2"]
+CA = "-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n"
+CERTIFICATE = ClientCertificate(common_name="system:node:win1", begins=NOW - DAY, ends=NOW + DAY)
+TRUSTED = KubeletKubeconfig(authorities=kubelet_certificate.authorities(CA))
+FILES = (node_paths.KUBELET_CONF, kubelet_certificate.CURRENT_CERTIFICATE, rf"{node_paths.KUBERNETES}\pki\ca.crt")
+
+
+def credentials(**more: t.Any) -> KubeletCredentials:
+    usual = {"joined": True, "kubeconfig": TRUSTED, "has_certificate": True, "certificate": CERTIFICATE}
+    return KubeletCredentials(**(usual | more))
+
+
+@pytest.mark.parametrize(
+    ("own", "nodes", "expected"),
+    [
+        (credentials(), NODES, ""),
+        (credentials(), ["win2"], "the Node object win1 was deleted from the cluster"),
+        (credentials(joined=False, has_certificate=False, certificate=None), [], ""),
+        (credentials(certificate=ClientCertificate(common_name="x", begins=NOW - 9 * DAY, ends=NOW - DAY)), NODES,
+         "the kubelet's certificate expired on 2026-11-24 12:00 UTC"),
+        (credentials(has_certificate=False, certificate=None), NODES, "the kubelet's certificate is missing"),
+        # A certificate of another kind, such as an administrator's.
+        (credentials(certificate=ClientCertificate(common_name="x", begins=NOW, ends=NOW + DAY)), [], ""),
+        # A file that cannot be read may be one that this code does not know.
+        (credentials(certificate=None), NODES, ""),
+        (credentials(kubeconfig=KubeletKubeconfig(authorities=frozenset({"Yg=="}))), NODES,
+         "the kubelet trusts another CA than the cluster has"),
+        (credentials(kubeconfig=KubeletKubeconfig(authorities=frozenset({"YQ==", "Yg=="}))), NODES, ""),
+        (credentials(kubeconfig=KubeletKubeconfig()), NODES, ""),
+    ],
+)  # fmt: skip
+def test_who_has_to_join_again(own: KubeletCredentials, nodes: list[str], expected: str) -> None:
+    assert join_renewal.reason(own, ca_certificate=CA, nodes=nodes, now=NOW) == expected
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[DirectNode]:
+    """Yield a machine with a kubelet and the files of a joined node."""
+    machine = Machine(MachineSettings.read({"name": "win1", "address": "127.0.0.12"}), tmp_path / "machine")
+    machine.power_on()
+    machine.services.create("kubelet", r"C:\Windows\System32\svchost.exe -k NetSvcs", Start=2)
+    machine.services.start("kubelet")
+    for path in FILES:
+        machine.files.make_directory(path.rpartition("\\")[0])
+        machine.files.write_text(path, "x")
+    yield DirectNode(machine)
+    machine.power.power_off()
+
+
+def exists(node: DirectNode) -> list[bool]:
+    return [node.machine.files.exists(path) for path in FILES]
+
+
+def test_credentials_are_read_without_the_key(node: DirectNode) -> None:
+    key = new_key()
+    signer = Issuer(named("kubernetes"), new_key())
+    own = signer.sign(named("system:node:win1", ["system:nodes"]), key.public_key(), (NOW - DAY, NOW))
+    pem = certificate_pem(own)
+    private = b"-----BEGIN PRIVATE KEY-----\n" + base64.b64encode(b"s3cret" * 40)
+    node.machine.files.write_bytes(FILES[1], pem + private)
+    text = f"clusters: [{{name: c, cluster: {{certificate-authority-data: {base64.b64encode(CA.encode()).decode()}}}}}]"
+    node.machine.files.write_text(
+        FILES[0], f"{text}\ncontexts: [{{name: x, context: {{cluster: c}}}}]\ncurrent-context: x\n"
+    )
+    seen = node.observe(join_renewal.calls())
+    assert b"s3cret" not in base64.b64decode(seen["certificate"].first["content"])
+    found = join_renewal.read(seen)
+    assert found.certificate is not None
+    assert (found.joined, found.certificate.node, found.certificate.ends) == (True, "win1", NOW)
+    assert found.kubeconfig.authorities == TRUSTED.authorities
+
+
+def test_undoing_a_join_removes_the_credentials(node: DirectNode) -> None:
+    join_renewal.undo(node)
+    assert exists(node) == [False] * 3
+    kubelet = node.machine.services.get("kubelet")
+    assert kubelet is not None
+    assert kubelet.state == "Stopped"
+    # It may be repeated.
+    join_renewal.undo(node)
+    assert not join_renewal.read(node.observe(join_renewal.calls())).joined
+
+
+def test_a_kubelet_that_does_not_stop_keeps_its_credentials(node: DirectNode) -> None:
+    node.machine.services.delete("kubelet")
+    with pytest.raises(NodeError, match="node-1: undo the former join: "):
+        join_renewal.undo(node)
+    assert exists(node) == [True] * 3
+
+
+def test_a_batch_that_is_lost_is_repeated(node: DirectNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, lost = DirectNode.run, []
+
+    def lose_once(self: DirectNode, batch: Batch, **options: t.Any) -> Observation:
+        if not lost:
+            lost.append(batch)
+            raise BatchLost("lost", None)
+        return run(self, batch, **options)
+
+    monkeypatch.setattr(DirectNode, "run", lose_once)
+    join_renewal.undo(node)
+    assert exists(node) == [False] * 3
+
+
+def test_only_what_a_former_join_left_is_removed() -> None:
+    paths = join_renewal.undo_calls()[1].parameters["paths"]
+    assert paths == list(FILES)
