@@ -29,6 +29,7 @@ from .page_file import PageFile
 from .registry import Registry
 from .scheduled_task import ScheduledTask
 from .service import Service
+from .state_folder import StateFolder
 from .time_zone import TimeZone
 from .unlisted_registries import UnlistedRegistries
 from .unused_container_images import UnusedContainerImages
@@ -59,6 +60,7 @@ TYPES: t.Mapping[str, type[Resource]] = types.MappingProxyType(
             Registry,
             ScheduledTask,
             Service,
+            StateFolder,
             TimeZone,
             UnlistedRegistries,
             UnusedContainerImages,

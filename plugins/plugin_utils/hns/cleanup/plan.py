@@ -42,6 +42,11 @@ class CleanupRequest:
     """Whether scope `stale` includes endpoints of stopped containers."""
     pods_without_endpoints: bool = False
     """Whether scope `networks` also stops pods that have no endpoint, as after a restart of HNS."""
+    containers: t.Literal["networks", "pods", "all"] = "networks"
+    """Which containers scope `all` removes: with `networks`, those of the removed networks, and all pods if there are
+    such networks; with `pods`, all pods in any case; with `all`, all containers of the node."""
+    stays_stopped: tuple[str, ...] = ()
+    """Services that are not started again, because the machine stops being a node."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
