@@ -66,9 +66,7 @@ def _reset_options(options: t.Mapping[str, t.Any]) -> ResetOptions:
     given = {name: options[name] for name in ("containerd_namespaces", "allow_reboot", "timeout")}
     hns = {**defaults, **given, "scope": "all", "cni_conf_dirs": folders}
     return ResetOptions(
-        kubeadm=KubeadmReset(
-            program=options["kubeadm"], cri_socket=options["cri_socket"], timeout=options["timeout"]
-        ),
+        kubeadm=KubeadmReset(program=options["kubeadm"], cri_socket=options["cri_socket"], timeout=options["timeout"]),
         request=CleanupRequest(
             scope="all",
             containers="all" if options["containers"] == "all" else "pods",

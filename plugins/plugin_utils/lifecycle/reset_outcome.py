@@ -52,9 +52,7 @@ class ResetOutcome:
         self.left = list(left or ())
         self.errors = [text for planned in self.left for text in _errors(planned, seen.calls)]
 
-    def to_result(
-        self, *, name: str, diff: bool, shown: t.Literal["plan", "done", "nothing"]
-    ) -> dict[str, t.Any]:
+    def to_result(self, *, name: str, diff: bool, shown: t.Literal["plan", "done", "nothing"]) -> dict[str, t.Any]:
         """Return Ansible's result, without the number of remote commands.
 
         Args:

@@ -89,9 +89,7 @@ class ResetMachine:
                 *cni.resources(variables.read(cni.CniSettings, cni.ROLE)),
                 *kubernetes_node.resources(kubernetes),
             ],
-            network_remains=[
-                one for known in catalogue().values() for one in cni.remains(known, network, variables)
-            ],
+            network_remains=[one for known in catalogue().values() for one in cni.remains(known, network, variables)],
             keep_logs=bool(variables.value(f"{prefix}_keep_logs")),
             unused_images=unused_images(variables.read(ImageSettings, "image_cache")) if images else None,
         )
@@ -190,7 +188,7 @@ def _state_folder(path: str, directories: t.Mapping[str, ResourceMapping]) -> Re
     own = directories.get(path.casefold())
     if own is None:
         return {"type": "StateFolder", "name": path, "state": "absent"}
-    inner = {name: SHARED for name in own.get("open_folders", ())}
+    inner = dict.fromkeys(own.get("open_folders", ()), SHARED)
     for other in directories.values():
         if ntpath.dirname(str(other["name"])).casefold() == path.casefold() and "acl" in other:
             inner[ntpath.basename(str(other["name"]))] = other["acl"]

@@ -8,7 +8,7 @@ import dataclasses
 import re
 import typing as t
 
-from ..engine.changes import is_missing, only, remove, update
+from ..engine.changes import create, is_missing, only, remove, update
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..values.shown import AsItIs
@@ -16,7 +16,7 @@ from ..windows.path_calls import make_closed, make_directory, remove_path
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult, Json, Results
-from .file import check_acl
+from .file import check_acl, refuse_link
 
 _PATH = re.compile(r'[A-Za-z]:\\[^"%&|<>^*?/]{2,}')
 """Paths that cmd.exe takes literally in quotation marks. `%` would be replaced by the value of a variable."""
@@ -37,11 +37,11 @@ class StateFolder(Resource):
     name: str = dataclasses.field(metadata={"help": "The folder's path on the node. A file at this path is removed."})
     state: t.Literal["empty", "absent"] = dataclasses.field(
         default="empty",
-        metadata={"help": "Whether an existing folder is emptied or removed. A missing folder is not created."},
+        metadata={"help": "Whether the folder exists and is empty, or does not exist."},
     )
     acl: str | None = dataclasses.field(
         default=None,
-        metadata={"help": "The access list in SDDL, with an owner, of the emptied folder. By default, it is inherited."},
+        metadata={"help": "The access list in SDDL, with an owner, of a new folder. By default, it is inherited."},
     )
     folders: t.Mapping[str, str] = dataclasses.field(
         default_factory=dict,
@@ -53,7 +53,7 @@ class StateFolder(Resource):
 
     def __post_init__(self) -> None:
         if not _PATH.fullmatch(self.name.rstrip("\\")):
-            raise ResourceError("name", self.name, r'expected the full path of a folder without " % & | < > ^ * ? and /')
+            raise ResourceError("name", self.name, r'expected the path of a folder, without " % & | < > ^ * ? and /')
         for acl in (self.acl, *self.folders.values()):
             check_acl(acl)
         for name in self.folders:
@@ -68,7 +68,7 @@ class StateFolder(Resource):
         return self.name.rstrip("\\")
 
     def observe(self) -> tuple[Call, ...]:
-        paths: list[Json] = [self.path]
+        parameters: dict[str, Json] = {"paths": [self.path]} | ({"acl": True} if self.acl else {})
         listings = (
             query(
                 f"content-{number}",
@@ -78,7 +78,7 @@ class StateFolder(Resource):
             )
             for number, path in enumerate(self._listed)
         )
-        return (query("folder", "@read-file", {"paths": paths}), *listings)
+        return (query("folder", "@read-file", parameters), *listings)
 
     @property
     def _listed(self) -> list[str]:
@@ -88,20 +88,19 @@ class StateFolder(Resource):
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         observed = only(self, seen, "folder")
         if not observed.get("exists"):
-            return None
+            return None if self.state == "absent" else create(self, {"path": self.path}, self._make())
         if observed.get("type") != "directory":
             return remove(self, {"path": self.path}, [remove_path(self.path)])
         if self.state == "absent":
             return remove(self, {"path": self.path}, [*self._remove(), _removed(self.path)])
+        if self.acl:
+            refuse_link(self.title, observed)
         content = self._content(seen)
-        missing = sorted(name for name in self.folders if name.casefold() not in {one.casefold() for one in content})
-        before = {"content": sorted(content), "missing": missing}
-        own = {name.casefold() for name in self.folders}
-        left = [name for name in before["content"] if name.casefold() not in own]
-        before["content"] = left
-        return update(
-            self, before, {"content": [], "missing": []}, [*self._remove(), *self._make()], why=_why(left, missing)
-        )
+        own, known = {name.casefold() for name in self.folders}, {name.casefold() for name in content}
+        extra = sorted(name for name in content if name.casefold() not in own)
+        missing = sorted(name for name in self.folders if name.casefold() not in known)
+        before, after = {"content": extra, "missing": missing}, {"content": [], "missing": []}
+        return update(self, before, after, [*self._remove(), *self._make()], why=_why(extra, missing))
 
     def _content(self, seen: Results) -> list[str]:
         """Return the names in the folder, and the paths of what is in the subfolders that must be empty."""
@@ -139,7 +138,9 @@ class StateFolder(Resource):
 def _removed(path: str) -> Call:
     """Return the call that fails unless a folder is gone, because `rd` does not report every failure."""
     paths: list[Json] = [path]
-    return query("removed", "@read-file", {"paths": paths}, select=("exists",), until={"exists": False}, on_error="stop")
+    return query(
+        "removed", "@read-file", {"paths": paths}, select=("exists",), until={"exists": False}, on_error="stop"
+    )
 
 
 def _entries(resource: Resource, result: CallResult | None) -> list[t.Mapping[str, t.Any]]:

@@ -53,8 +53,8 @@ def node_problem(machine: Machine, node: t.Mapping[str, t.Any], servers: t.Seque
     if machine.joined and machine.server and machine.server not in servers:
         return (
             f"its kubelet uses the API server at {machine.server}, and the kubeconfig is for the cluster at "
-            f"{servers[0]}. Use the kubeconfig of its cluster. If that is the same cluster, set node_join_api_server to "
-            f"{machine.server}. {_WITHOUT}"
+            f"{servers[0]}. Use the kubeconfig of its cluster. If that is the same cluster, set "
+            f"node_join_api_server: {machine.server}. {_WITHOUT}"
         )
     if not node:
         return ""
@@ -94,7 +94,8 @@ def _node(host: Variables) -> t.Mapping[str, t.Any]:
 def _problem(host: Variables) -> str:
     if not host.value("node_reset_uses_cluster"):
         return ""
-    servers = [str(host.part("node_reset_cluster", "api_server", default="")), str(host.optional("node_join_api_server"))]
+    cluster, own = host.part("node_reset_cluster", "api_server", default=""), host.optional("node_join_api_server")
+    servers = [str(cluster), str(own)]
     return node_problem(_machine(host), _node(host), [one for one in servers if one])
 
 
@@ -143,6 +144,6 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         },
         "node_reset_uses_cluster": _uses_cluster,
         "node_reset_purposes": _purposes,
-        "node_reset_stopped_services": lambda host: list(node_reset.service_names()),
+        "node_reset_stopped_services": lambda dummy: list(node_reset.service_names()),
     }
 )

@@ -60,9 +60,7 @@ class BatchOptions:
     """Whether to remove one object at a time."""
 
 
-def batch_calls(
-    plan: CleanupPlan, key: str, options: BatchOptions, within: t.Sequence[Call] = ()
-) -> tuple[Call, ...]:
+def batch_calls(plan: CleanupPlan, key: str, options: BatchOptions, within: t.Sequence[Call] = ()) -> tuple[Call, ...]:
     """Return the calls of a plan's batch. Calls with `always` run even if earlier calls failed.
 
     Args:
