@@ -125,8 +125,8 @@ def main() -> None:
     )
     api = NodeApi(Cluster(module))
     end = time.monotonic() + module.params["timeout"]
-    expected = {str(name): [str(one) for one in found] for name, found in module.params["addresses"].items()}
-    nodes = {name: delete_with_retries(api, name, found, module, end) for name, found in expected.items()}
+    expected = {str(name): [str(one) for one in given] for name, given in module.params["addresses"].items()}
+    nodes = {name: delete_with_retries(api, name, given, module, end) for name, given in expected.items()}
     result = {"changed": any(node["changed"] for node in nodes.values()), "nodes": nodes}
     messages = [node["msg"] for node in nodes.values() if node["failed"]]
     if messages:

@@ -170,9 +170,9 @@ def _hns_plan(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
 
 def _addresses(seen: Observation) -> tuple[str, ...]:
     result = seen.calls.get("addresses")
-    found = [str(item["IPAddress"]) for item in result.output] if result is not None and result.ok else []
+    reported = [str(item["IPAddress"]) for item in result.output] if result is not None and result.ok else []
     local = ("127.", "169.254.", "fe80:", "::1")
-    return tuple(address for address in found if not address.casefold().startswith(local))
+    return tuple(address for address in reported if not address.casefold().startswith(local))
 
 
 def _version(text: str) -> str:

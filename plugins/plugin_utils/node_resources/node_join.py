@@ -158,15 +158,15 @@ def possible(node: JoinedNode) -> list[ResourceMapping]:
     Args:
         node: a node with values for everything that a network needs, such as addresses and tokens.
     """
-    found: dict[tuple[str, str], ResourceMapping] = {}
+    known_names: dict[tuple[str, str], ResourceMapping] = {}
     for known in catalogue().values():
         for mode, run_as in itertools.product(known.modes, known.run_as or ("daemonset",)):
             settings = dataclasses.replace(
                 node.network.settings, plugin=known.name, mode=mode, run_as=run_as, is_docker=run_as == "service"
             )
             for one in resources(dataclasses.replace(node, network=PodNetwork(settings))):
-                found.setdefault((one["type"], str(one.get("name") or one.get("key"))), one)
-    return list(found.values())
+                known_names.setdefault((one["type"], str(one.get("name") or one.get("key"))), one)
+    return list(known_names.values())
 
 
 def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:

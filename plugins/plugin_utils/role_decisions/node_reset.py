@@ -18,7 +18,7 @@ _WITHOUT = "Set node_reset_without_cluster: true to reset the machine, and to le
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Machine:
+class ResetHost:
     """A machine, as the inventory and the machine itself describe it."""
 
     name: str
@@ -42,7 +42,7 @@ class Machine:
         return self.host_addresses if self.self_named else (*self.host_addresses, *self.own_addresses)
 
 
-def node_problem(machine: Machine, node: t.Mapping[str, t.Any], servers: t.Sequence[str]) -> str:
+def node_problem(machine: ResetHost, node: t.Mapping[str, t.Any], servers: t.Sequence[str]) -> str:
     """Return why the node of a machine must not be drained and deleted; empty if it may, or if there is no node.
 
     Args:
@@ -70,11 +70,11 @@ def node_problem(machine: Machine, node: t.Mapping[str, t.Any], servers: t.Seque
     return ""
 
 
-def _machine(host: Variables) -> Machine:
+def _machine(host: Variables) -> ResetHost:
     own = str(host.value("inventory_hostname"))
     given = str(host.value("node_reset_node_name") or "")
     seen = host.value("node_reset_seen")
-    return Machine(
+    return ResetHost(
         name=node_name(given, str(seen.get("computer_name", ""))),
         self_named=not given,
         joined=bool(seen.get("joined", False)),
@@ -119,8 +119,8 @@ def _purposes(host: Variables) -> list[str]:
 def _batch(host: Variables, fact: str) -> list[t.Mapping[str, t.Any]]:
     """Return what the reset knows of the nodes of the batch's hosts for which a fact is set."""
     hosts = [name for name in host.value("ansible_play_batch") if host.of_host(name, fact)]
-    found = [host.of_host(name, "node_reset_known") for name in hosts]
-    return [one for one in found if one["exists"]]
+    known = [host.of_host(name, "node_reset_known") for name in hosts]
+    return [one for one in known if one["exists"]]
 
 
 DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(

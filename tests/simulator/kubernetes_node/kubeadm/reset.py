@@ -100,7 +100,7 @@ def _document(text: str, version: str) -> tuple[Mapping[str, Any], tuple[str, ..
 
 
 @dataclass
-class Cleanup:
+class NodeCleaner:
     """What a reset does on the machine."""
 
     machine: Machine
@@ -208,7 +208,7 @@ def reset(machine: Machine, settings: ResetConfiguration, stdin: bytes, version:
             warning("[reset] No kubeadm config, using etcd pod spec to get data directory", "removeetcdmember.go:106")
         )
         printed.append("[reset] Deleted contents of the etcd data directory: /var/lib/etcd")
-    cleanup = Cleanup(machine, settings, printed, complained)
+    cleanup = NodeCleaner(machine, settings, printed, complained)
     if "cleanup-node" not in settings.skipped and not settings.dry_run:
         cleanup.run()
     advice = _ADVICE if contracts.at_least(version, "1.33") else _OLD_ADVICE

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from simulator.kubernetes_node.kubeadm import join as kubeadm_join
 from simulator.kubernetes_node.kubeadm.join_configuration import PIPE
-from simulator.kubernetes_node.kubeadm.reset import Cleanup, ResetConfiguration
+from simulator.kubernetes_node.kubeadm.reset import NodeCleaner, ResetConfiguration
 from simulator.machine.objects import Invocation, ProgramResult
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def reset(
     stdout, stderr = done.stdout, _windows(done.stderr)
     if done.returncode == 0 and "[reset] Deleting contents" in stdout:
         settings = ResetConfiguration(socket[0] if socket else PIPE, True, False, False)
-        cleanup = Cleanup(machine, settings)
+        cleanup = NodeCleaner(machine, settings)
         cleanup.stop()
         stderr += "".join(f"{line}\n" for line in cleanup.complained)
         for path in gone:
