@@ -38,7 +38,8 @@ def machine_state(machine: Machine) -> dict[str, Any]:
         "services": {
             name: (found.state, found.start_mode, found.image_path, found.dependencies, dict(found.environment))
             for name in machine.services.names()
-            if (found := machine.services.get(name))
+            # Windows starts HNS when it is first used.
+            if name != "hns" and (found := machine.services.get(name))
         },
         "hns": hns,
         **{name: status[name] for name in ("firewall", "scheduled_tasks", "features", "network") if name in status},

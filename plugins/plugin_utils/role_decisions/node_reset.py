@@ -39,7 +39,8 @@ class ResetHost:
 
         If a machine chooses its name itself, the addresses that it reports prove nothing.
         """
-        return self.host_addresses if self.self_named else (*self.host_addresses, *self.own_addresses)
+        own = () if self.self_named else self.own_addresses
+        return tuple(dict.fromkeys((*self.host_addresses, *own)))
 
 
 def node_problem(machine: ResetHost, node: t.Mapping[str, t.Any], servers: t.Sequence[str]) -> str:
