@@ -89,6 +89,8 @@ class ResetOutcome:
             yield f"{name}: HNS did not respond to {self.plan.hns_facts.hang}, so its objects are not listed"
         for planned in self.plan.changes if self.plan else ():
             yield from (f"{name}: {planned.resource.title}: {text}" for text in planned.change.warnings)
+        if self.plan is not None and self.plan.joined and not self.plan.kubeadm_version:
+            yield f"{name}: kubeadm.exe does not run, so its work is done without it"
         if self.kubeadm:
             yield f"{name}: kubeadm reset failed, and its work was done without it: {self.kubeadm}"
 
