@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from simulator.machine import certificate_store, net_files
-from simulator.machine.core import paths
+from simulator.machine.core import link_removal, paths
 from simulator.machine.core.item_objects import Links, item
 from simulator.machine.core.paths import ProviderItem
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled
@@ -217,36 +217,16 @@ def _remove_file(machine: Machine, bound: Bound, place: ProviderItem) -> None:
         message = f"Cannot remove item {place.path}: {net_files.used(name).message}"
         bound.write_error(CmdletError("WriteError", "RemoveFileSystemItemIOError", message, IO))
         return
-    if links := _links_below(machine, place):
+    if links := link_removal.links_below(machine, place.path):
         trees.delete_others(machine.files, place.path, links)
         for link in links:
-            bound.write_error(_mismatch(link))
+            bound.write_error(link_removal.mismatch(link))
         return
     machine.files.delete(place.path)
     kinds = machine.part(Links).kinds
     key = place.path.casefold()
     for known in [known for known in kinds if known == key or known.startswith(key + "\\")]:
         del kinds[known]
-
-
-def _links_below(machine: Machine, place: ProviderItem) -> list[str]:
-    """Return the symbolic links to folders in a folder, which Windows PowerShell takes for junctions.
-
-    PowerShell/PowerShell#621, fixed in PowerShell 6; ansible/ansible#48327.
-    """
-    real = machine.files.real(place.path)
-    if machine.settings.powershell or real.is_symlink() or not real.is_dir():
-        return []
-    kinds = machine.part(Links).kinds
-    below = [child for child in real.rglob("*") if child.is_symlink() and child.is_dir()]
-    links = [machine.files.windows(child) for child in below]
-    return [link for link in links if kinds.get(link.casefold()) != "Junction"]
-
-
-def _mismatch(path: str) -> CmdletError:
-    text = "There is a mismatch between the tag specified in the request and the tag present in the reparse point"
-    message = f"Cannot remove item {path}: {text}"
-    return CmdletError("WriteError", "RemoveItemIOError", message, "System.ComponentModel.Win32Exception")
 
 
 def rename_item(machine: Machine, bound: Bound) -> Iterable[object]:
