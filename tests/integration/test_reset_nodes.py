@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from integration.conftest import SiteFactory
-from integration.playbooks import PlayRun, Site, cluster_api, cluster_nodes, node_name
+from integration.playbooks import PlayRun, Site, cluster_api, node_name
 from integration.reset_machines import differences, machine_state
 from kubernetes import client, config
 
@@ -81,11 +81,11 @@ def story(start_site: SiteFactory, other_cluster: SimulatedCluster) -> Story:
     check(story)
     story.run("reset", "reset_nodes.yml", **CONFIRMED)
     story.compare("reset", *HOSTS)
-    story.nodes["reset"] = set(cluster_nodes(site))
+    story.nodes["reset"] = names_of(cluster_api(site))
     story.run("again", "reset_nodes.yml", **CONFIRMED)
     site.variables["kubeconfig"] = str(other_cluster.kubeconfig)
     story.run("join other", "site.yml", "--limit", "services")
-    story.nodes["join other"] = names_of(other_cluster)
+    story.nodes["join other"] = names_of(config.new_client_from_config(str(other_cluster.kubeconfig)))
     other_cluster.stop()
     story.run("gone", "reset_nodes.yml", "--limit", "services", **CONFIRMED)
     story.run("without", "reset_nodes.yml", "--limit", "services", node_reset_without_cluster=True, **CONFIRMED)
@@ -103,12 +103,11 @@ def check(story: Story) -> None:
     before = {host: machine_state(story.site.machine(host)) for host in ("services", FRESH)}
     story.run("check", "reset_nodes.yml", "--check", "--diff")
     story.checked = {host: differences(before[host], machine_state(story.site.machine(host))) for host in before}
-    story.nodes["check"] = set(cluster_nodes(story.site))
+    story.nodes["check"] = names_of(api.api_client)
     api.delete_node(node_name(FRESH))
 
 
-def names_of(cluster: SimulatedCluster) -> set[str]:
-    api = config.new_client_from_config(str(cluster.kubeconfig))
+def names_of(api: client.ApiClient) -> set[str]:
     return {node.metadata.name for node in client.CoreV1Api(api).list_node().items}
 
 
