@@ -128,6 +128,7 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         ),
     ),
     "rejoin": (RequiredAccess("delete the nodes of machines that join again", ("delete",), "nodes"),),
+    "reset": (RequiredAccess("delete the nodes of machines that are reset", ("get", "list", "delete"), "nodes"),),
     "flannel": (
         _NAMESPACE,
         RequiredAccess(

@@ -35,6 +35,17 @@ class NodeApi:
         """Change a node with a strategic merge patch."""
         self._cluster.ask("PATCH", _NODES, name, body=body)
 
+    def delete_node(self, node: t.Mapping[str, t.Any]) -> None:
+        """Delete a node, unless another object has its name by now.
+
+        Args:
+            node: the node as the API returned it.
+        """
+        metadata = node["metadata"]
+        preconditions = {"uid": metadata.get("uid")}
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
+        self._cluster.ask("DELETE", _NODES, metadata["name"], body=body)
+
     def pods(self, node: str) -> list[Pod]:
         """Return all pods of a node."""
         query = {"fieldSelector": f"spec.nodeName={node}"}

@@ -37,19 +37,19 @@ options:
     description:
       - What the run is going to do in the cluster. The module fails with a list of missing permissions.
       - V(read) is what this module reads. V(join) creates and deletes bootstrap tokens and labels nodes. V(approve)
-        approves the certificates of the nodes that join. V(rejoin) deletes nodes whose machines join again. V(flannel)
-        applies flannel's and kube-proxy's DaemonSets, and V(kube_proxy) applies kube-proxy's alone. V(services) creates
-        the service accounts for nodes on which flannel and kube-proxy run as Windows services, and V(services_read)
-        reads the tokens of these accounts. V(drain) cordons nodes and evicts pods. V(network_check) runs the pods of
-        M(winkube.node.network_check).
+        approves the certificates of the nodes that join. V(rejoin) deletes nodes whose machines join again, and
+        V(reset) the nodes of machines that are reset. V(flannel) applies flannel's and kube-proxy's DaemonSets, and
+        V(kube_proxy) applies kube-proxy's alone. V(services) creates the service accounts for nodes on which flannel
+        and kube-proxy run as Windows services, and V(services_read) reads the tokens of these accounts. V(drain)
+        cordons nodes and evicts pods. V(network_check) runs the pods of M(winkube.node.network_check).
       - V(calico_read) reads how Calico is installed. V(calico) applies Calico's and kube-proxy's DaemonSets.
         V(calico_affinity) changes Calico's C(IPAMConfig), and V(calico_windows) the Tigera operator's C(Installation).
       - V(change_network) includes V(flannel_removal) or V(calico_removal) if the cluster has this network's DaemonSet
         for Windows, and none of O(networks) needs it.
     type: list
     elements: str
-    choices: [read, calico_read, join, approve, rejoin, flannel, kube_proxy, calico, change_network, flannel_removal,
-      calico_removal, calico_affinity, calico_windows, services_read, services, network_check, drain]
+    choices: [read, calico_read, join, approve, rejoin, reset, flannel, kube_proxy, calico, change_network,
+      flannel_removal, calico_removal, calico_affinity, calico_windows, services_read, services, network_check, drain]
     default: []
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options

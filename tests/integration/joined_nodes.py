@@ -22,6 +22,8 @@ from simulator.machine.executables import make
 from simulator.machine.machine import ENVIRONMENT, Machine
 
 CONTAINERD, KUBERNETES = "2.4.2", "1.37.1"
+CONFIGURATION = r"C:\join.yaml"
+"""The file with kubeadm's configuration that a join leaves behind."""
 _PIPE = "npipe:////./pipe/containerd-containerd"
 _PROGRAMS = {
     r"C:\containerd\containerd.exe": ("containerd", CONTAINERD),
@@ -59,6 +61,13 @@ def server(name: str, **more: object) -> dict[str, object]:
 
 def join(site: Site, hosts: Sequence[str]) -> None:
     """Make hosts Ready nodes of the site's cluster, with their own names and with flannel running."""
+    for host in hosts:
+        prepare(site, host)
+    join_prepared(site, hosts)
+
+
+def join_prepared(site: Site, hosts: Sequence[str]) -> None:
+    """Do the same with hosts that are already prepared."""
     _name(site, hosts)
     token = make_token(site)
     with ThreadPoolExecutor(4) as pool:
@@ -133,10 +142,9 @@ def join_configuration(site: Site, name: str, token: str) -> str:
 
 
 def _join_one(site: Site, host: str, token: str) -> None:
-    prepare(site, host)
     machine = site.machine(host)
-    _write(machine, r"C:\join.yaml", join_configuration(site, host, token))
-    result = machine.programs.run(r"C:\k\kubeadm.exe", ["join", "--config", r"C:\join.yaml"])
+    _write(machine, CONFIGURATION, join_configuration(site, host, token))
+    result = machine.programs.run(r"C:\k\kubeadm.exe", ["join", "--config", CONFIGURATION])
     assert result.exit_code == 0, f"{host}: {result.stderr}"
 
 

@@ -17,6 +17,8 @@ from simulator.kubernetes_node.hns import fixtures
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("hns_playbooks")]
 
+ONLY_HNS = ("--tags", "role::hns_cleanup")
+
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
@@ -73,7 +75,7 @@ def test_the_report_is_one_table_of_all_hosts(report: str) -> None:
 def test_an_unconfirmed_reset_changes_nothing(site: Site) -> None:
     before = networks(site, "win19")
     # A part of the reset also asks for confirmation.
-    run = site.run("reset_nodes.yml", "--limit", "win19,win22", "--tags", "windows::node")
+    run = site.run("reset_nodes.yml", "--limit", "win19,win22", *ONLY_HNS)
     run.expect(2)
     assert "the reset was not confirmed; expected 'yes', or -e reset_confirmation=true" in run.output
     assert networks(site, "win19") == before
@@ -81,14 +83,14 @@ def test_an_unconfirmed_reset_changes_nothing(site: Site) -> None:
 
 
 def test_a_dry_run_shows_the_full_list(site: Site) -> None:
-    run = site.run("reset_nodes.yml", "--check", "--diff", "--limit", "win19,win22").expect()
+    run = site.run("reset_nodes.yml", "--check", "--diff", "--limit", "win19,win22", *ONLY_HNS).expect()
     for host in ("win19", "win22"):
         for endpoint in site.machine(host).part(hns.HnsState).endpoints:
             assert f"-{endpoint} " in run.output, host
     assert networks(site, "win19") == {"cbr0"}
     assert "+kubelet running, stopped during the cleanup" in run.output
     # All nodes at once: this takes minutes for a fleet, and a failed node does not hide the others.
-    assert run.output.count("PLAY [Reset Windows nodes]") == 1
+    assert run.output.count("PLAY [Clear HNS only]") == 1
 
 
 def test_the_role_removes_unused_objects(site: Site) -> None:
@@ -112,7 +114,8 @@ def test_bad_input_is_refused_before_a_node_is_asked(site: Site) -> None:
 
 
 def test_a_reset_clears_the_nodes_one_after_the_other(site: Site) -> None:
-    run = site.run("reset_nodes.yml", "--limit", "win19,win22,win25", variables={"reset_confirmation": True}).expect()
+    limits = ("--limit", "win19,win22,win25", *ONLY_HNS)
+    run = site.run("reset_nodes.yml", *limits, variables={"reset_confirmation": True}).expect()
     assert networks(site, "win19") == networks(site, "win22") == set()
     # Docker's own network is not one of Kubernetes.
     assert networks(site, "win25") == {"nat"}
@@ -133,10 +136,11 @@ def test_a_reset_clears_the_nodes_one_after_the_other(site: Site) -> None:
 @pytest.mark.parametrize(
     ("playbook", "tag", "listed", "left_out"),
     [
-        ("reset_nodes.yml", "role::kubernetes-for-windows", "Clean up HNS", "Converge the node"),
+        ("reset_nodes.yml", "role::kubernetes-for-windows", "Reset the machine", "Clean up HNS"),
+        ("reset_nodes.yml", "windows::node", "Reset the machine", "Clean up HNS"),
         # A run with only a part of the reset also asks for confirmation.
+        ("reset_nodes.yml", "role::hns_cleanup", "Clean up HNS", "Reset the machine"),
         ("reset_nodes.yml", "role::hns_cleanup", "Stop unless", "Converge the node"),
-        ("reset_nodes.yml", "windows::node", "Stop unless", "Converge the node"),
         ("site.yml", "role::kubernetes-for-windows", "Join the node", "Clean up HNS"),
         ("site.yml", "install", "Converge the node\t", "Join the node"),
         ("site.yml", "join", "Join the node", "node_prepare : Converge the node"),

@@ -103,8 +103,8 @@ def test_our_inventories_have_no_group_that_ansible_warns_of(inventory: Path) ->
     ("variables", "serial"),
     [({}, 1), ({"winkube_serial": 3}, 3), ({"winkube_serial": "50%"}, "50%"), ({"ansible_check_mode": True}, "100%")],
 )
-def test_nodes_are_reset_one_after_the_other(variables: dict[str, Any], serial: object) -> None:
-    (play,) = (one for one in plays(ROOT / "playbooks" / "reset_nodes.yml") if one["name"] == "Reset Windows nodes")
+def test_hns_is_cleared_on_one_node_after_the_other(variables: dict[str, Any], serial: object) -> None:
+    (play,) = (one for one in plays(ROOT / "playbooks" / "reset_nodes.yml") if one["name"] == "Clear HNS only")
     known = Templar(loader=DataLoader(), variables={"ansible_check_mode": False, **variables})
     assert known.template(trust_as_template(play["serial"])) == serial
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import ntpath
+
 from ..node_config.kubeadm import DISCOVERY
 from ..remote.errors import BatchLost, NodeError
 from ..remote.protocol import RemoteNode
@@ -23,6 +25,18 @@ pkg/kubelet/certificate/bootstrap: LoadClientCert)."""
 _CA = f"{node_paths.KUBERNETES}\\pki\\ca.crt"
 LEFTOVERS = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF)
 """Files with the token. If a machine goes down while kubeadm runs, they stay until the role node_join removes them."""
+MADE_FILES = (*LEFTOVERS, DISCOVERY, node_paths.KUBELET_CONF)
+"""Files that a join makes. A reset removes them."""
+MADE_FOLDERS = (ntpath.dirname(_CA), f"{node_paths.KUBERNETES}\\tmp")
+"""Folders that kubeadm makes for certificates, and for backups when it upgrades a node. A reset removes them."""
+FILLED_FOLDERS = (
+    node_paths.KUBELET,
+    f"{node_paths.KUBERNETES}\\manifests",
+    "C:\\var\\log\\pods",
+    "C:\\var\\log\\containers",
+)
+"""Folders that exist before a join, in which kubeadm and the kubelet keep their state, and the runtime the logs of
+pods. A reset empties them."""
 
 
 def join_cluster(node: RemoteNode, configuration: str, kubeadm: str, timeout: float, discovery: str = "") -> bool:

@@ -104,10 +104,9 @@ def read(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> Joi
         KeyError: the results are malformed.
     """
     file, *notes = seen["kubeconfig"].output
-    server = _SERVER.search(file.get("content") or "") if file["exists"] else None
     return JoinState(
         joined=bool(file["exists"]),
-        server=urllib.parse.urlsplit(server[1]).netloc if server else "",
+        server=server_of(file.get("content") or "") if file["exists"] else "",
         prepared=bool(seen["service"].first["exists"]),
         computer_name=windows.active_computer_name or windows.computer_name,
         windows=windows,
@@ -119,6 +118,12 @@ def read(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> Joi
         secondary_addresses=azure_platform.secondary_addresses(seen.calls.get(azure_platform.ADDRESSES)),
         network=node_network.read(seen.calls),
     )
+
+
+def server_of(kubeconfig: str) -> str:
+    """Return the API server of a kubeconfig as `host:port`; empty if the text names none."""
+    server = _SERVER.search(kubeconfig)
+    return urllib.parse.urlsplit(server[1]).netloc if server else ""
 
 
 def _unresolved(seen: Observation) -> str:

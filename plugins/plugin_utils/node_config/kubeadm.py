@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kubeadm configuration that joins a Windows machine to a cluster; the batch in lifecycle/join.py uses it."""
+"""The kubeadm configurations that join a Windows machine to a cluster and reset it; lifecycle/join.py, reset.py."""
 
 from __future__ import annotations
 
@@ -82,6 +82,38 @@ def join_configuration(kubernetes_version: str, join: Join) -> str:
     elif join.timeouts:
         document["timeouts"] = dict(join.timeouts)
     return yaml.safe_dump(document, sort_keys=False)
+
+
+def reset_configuration(kubernetes_version: str, cri_socket: str) -> str:
+    """Return the ResetConfiguration as YAML; empty for versions whose kubeadm gets flags instead (up to 1.30).
+
+    Args:
+        kubernetes_version: version of kubeadm.
+        cri_socket: the runtime's endpoint. Without it, kubeadm fails if it finds several runtimes.
+
+    Raises:
+        ValueError: the version is unknown.
+    """
+    api = kubeadm_api(Version.parse(kubernetes_version))
+    if api == "v1beta3":
+        return ""
+    document = {
+        "apiVersion": f"kubeadm.k8s.io/{api}",
+        "kind": "ResetConfiguration",
+        "criSocket": cri_socket,
+        "cleanupTmpDir": True,
+        "force": True,
+    }
+    return yaml.safe_dump(document, sort_keys=False)
+
+
+def reset_flags(cri_socket: str) -> tuple[str, ...]:
+    """Return the flags of `kubeadm reset` that have the same effect as `reset_configuration`.
+
+    Args:
+        cri_socket: as for `reset_configuration`.
+    """
+    return ("--force", "--cleanup-tmp-dir", "--cri-socket", cri_socket)
 
 
 def _discovery(join: Join) -> dict[str, t.Any]:

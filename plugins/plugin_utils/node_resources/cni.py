@@ -228,7 +228,7 @@ def noted(network: PodNetwork) -> ResourceMapping:
 
 
 def former_remains(former: KnownNetwork, mode: str, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
-    """Return the resources that remove a former network's CNI plugins, firewall rules, registry and router from a node.
+    """Return the resources that remove a former network and its router from a node; see `remains`.
 
     Programs of pods stay, because Windows cannot remove a program that runs, and a pod may take long to end. Services
     are not restarted: a restart of HNS would remove the new network if it does not persist, such as flannel's overlay
@@ -241,8 +241,20 @@ def former_remains(former: KnownNetwork, mode: str, network: PodNetwork, variabl
         variables: the host's variables.
     """
     router = _former_router(former.modes.get(mode), network, variables)
-    if former.name == network.known.name:
-        return router
+    return [*([] if former.name == network.known.name else remains(former, network, variables)), *router]
+
+
+def remains(former: KnownNetwork, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
+    """Return the resources that remove a network's CNI plugins, firewall rules and registry from a node.
+
+    What the preparation of the node for `network` installs stays. If both are the same network, only what its pods
+    installed is removed.
+
+    Args:
+        former: the network to remove.
+        network: the pod network of the host's variables.
+        variables: the host's variables.
+    """
     kept = {name for one in network.known.programs.values() for name in one.check}
     plugins = [name for one in former.programs.values() if one.destination == "bin_dir" for name in one.check]
     plugins += former.files.installed
@@ -263,7 +275,6 @@ def former_remains(former: KnownNetwork, mode: str, network: PodNetwork, variabl
         *({"type": "Directory", "name": path, "state": "absent"} for path in records),
         *({"type": "FirewallRule", "name": name, "state": "absent"} for name in former.files.firewall_rules),
         *({"type": "Registry", "key": key, "state": "absent"} for key in former.files.registry_keys),
-        *router,
     ]
 
 

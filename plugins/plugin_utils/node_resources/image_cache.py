@@ -226,6 +226,15 @@ def _buildkit(settings: ImageSettings, downloads: Downloads) -> list[ResourceMap
     ]
 
 
+def unused_images(settings: ImageSettings) -> ResourceMapping:
+    """Return the resource that removes all images that the role does not list and no container uses.
+
+    Args:
+        settings: the role's variables.
+    """
+    return _unused(settings, _pulled(settings), _built(settings))
+
+
 def _unused(
     settings: ImageSettings, pulled: t.Sequence[ResourceMapping], built: t.Sequence[ResourceMapping]
 ) -> ResourceMapping:

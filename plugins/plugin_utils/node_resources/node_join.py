@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import ntpath
 import typing as t
 
 from ..node_config import nssm
 from ..pod_networks import kube_proxy_pods, kubeconfigs
+from ..pod_networks.catalogue import catalogue
 from ..pod_networks.catalogue import network as known_network
 from ..pod_networks.network import PodNetwork
 from ..pod_networks.settings import NetworkService, NodeSettings, as_line
@@ -144,6 +146,26 @@ def resources(node: JoinedNode) -> list[ResourceMapping]:
         *_former_services(node),
         *([] if node.network_changes else [cni.noted(network)]),
     ]
+
+
+def possible(node: JoinedNode) -> list[ResourceMapping]:
+    """Return the resources of joins with any network, because a machine may have joined with other variables.
+
+    Only their types and names are meaningful. A reset removes them, so that this module alone defines what a join
+    makes.
+
+    Args:
+        node: a node with values for everything that a network needs, such as addresses and tokens.
+    """
+    known_names: dict[tuple[str, str], ResourceMapping] = {}
+    for known in catalogue().values():
+        for mode, run_as in itertools.product(known.modes, known.run_as or ("daemonset",)):
+            settings = dataclasses.replace(
+                node.network.settings, plugin=known.name, mode=mode, run_as=run_as, is_docker=run_as == "service"
+            )
+            for one in resources(dataclasses.replace(node, network=PodNetwork(settings))):
+                known_names.setdefault((one["type"], str(one.get("name") or one.get("key"))), one)
+    return list(known_names.values())
 
 
 def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:

@@ -8,7 +8,16 @@ import types
 import typing as t
 
 from ..role_variables.windows_features import WindowsFeaturesVariables
-from . import cni, container_runtime, image_cache, kubernetes_node, node_join, windows_features, windows_settings
+from . import (
+    cni,
+    container_runtime,
+    image_cache,
+    kubernetes_node,
+    node_join,
+    node_reset,
+    windows_features,
+    windows_settings,
+)
 from .downloads import ResourceMapping
 from .variables import Variables
 
@@ -62,6 +71,9 @@ ROLES: t.Mapping[str, t.Callable[[Variables], list[ResourceMapping]]] = types.Ma
         ),
         image_cache.ROLE: _image_cache,
         node_join.ROLE: lambda variables: node_join.resources(variables.read(node_join.JoinedNode, node_join.ROLE)),
+        node_reset.ROLE: lambda variables: node_reset.resources(
+            variables.read(node_reset.ResetMachine, node_reset.ROLE)
+        ),
     }
 )
 """The functions that build each role's resources, by the role's name."""

@@ -30,6 +30,7 @@ from .registry import Registry
 from .remote_access_routing import RemoteAccessRouting
 from .scheduled_task import ScheduledTask
 from .service import Service
+from .state_folder import StateFolder
 from .time_zone import TimeZone
 from .unlisted_registries import UnlistedRegistries
 from .unused_container_images import UnusedContainerImages
@@ -61,6 +62,7 @@ TYPES: t.Mapping[str, type[Resource]] = types.MappingProxyType(
             RemoteAccessRouting,
             ScheduledTask,
             Service,
+            StateFolder,
             TimeZone,
             UnlistedRegistries,
             UnusedContainerImages,

@@ -17,6 +17,7 @@ from . import (
     node_maintenance,
     node_names,
     node_prepare,
+    node_reset,
     runtimes,
     windows_patches,
 )
@@ -37,6 +38,7 @@ DECISIONS: t.Mapping[str, Decision] = types.MappingProxyType(
         **node_names.DECISIONS,
         **node_join.DECISIONS,
         **live_nodes.DECISIONS,
+        **node_reset.DECISIONS,
     }
 )
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from unit.playbooks.fleet import HOSTS, KUBECONFIG, LOST, RESULTS, cluster, facts, member
 from unit.playbooks.rehearsal import Rehearsal
+from unit.playbooks.reset_scenarios import RESETS
 
 PLAIN: Mapping[str, Mapping[str, t.Any]] = {"win1": {"ansible_host": "10.0.0.21"}, "win2": {}}
 BUNDLE = {
@@ -237,13 +238,14 @@ def inspections() -> dict[str, Rehearsal]:
     }
 
 
-def tokens_and_resets() -> dict[str, Rehearsal]:
-    """Return runs of join_token.yml and reset_nodes.yml."""
+def tokens_and_hns() -> dict[str, Rehearsal]:
+    """Return runs of join_token.yml, and of reset_nodes.yml that only clear HNS."""
     token = {
         "cluster_info": {"api_server": "lb:6443", "ca_cert_hash": "sha256:00"},
         "bootstrap_token": {"token": "aaaaaa.1", "token_id": "aaaaaa", "expires": "noon"},
     }
     three: Mapping[str, Mapping[str, t.Any]] = {"win1": {}, "win2": {}, "win3": {}}
+    hns = Rehearsal("reset_nodes.yml", three, tags=["role::hns_cleanup"])
     broken = {"hns_cleanup@win1": {"failed": True, "msg": "HNS hangs"}}
     return {
         "join_token/plain": Rehearsal("join_token.yml", {}, token, KUBECONFIG),
@@ -259,11 +261,9 @@ def tokens_and_resets() -> dict[str, Rehearsal]:
             },
         ),
         "reset_nodes/no": Rehearsal("reset_nodes.yml", three, {"pause": {"user_input": "no"}}),
-        "reset_nodes/yes": Rehearsal("reset_nodes.yml", three, {"pause": {"user_input": "yes"}, **broken}),
-        "reset_nodes/two-at-a-time": Rehearsal(
-            "reset_nodes.yml", three, variables={"reset_confirmation": True, "winkube_serial": 2}
-        ),
-        "reset_nodes/check": Rehearsal("reset_nodes.yml", three, broken, checks=True),
+        "reset_nodes/yes": replace(hns, results={"pause": {"user_input": "yes"}, **broken}),
+        "reset_nodes/two-at-a-time": replace(hns, variables={"reset_confirmation": True, "winkube_serial": 2}),
+        "reset_nodes/check": replace(hns, results=broken, checks=True),
     }
 
 
@@ -372,4 +372,4 @@ def roles() -> dict[str, Rehearsal]:
     }
 
 
-OTHERS: dict[str, Rehearsal] = {**images(), **inspections(), **tokens_and_resets(), **patches(), **roles()}
+OTHERS: dict[str, Rehearsal] = {**images(), **inspections(), **tokens_and_hns(), **RESETS, **patches(), **roles()}

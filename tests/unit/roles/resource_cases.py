@@ -16,7 +16,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.variab
 
 WITH_RESOURCES = (
     *("windows_settings", "windows_features", "container_runtime", "cni", "kubernetes_node", "image_cache"),
-    "node_join",
+    *("node_join", "node_reset"),
 )
 DIGEST = f"sha256:{64 * 'd'}"
 HOST: Mapping[str, t.Any] = {

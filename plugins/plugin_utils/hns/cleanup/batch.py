@@ -60,19 +60,22 @@ class BatchOptions:
     """Whether to remove one object at a time."""
 
 
-def batch_calls(plan: CleanupPlan, key: str, options: BatchOptions) -> tuple[Call, ...]:
+def batch_calls(plan: CleanupPlan, key: str, options: BatchOptions, within: t.Sequence[Call] = ()) -> tuple[Call, ...]:
     """Return the calls of a plan's batch. Calls with `always` run even if earlier calls failed.
 
     Args:
         plan: the plan.
         key: the batch's idempotency key, which the journal records.
         options: options of the batch.
+        within: calls of the caller, which run when services are stopped and containers are removed, but HNS's objects
+            still exist.
     """
     saved = bool(plan.start or plan.uplinks or plan.journal)
     journal = Journal(key=key, services=plan.start, uplinks=plan.uplinks)
     calls: list[Call] = [journal.write_call()] if saved else []
     calls += services.stop_calls(plan.stop)
     calls += _container_calls(plan.containers, options.programs)
+    calls += within
     if plan.stop and any(item.name.lower().startswith("azure") for item in plan.networks):
         calls += [_kill(name) for name in AZURE_PROGRAMS]
     calls += _removals(plan, options)

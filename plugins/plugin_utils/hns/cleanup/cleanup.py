@@ -202,7 +202,8 @@ class Cleanup:
         users = [name for name in running if name not in (services.HNS, "vmcompute", *services.RUNTIMES)]
         stop = services.stop_order(users)
         journal = facts.journal
-        start = services.start_order({*stop, *(journal.services if journal else ())}, overlay=facts.cni.overlay)
+        again = {*stop, *(journal.services if journal else ())} - {*self._request.stays_stopped}
+        start = services.start_order(again, overlay=facts.cni.overlay)
         uplinks = journal.uplinks if journal and journal.uplinks else facts.adapters.uplinks
         key = str(uuid.uuid4())
         calls = (

@@ -218,7 +218,9 @@ def _containers(
         for claim in owners.claims(endpoint)
         if (owner := runtime.find(claim)) is not None
     }
-    if request.scope == "all" and networks:
+    if request.containers == "all":
+        claimed.update(runtime.owners)
+    if request.scope == "all" and (networks or request.containers != "networks"):
         claimed.update((pod.id, pod) for pod in pods)
         claimed.update((one.id, one) for one in runtime.owners.values() if one.runtime == "docker" and "/" in one.name)
         if not pods:

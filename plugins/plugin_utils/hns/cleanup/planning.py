@@ -22,7 +22,9 @@ def make_plan(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
         facts: the observed facts.
     """
     plan = plan_stale(request, facts) if request.scope == "stale" else plan_networks(request, facts)
-    return _with_repairs(plan, facts)
+    plan = _with_repairs(plan, facts)
+    stopped = {name.lower() for name in request.stays_stopped}
+    return dataclasses.replace(plan, start=tuple(name for name in plan.start if name.lower() not in stopped))
 
 
 def _with_repairs(plan: CleanupPlan, facts: HnsFacts) -> CleanupPlan:

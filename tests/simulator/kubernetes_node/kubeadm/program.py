@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """kubeadm.exe: join, reset, version, config. Flags are in contracts/kubernetes.json.
 
-If a real kubeadm of the same version is available (real.py), it does the join and the validation.
+If a real kubeadm of the same version is available (real.py, reset_real.py), it joins, resets and validates.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import yaml
 
 from simulator.kubernetes_node.kubeadm import join_configuration, join_validation, preflight, reset
 from simulator.kubernetes_node.kubeadm import real as kubeadm_real
+from simulator.kubernetes_node.kubeadm import reset_real as kubeadm_reset_real
 from simulator.kubernetes_node.kubeadm.join import Joiner, JoinError
 from simulator.kubernetes_node.kubeadm.join_validation import ValidationError
 from simulator.kubernetes_node.kubelet import node_status
@@ -45,7 +46,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
         if command == "join":
             return _join(machine, invocation, flags, arguments, rest)
         if command == "reset":
-            return reset.reset(machine, flags, invocation.stdin)
+            return _reset(machine, invocation, flags, rest)
         if command == "version":
             return _version(version, flags.text("output"))
         if command in ("config validate", "config migrate"):
@@ -123,6 +124,16 @@ def _join(
     return ProgramResult(
         0, "".join(f"{line}\n" for line in joiner.printed), "".join(f"{line}\n" for line in joiner.complained)
     )
+
+
+def _reset(machine: Machine, invocation: Invocation, flags: CommandFlags, words: list[str]) -> ProgramResult:
+    config = _read(machine, flags.text("config")) if flags.text("config") else None
+    real = kubeadm_real.find(invocation.version)
+    if real is not None:
+        words = _without_config(words)
+        return kubeadm_reset_real.reset(machine, real, words, config, invocation)
+    settings = reset.read(config, flags, invocation.version)
+    return reset.reset(machine, settings, invocation.stdin, invocation.version)
 
 
 def _failed(version: str, error: JoinError, printed: list[str], complained: list[str]) -> ProgramResult:

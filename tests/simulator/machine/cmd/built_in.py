@@ -13,9 +13,12 @@ from collections.abc import Callable, Mapping
 
 from simulator.machine import command_line
 from simulator.machine.cmd.errors import ExitSignal
+from simulator.machine.core.item_objects import Links
 from simulator.machine.objects import ProgramResult
+from simulator.machine.rights import trees
 from simulator.machine.session import Session
 
+_SHARING_VIOLATION = 32
 # Commands that exist but are not modelled.
 NOT_MODELLED = frozenset(
     [
@@ -155,8 +158,20 @@ def _rmdir(session: Session, rest: str) -> ProgramResult:
             return ProgramResult(2, "", "The system cannot find the file specified.\r\n")
         if session.machine.files.listing(path) and not recursive:
             return ProgramResult(145, "", "The directory is not empty.\r\n")
+        if used := _used_below(session, path):
+            trees.delete_others(session.machine.files, path, used)
+            why = "The process cannot access the file because it is being used by another process."
+            return ProgramResult(_SHARING_VIOLATION, "", "".join(f"{each} - {why}\r\n" for each in used))
         session.machine.files.delete(path)
     return ProgramResult()
+
+
+def _used_below(session: Session, path: str) -> list[str]:
+    """Return the files in a folder that other processes do not let anyone delete."""
+    files = session.machine.files
+    if not files.open.blocks_below(path):
+        return []
+    return [entry.path for entry in files.walk(path) if not entry.is_directory and files.open.blocks(entry.path, "d")]
 
 
 def _mklink(session: Session, rest: str) -> ProgramResult:
@@ -178,6 +193,8 @@ def _mklink(session: Session, rest: str) -> ProgramResult:
     else:
         # Relative, so that it stays valid in a copy of the disk.
         link.symlink_to(os.path.relpath(target, link.parent), target_is_directory=bool(switches))
+    if "/j" in switches:
+        session.machine.part(Links).kinds[paths[0].casefold()] = "Junction"
     kind = "Junction" if "/j" in switches else "Hardlink" if "/h" in switches else "symbolic link"
     return ProgramResult(0, f"{kind} created for {paths[0]} <<===>> {paths[1]}\r\n")
 

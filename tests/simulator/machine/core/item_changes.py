@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from simulator.machine import certificate_store, net_files
-from simulator.machine.core import paths
+from simulator.machine.core import link_removal, paths
 from simulator.machine.core.item_objects import Links, item
 from simulator.machine.core.paths import ProviderItem
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, NotModelled
 from simulator.machine.registry import Registry
+from simulator.machine.rights import trees
 from simulator.machine.text import to_text
 from simulator.machine.windows_paths import is_illegal
 
@@ -215,6 +216,11 @@ def _remove_file(machine: Machine, bound: Bound, place: ProviderItem) -> None:
         name = place.name
         message = f"Cannot remove item {place.path}: {net_files.used(name).message}"
         bound.write_error(CmdletError("WriteError", "RemoveFileSystemItemIOError", message, IO))
+        return
+    if links := link_removal.links_below(machine, place.path):
+        trees.delete_others(machine.files, place.path, links)
+        for link in links:
+            bound.write_error(link_removal.mismatch(link))
         return
     machine.files.delete(place.path)
     kinds = machine.part(Links).kinds

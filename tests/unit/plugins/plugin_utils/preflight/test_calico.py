@@ -126,7 +126,7 @@ def test_the_check_is_part_of_the_comparison_with_the_cluster() -> None:
         ),
         (facts(installation=installation()), {"enable_calico_windows": True}, []),
         (facts(), {"enable_calico_windows": True}, []),
-        (facts(installation=installation(), has_former_daemon_set=True), {}, ["the DaemonSet kube-system/calico-node-windows"]),
+        (facts(installation=installation(), has_former_daemon_set=True), {}, ["kube-system/calico-node-windows"]),
         (facts(has_former_daemon_set=True), {}, []),
     ],
 )

@@ -1,0 +1,138 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Delete nodes from a cluster, unless they turn out to be other machines."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: nodes_delete
+short_description: Delete the nodes of machines that were reset
+version_added: "0.1.0"
+description:
+  - Deletes nodes from a cluster.
+  - A node is deleted only if its kubelet reported one of the expected addresses, so that the node of another machine
+    with the same name stays. A node without addresses also stays.
+  - The account needs permission to read and delete nodes.
+options:
+  addresses:
+    description: Addresses of the machines by the names of their nodes, one list for each node.
+    type: dict
+    required: true
+  timeout:
+    description: How long to retry, in seconds, if the API server cannot be reached.
+    type: int
+    default: 60
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+  - winkube.node.cluster_options
+attributes:
+  check_mode:
+    description: Reports which nodes would be deleted.
+    support: full
+author:
+  - winkube.node contributors (@winkube)
+"""
+
+EXAMPLES = r"""
+- name: Delete the nodes of machines that were reset
+  winkube.node.nodes_delete:
+    kubeconfig: ~/.kube/config
+    addresses:
+      windows01: [10.0.0.11]
+      windows02: [10.0.0.12]
+  delegate_to: localhost
+  run_once: true
+"""
+
+RETURN = r"""
+nodes:
+  description: Every node by name.
+  type: dict
+  returned: always
+  contains:
+    changed:
+      description: Whether the node was deleted.
+      type: bool
+    msg:
+      description: Why the node was not deleted. Empty if it was deleted or did not exist.
+      type: str
+    failed:
+      description: Whether the node still exists.
+      type: bool
+"""
+
+import time
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.api_error import ApiError
+from ..module_utils.cluster_client import Cluster, cluster_arguments
+from ..module_utils.node_api import NodeApi
+
+POLL_SECONDS = 1.0
+
+
+def mismatch(node: t.Mapping[str, t.Any], expected: t.Collection[str]) -> str:
+    """Return why a node is not the node of a machine; empty if one of its addresses is an address of the machine."""
+    reported = [str(one["address"]) for one in (node.get("status") or {}).get("addresses") or ()]
+    if set(reported) & set(expected):
+        return ""
+    where = ", ".join(reported) or "no address"
+    return f"expected a node with one of the addresses {', '.join(expected) or 'none'}, got one with {where}"
+
+
+def delete(api: NodeApi, name: str, expected: t.Collection[str], dry: bool) -> dict[str, t.Any]:
+    """Delete a node if it exists and is at one of the expected addresses.
+
+    Raises:
+        ApiError: the node could not be deleted.
+    """
+    node = api.node(name)
+    if node is None:
+        return {"changed": False, "msg": "", "failed": False}
+    if why := mismatch(node, expected):
+        return {"changed": False, "msg": f"{name}: the node was not deleted: {why}", "failed": True}
+    try:
+        if not dry:
+            api.delete_node(node)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+    return {"changed": True, "msg": "", "failed": False}
+
+
+def delete_with_retries(
+    api: NodeApi, name: str, expected: t.Collection[str], module: AnsibleModule, end: float
+) -> dict[str, t.Any]:
+    """Delete a node; retry conflicts and connection failures until the time is up."""
+    while True:
+        try:
+            return delete(api, name, expected, module.check_mode)
+        except ApiError as error:
+            if not error.is_temporary or time.monotonic() >= end:
+                return {"changed": False, "msg": f"{name}: {error}", "failed": True}
+        time.sleep(POLL_SECONDS)
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec=cluster_arguments(
+            addresses={"type": "dict", "required": True}, timeout={"type": "int", "default": 60}
+        ),
+        supports_check_mode=True,
+    )
+    api = NodeApi(Cluster(module))
+    end = time.monotonic() + module.params["timeout"]
+    expected = {str(name): [str(one) for one in given] for name, given in module.params["addresses"].items()}
+    nodes = {name: delete_with_retries(api, name, given, module, end) for name, given in expected.items()}
+    result = {"changed": any(node["changed"] for node in nodes.values()), "nodes": nodes}
+    messages = [node["msg"] for node in nodes.values() if node["failed"]]
+    if messages:
+        module.fail_json(msg="\n".join(messages), **result)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,273 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Plan a machine's reset, and build its calls (no I/O)."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+from ..engine.planned import Planned
+from ..engine.planning import Questions
+from ..engine.planning import plan as plan_changes
+from ..engine.resource import Resource
+from ..hns.cleanup import batch as hns_batch
+from ..hns.cleanup.batch import BatchOptions
+from ..hns.cleanup.plan import CleanupPlan, CleanupRequest
+from ..hns.cleanup.planning import make_plan
+from ..hns.facts.node_facts import NO_HNS, FactsOptions, HnsFacts, facts_calls, read_facts
+from ..node_config import kubeadm as kubeadm_config
+from ..values.errors import ResourceError
+from ..values.shown import AsItIs
+from ..values.versions import Version
+from ..windows import node_paths
+from ..windows.path_calls import discard
+from ..windows.registry_keys import KUBELET_SERVICE
+from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
+from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
+from ..wire.messages import Call, Json, Observation
+from ..wire.scopes import Scope
+from . import join_state
+
+NOTE = f"{node_paths.PROGRAM_DATA}\\reset.json"
+"""The key of the batch that resets the machine. A later run waits for this batch."""
+CONFIGURATION = f"{node_paths.PROGRAM_DATA}\\reset.yaml"
+"""kubeadm's configuration, which exists only while kubeadm runs."""
+KUBEADM = "kubeadm-reset"
+"""The call that runs `kubeadm reset`."""
+_OWN = Scope("reset.")
+_AFTER = Scope("after.")
+"""Scope of the questions that are asked again at the end of the batch."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KubeadmReset:
+    """How `kubeadm reset` runs."""
+
+    program: str
+    """Windows path of kubeadm.exe."""
+    cri_socket: str
+    timeout: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ResetPlan:
+    """What a reset removes."""
+
+    joined: bool
+    """Whether the machine is a node of a cluster."""
+    server: str
+    """`host:port` of the kubelet's API server; empty if unknown."""
+    prepared: bool
+    """Whether the kubelet's service exists."""
+    computer_name: str
+    addresses: tuple[str, ...]
+    """IP addresses of the machine."""
+    kubeadm_version: str
+    """Version of kubeadm.exe; empty if it does not run."""
+    changes: tuple[Planned, ...]
+    hns: CleanupPlan
+    """What is removed from HNS; empty if HNS hangs."""
+    hns_facts: HnsFacts
+    interrupted: bool
+    """Whether an earlier reset left its own files."""
+    windows: WindowsInfo
+
+    @property
+    def hns_hangs(self) -> bool:
+        """Whether HNS does not respond, so that what is in it is unknown."""
+        return bool(self.hns_facts.hang)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not (self.changes or self.interrupted or self.hns_hangs) and self.hns.empty
+
+
+def observation_calls(questions: Questions, kubeadm: KubeadmReset, facts: FactsOptions) -> tuple[Call, ...]:
+    """Return the calls that observe everything that a reset concerns. They change nothing.
+
+    Args:
+        questions: the questions of the resources.
+        kubeadm: how kubeadm runs.
+        facts: options of the observation of HNS.
+    """
+    paths: list[Json] = [node_paths.KUBELET_CONF, NOTE, CONFIGURATION]
+    own = (
+        query("files", "@read-file", {"paths": paths, "content": True}, on_error="stop"),
+        query("service", "@read-registry", {"values": [{"path": KUBELET_SERVICE, "name": "ImagePath"}]}),
+        query("kubeadm", kubeadm.program, arguments=("version", "--output", "short"), timeout=60),
+    )
+    return (
+        *map(_OWN.call, own),
+        *(call for group in questions.groups for call in group),
+        *facts_calls(facts),
+    )
+
+
+def running_batch(seen: Observation) -> str:
+    """Return the key of the batch that an earlier reset left; empty if there is none."""
+    note = seen[_OWN.id("files")].output[1]
+    try:
+        return str(json.loads(note.get("content") or "{}").get("key") or "")
+    except (ValueError, AttributeError):
+        return ""
+
+
+def make(
+    resources: t.Sequence[Resource],
+    questions: Questions,
+    seen: Observation,
+    windows: WindowsInfo,
+    request: CleanupRequest,
+) -> ResetPlan:
+    """Return the plan.
+
+    Args:
+        resources: what the machine should be like.
+        questions: the questions of these resources.
+        seen: the results of `observation_calls`.
+        windows: the machine's version of Windows.
+        request: what the cleanup of HNS removes.
+
+    Raises:
+        ResourceError: the machine cannot be like this, or HNS cannot be queried.
+        BadAnswer: the machine's answers cannot be used.
+    """
+    own = _OWN.results(seen.calls)
+    kubelet_conf, *own_files = own["files"].output
+    prepared = bool((own["service"].first or {}).get("exists"))
+    changes = [
+        planned
+        for planned in plan_changes(resources, questions, seen.calls, windows)
+        # A machine that was not prepared, or is prepared no more, gets nothing from a reset.
+        if prepared or planned.action == "remove"
+    ]
+    facts = read_facts(seen)
+    hns = CleanupPlan() if facts.problem == NO_HNS or facts.hang else _hns_plan(request, facts)
+    return ResetPlan(
+        joined=bool(kubelet_conf["exists"]),
+        server=join_state.server_of(kubelet_conf.get("content") or ""),
+        prepared=prepared,
+        computer_name=windows.active_computer_name or windows.computer_name,
+        addresses=_addresses(seen),
+        kubeadm_version=_version(own["kubeadm"].stdout if own["kubeadm"].ok else ""),
+        changes=tuple(changes),
+        hns=hns,
+        hns_facts=facts,
+        interrupted=any(file["exists"] for file in own_files),
+        windows=windows,
+    )
+
+
+def _hns_plan(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
+    if facts.problem:
+        raise ResourceError("HNS", AsItIs(facts.problem), "expected that it can be queried")
+    return make_plan(request, facts)
+
+
+def _addresses(seen: Observation) -> tuple[str, ...]:
+    result = seen.calls.get("addresses")
+    reported = [str(item["IPAddress"]) for item in result.output] if result is not None and result.ok else []
+    local = ("127.", "169.254.", "fe80:", "::1")
+    return tuple(address for address in reported if not address.casefold().startswith(local))
+
+
+def _version(text: str) -> str:
+    try:
+        return str(Version.parse(text.strip().removeprefix("v")))
+    except ValueError:
+        return ""
+
+
+def batch_calls(
+    plan: ResetPlan, key: str, kubeadm: KubeadmReset, options: BatchOptions, questions: Questions
+) -> tuple[Call, ...]:
+    """Return the calls of the batch that resets the machine.
+
+    Services stop and containers are removed first, as in each cleanup of HNS. Then kubeadm runs, and everything that it
+    leaves is removed. No call stops the batch, because kubeadm may already have removed what a later call removes. The
+    questions at the end show what is left.
+
+    Args:
+        plan: the plan.
+        key: key of the batch.
+        kubeadm: how kubeadm runs.
+        options: options of the cleanup of HNS.
+        questions: the questions of the resources.
+    """
+    note = action(
+        "note",
+        "@write-file",
+        {"path": NOTE, "content": json.dumps({"key": key}), "sddl": ADMINISTRATORS_ONLY_FILE},
+        select=None,
+        long=True,
+    )
+    within = [*(_kubeadm(plan, kubeadm) if _needs_kubeadm(plan) else ()), *_changes(plan)]
+    end = [discard(path, f"end-{number}") for number, path in enumerate((CONFIGURATION, NOTE))]
+    again = [_AFTER.call(call) for group in questions.groups for call in group]
+    return (
+        note,
+        *hns_batch.batch_calls(plan.hns, key, options, within),
+        *(dataclasses.replace(call, always=True) for call in (*end, *again)),
+    )
+
+
+def _needs_kubeadm(plan: ResetPlan) -> bool:
+    """Return whether kubeadm runs: not if the kubelet's folder is already as it was before the join.
+
+    kubeadm removes folders in it that the preparation made, and only a change of the folder makes them again.
+    """
+    folder = any(planned.resource.name == node_paths.KUBELET for planned in plan.changes)
+    return bool(plan.kubeadm_version) and (folder or plan.joined)
+
+
+def _kubeadm(plan: ResetPlan, kubeadm: KubeadmReset) -> t.Iterator[Call]:
+    """Yield the calls that run `kubeadm reset`. It stops the kubelet, and removes pods and the kubelet's files."""
+    arguments = kubeadm_config.reset_flags(kubeadm.cri_socket)
+    try:
+        configuration = kubeadm_config.reset_configuration(plan.kubeadm_version, kubeadm.cri_socket)
+    except ValueError:
+        # A version that this collection does not know. All known versions of kubeadm accept the flags.
+        configuration = ""
+    if configuration:
+        parameters: dict[str, Json] = {
+            "path": CONFIGURATION,
+            "content": configuration,
+            "sddl": ADMINISTRATORS_ONLY_FILE,
+        }
+        yield action("configuration", "@write-file", parameters, select=None, on_error="continue")
+        arguments = ("--config", CONFIGURATION)
+    yield action(
+        KUBEADM, kubeadm.program, arguments=("reset", *arguments), timeout=kubeadm.timeout, on_error="continue"
+    )
+
+
+def _changes(plan: ResetPlan) -> t.Iterator[Call]:
+    for planned in plan.changes:
+        for call in planned.change.calls:
+            yield dataclasses.replace(planned.scope.call(call), on_error="continue")
+
+
+def left(
+    resources: t.Sequence[Resource], questions: Questions, seen: Observation, plan: ResetPlan
+) -> list[Planned] | None:
+    """Return the changes that the batch did not make; None if it ended before it could tell.
+
+    Args:
+        resources: what the machine should be like.
+        questions: the questions of these resources.
+        seen: the results of the batch.
+        plan: the plan that the batch carried out.
+
+    Raises:
+        ResourceError: as in `make`.
+        BadAnswer: as in `make`.
+    """
+    results = _AFTER.results(seen.calls)
+    if not results:
+        return None
+    changes = plan_changes(resources, questions, results, plan.windows)
+    return [planned for planned in changes if plan.prepared or planned.action == "remove"]

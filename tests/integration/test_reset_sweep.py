@@ -1,0 +1,196 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Link and power are cut during node_reset: at every request, and at every file and folder that the reset removes."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from integration import joined_nodes
+from integration.actions import CONNECTIONS, connect, run_action
+from integration.fault_lives import CUTS
+from integration.networks import free_network
+from integration.playbooks import Site, describe
+from integration.reset_machines import differences, machine_state
+from integration.sweeps import Sweeps
+from unit.roles import resource_cases
+
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import node_reset
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.roles import of_role
+from simulator.kubernetes_node.kubeadm import real as kubeadm_real
+from simulator.machine.machine import Machine
+from simulator.transport.faults import TransportFault
+from simulator.world import World
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.sweep,
+    pytest.mark.xdist_group("reset_sweep"),
+    pytest.mark.usefixtures("prompt"),
+]
+
+AT_ONCE, WORKERS = 20, 6
+SAMPLE = 6
+# These servers have no kube-log-runner.exe.
+VARIABLES = {"kubernetes_node_kubelet_log_file": ""}
+ARGUMENTS: Mapping[str, Any] = {
+    "resources": list(of_role("node_reset", resource_cases.variables(VARIABLES))),
+    "stopped_services": list(node_reset.service_names()),
+    "timeout": 60,
+}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One fault: `before`, `during`, `after` or `power` at a request, or `inside` at something that is removed."""
+
+    connection: str
+    kind: str
+    number: int
+
+
+@pytest.fixture(autouse=True)
+def simulated_kubeadm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use the simulated kubeadm, which a power cut interrupts, unlike a real kubeadm of Linux."""
+    monkeypatch.setattr(kubeadm_real, "find", lambda dummy: None)
+
+
+def reset(site: Site, host: str, connection: str) -> dict[str, Any]:
+    """Reset a machine like the role, and return the changes and the failures."""
+    with connect(site.machine(host), connection) as link:
+        # As in a worker of Ansible, any exception is a failed task.
+        try:
+            result = run_action(link, "node_reset", ARGUMENTS, host=host)
+        except Exception as error:
+            result = {"failed": True, "msg": str(error)}
+    failed = result.get("failed") or result.get("unreachable")
+    return {"changed": result.get("changes", []), "failed": [str(result.get("msg"))] if failed else []}
+
+
+def watch_removals(machine: Machine, removed: Callable[[int], None]) -> None:
+    """Call back with 1, 2, … after each removal of a file or folder."""
+    numbers, delete = itertools.count(1), machine.files.delete
+
+    def count_delete(path: str) -> None:
+        delete(path)
+        if not path.casefold().startswith("c:\\programdata\\winkube"):
+            removed(next(numbers))
+
+    machine.files.delete = count_delete  # type: ignore[method-assign]
+
+
+def set_fault(site: Site, host: str, point: Point) -> threading.Event:
+    """Set the fault for a server, and return an event that is set when the fault has occurred."""
+    machine, hit = site.machine(host), threading.Event()
+
+    def press() -> None:
+        hit.set()
+        threading.Thread(target=machine.power.reset, daemon=True).start()
+
+    if point.kind == "inside":
+        watch_removals(machine, lambda number: press() if number == point.number else None)
+        return hit
+    fault = TransportFault("call", point.number, callback=press)
+    site.node(host).server.set_fault(
+        fault if point.kind == "power" else TransportFault(point.kind, point.number, callback=hit.set)
+    )
+    return hit
+
+
+def trouble(site: Site, host: str, point: Point, prepared: Mapping[str, Any]) -> str:
+    """Inject a fault into one reset, and return why the machine did not converge; empty if it did."""
+    machine, server = site.machine(host), site.node(host).server
+    hit = set_fault(site, host, point)
+    first = reset(site, host, point.connection)
+    server.faults.clear()
+    if not hit.is_set():
+        return f"{point}: the fault did not hit: {first}"
+    joined_nodes.wait_for(lambda: machine.network.is_up, f"{host} is up again", 60)
+    second = reset(site, host, point.connection)
+    if second["failed"]:
+        return f"{point}: the second run failed: {second}; the first: {first}"
+    if different := differences(prepared, machine_state(machine)):
+        return f"{point}: {different}; the runs: {first}, {second}"
+    third = reset(site, host, point.connection)
+    return f"{point}: a further run changed {third}" if third["changed"] or third["failed"] else ""
+
+
+@contextlib.contextmanager
+def joined(folder: Path, count: int) -> Iterator[tuple[Site, dict[str, Mapping[str, Any]]]]:
+    """Yield a site with nodes hurt-0, hurt-1, …, and the states of the machines before they joined."""
+    hosts = [f"hurt-{number}" for number in range(count)]
+    file = describe(
+        [joined_nodes.server(host, reboot_seconds=0.1) for host in hosts], free_network(), {"kind": "memory"}
+    )
+    with World(file, folder / "fleet") as world:
+        site = Site(world, folder / "controller")
+        # In turn, because Ansible's loader of plugins is not made for threads.
+        before = {host: prepare(site, host) for host in hosts}
+        joined_nodes.join_prepared(site, hosts)
+        for host in hosts:
+            site.machine(host).files.delete(joined_nodes.CONFIGURATION)
+        yield site, before
+
+
+def prepare(site: Site, host: str) -> Mapping[str, Any]:
+    """Make a server ready to join, with the definitions of the roles, and return its state."""
+    joined_nodes.prepare(site, host)
+    files = site.machine(host).files
+    files.make_directory(r"C:\etc\kubernetes\kubelet.conf.d")
+    for one in ARGUMENTS["resources"]:
+        if one["type"] == "StateFolder" and "acl" in one and files.exists(one["name"]):
+            files.set_sddl(one["name"], one["acl"])
+    result = reset(site, host, "psrp")
+    assert not result["failed"], result
+    return machine_state(site.machine(host))
+
+
+def count(folder: Path) -> tuple[dict[str, int], int]:
+    """Reset without faults, and return the requests by connection and the number of removals."""
+    requests, removed = {}, [0]
+    with joined(folder, len(CONNECTIONS)) as (site, prepared):
+        for host, connection in zip(prepared, CONNECTIONS, strict=True):
+            removed = [0]
+            watch_removals(site.machine(host), removed.append)
+            before = site.counters(host)["wsman_requests"]
+            result = reset(site, host, connection)
+            assert not result["failed"], result
+            different = differences(prepared[host], machine_state(site.machine(host)))
+            assert not different, "\n".join(different)
+            requests[connection] = site.counters(host)["wsman_requests"] - before
+    return requests, max(removed)
+
+
+def test_a_machine_is_reset_despite_a_fault_at_any_point(sweep: Sweeps, tmp_path: Path) -> None:
+    requests, removals = count(tmp_path / "count")
+    points = [
+        Point(connection, kind, number)
+        for connection, number_of in requests.items()
+        for kind, last in (*((cut, number_of) for cut in CUTS), ("power", number_of), ("inside", removals))
+        for number in range(1, last + 1)
+    ]
+    chosen = sweep.choose("node_reset", points, SAMPLE, by=lambda point: point.kind)
+    found = []
+    for begin in range(0, len(chosen), AT_ONCE):
+        found += sweep_some(tmp_path / str(begin), chosen[begin : begin + AT_ONCE])
+    bad = [text for text in found if text]
+    sweep.report("node_reset", injected=len(found), converged=len(found) - len(bad))
+    assert not bad, "\n".join(bad)
+
+
+def sweep_some(folder: Path, points: Sequence[Point]) -> list[str]:
+    """Inject a fault into each server at its point."""
+    with joined(folder, len(points)) as (site, prepared), ThreadPoolExecutor(WORKERS) as pool:
+        tasks = [
+            pool.submit(trouble, site, host, point, prepared[host])
+            for host, point in zip(prepared, points, strict=True)
+        ]
+        return [task.result() for task in tasks]

@@ -1,0 +1,34 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Symbolic links that Remove-Item of Windows PowerShell cannot remove."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simulator.machine.core.item_objects import Links
+from simulator.machine.objects import CmdletError
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+
+def links_below(machine: Machine, path: str) -> list[str]:
+    """Return the symbolic links to folders in a folder, which Windows PowerShell takes for junctions.
+
+    PowerShell/PowerShell#621, fixed in PowerShell 6; ansible/ansible#48327.
+    """
+    real = machine.files.real(path)
+    if machine.settings.powershell or real.is_symlink() or not real.is_dir():
+        return []
+    kinds = machine.part(Links).kinds
+    below = [child for child in real.rglob("*") if child.is_symlink() and child.is_dir()]
+    links = [machine.files.windows(child) for child in below]
+    return [link for link in links if kinds.get(link.casefold()) != "Junction"]
+
+
+def mismatch(path: str) -> CmdletError:
+    """Return the error for a symbolic link to a folder."""
+    text = "There is a mismatch between the tag specified in the request and the tag present in the reparse point"
+    message = f"Cannot remove item {path}: {text}"
+    return CmdletError("WriteError", "RemoveItemIOError", message, "System.ComponentModel.Win32Exception")
