@@ -10,11 +10,12 @@ import typing as t
 
 from ..pod_networks.addresses import is_link_local
 from ..pod_networks.catalogue import catalogue
-from ..values.versions import EXPECTED, Version, skew_problem, supported, within
+from ..values.version_support import kubernetes_problems
+from ..values.versions import EXPECTED, Version, skew_problem
 from . import calico, flannel
 from .host import HostVariables
 from .networks import NETWORKS, overlaps, parsed_networks
-from .variables import Problem, version_problems
+from .variables import Problem, UnsupportedVersion, allowed_versions, version_problems
 
 _VERSION = "kubernetes_node_version (from kube_version)"
 _CHECKS: t.Mapping[str, t.Callable[[HostVariables, t.Mapping[str, t.Any]], list[Problem]]] = types.MappingProxyType(
@@ -32,7 +33,8 @@ def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Proble
         node: the host.
         cluster: the result of cluster_info.
     """
-    mismatches = version_skew(node, str(cluster.get("kubernetes_version") or ""))
+    versions = version_skew(node, str(cluster.get("kubernetes_version") or ""))
+    mismatches = allowed_versions(versions, allowed=node.unsupported_versions, own_builds=node.own_builds)[0]
     known = catalogue().get(node.cni_plugin)
     if known is not None and known.is_managed:
         mismatches += networks(node, cluster)
@@ -53,6 +55,17 @@ def linux_problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[
     facts = cluster.get(_FACTS.get(node.cni_plugin, node.cni_plugin)) or {}
     conflicts = calico.windows_nodes(node, cluster) if node.cni_plugin == "calico" else []
     return [*(check(node, facts) if check is not None else ()), *conflicts, *dns(node, cluster)]
+
+
+def version_warnings(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[str]:
+    """Return warnings about versions that are not supported, but that users have allowed.
+
+    Args:
+        node: the host.
+        cluster: the result of cluster_info.
+    """
+    versions = version_skew(node, str(cluster.get("kubernetes_version") or ""))
+    return allowed_versions(versions, allowed=node.unsupported_versions, own_builds=node.own_builds)[1]
 
 
 def network_warnings(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[str]:
@@ -92,10 +105,7 @@ def version_skew(node: HostVariables, server: str) -> list[Problem]:
     # The version may come from the cluster, so it has not been checked before.
     if node.runtime == "containerd":
         return version_problems(node.kubernetes, node.containerd)
-    span = supported()["kubernetes"]
-    if not within(kubelet.minor_version, span):
-        return [Problem(_VERSION, node.kubernetes, f"expected {span['oldest']} to {span['newest']}")]
-    return []
+    return [UnsupportedVersion.of(_VERSION, node.kubernetes, one) for one in kubernetes_problems(kubelet)]
 
 
 def networks(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
