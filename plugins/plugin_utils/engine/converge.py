@@ -71,6 +71,8 @@ class Convergence:
         disruptive: `defer` postpones changes that disrupt the pods of a live node, and later changes that build on
             them.
         allowed_code_policies: the policies in `code_policies.CHOICES` that allow the resources' programs to run.
+        check_space: whether to check that the changes fit on the node's volumes; not needed if an earlier run of the
+            same resources has just deferred them.
         disk_limit: assume that the system volume has at most this many bytes; see `disk_space.free`.
         answers: records the node's answers.
     """
@@ -84,6 +86,7 @@ class Convergence:
         may_reboot: bool = True,
         disruptive: t.Literal["apply", "defer"] = "apply",
         allowed_code_policies: t.Collection[str] = (),
+        check_space: bool = True,
         disk_limit: int | None = None,
         answers: Answers | None = None,
     ) -> None:
@@ -94,6 +97,7 @@ class Convergence:
         self._may_reboot = may_reboot
         self._disruptive = disruptive
         self._allowed_policies = allowed_code_policies
+        self._check_space = check_space
         self._disk_limit = disk_limit
         self._answers = answers
         self._private = any(resource.private for resource in self._resources)
@@ -213,7 +217,7 @@ class Convergence:
         Raises:
             NodeError: there is not enough disk space.
         """
-        questions = disk_space.measure_calls(pending)
+        questions = disk_space.measure_calls(pending) if self._check_space else ()
         if not questions:
             return len(pending)
         seen = self._node.observe(questions, step="measure", private=True).calls

@@ -17,6 +17,7 @@ from .kubernetes_node import KubernetesNodeVariables
 from .node_join import NodeJoinVariables
 from .node_maintenance import NodeMaintenanceVariables
 from .node_prepare import NodePrepareVariables
+from .node_upgrade import NodeUpgradeVariables
 from .sysprep import SysprepVariables
 from .windows_features import WindowsFeaturesVariables
 from .windows_patches import WindowsPatchesVariables
@@ -32,6 +33,7 @@ ROLES: t.Mapping[str, type[t.Any]] = types.MappingProxyType(
         "node_join": NodeJoinVariables,
         "node_maintenance": NodeMaintenanceVariables,
         "node_prepare": NodePrepareVariables,
+        "node_upgrade": NodeUpgradeVariables,
         "sysprep": SysprepVariables,
         "windows_features": WindowsFeaturesVariables,
         "windows_patches": WindowsPatchesVariables,

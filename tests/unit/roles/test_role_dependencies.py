@@ -21,6 +21,7 @@ ORDER = (
     "node_prepare",
     "node_maintenance",
     "node_join",
+    "node_upgrade",
 )
 """The order in docs/architecture.md. A role may read its own variables and those of the roles before it."""
 DECIDING = {
@@ -31,6 +32,7 @@ DECIDING = {
     "node_maintenance": "node_maintenance",
     "node_names": "node_join",
     "node_prepare": "node_prepare",
+    "node_upgrade": "node_upgrade",
     # Also the decisions of kubernetes_node and container_runtime, which read only variables that all roles share.
     "runtimes": "image_cache",
     "windows_patches": "windows_patches",

@@ -82,9 +82,9 @@ def test_pods_of_a_former_template_are_out_of_date() -> None:
 
 
 def test_a_new_configuration_replaces_only_the_pod_of_kube_proxy() -> None:
-    assert cni.pods_to_replace([FLANNEL, PROXY], [], configuration_changed=True) == [PROXY]
-    assert cni.pods_to_replace([FLANNEL, PROXY], [FLANNEL], configuration_changed=False) == [FLANNEL]
-    assert cni.pods_to_replace([FLANNEL, PROXY], [PROXY, FLANNEL], configuration_changed=True) == [PROXY, FLANNEL]
+    assert cni.pods_to_replace([FLANNEL, PROXY], [], proxy_changed=True) == [PROXY]
+    assert cni.pods_to_replace([FLANNEL, PROXY], [FLANNEL], proxy_changed=False) == [FLANNEL]
+    assert cni.pods_to_replace([FLANNEL, PROXY], [PROXY, FLANNEL], proxy_changed=True) == [PROXY, FLANNEL]
 
 
 def test_the_selector_of_new_pods() -> None:
