@@ -16,6 +16,7 @@ class ActionModule(NodeAction):
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "steps": {"type": "list", "elements": "str", "required": True},
+        "end_processes": {"type": "list", "elements": "str", "default": []},
         "kubeadm_timeout": {"type": "int", "default": 300},
     }
 
@@ -26,5 +27,5 @@ class ActionModule(NodeAction):
             for version in steps
         ]
         if steps and not self._task.check_mode:
-            upgrade_node(session.node, steps, options["kubeadm_timeout"])
+            upgrade_node(session.node, steps, options["kubeadm_timeout"], options["end_processes"])
         return session.report(changed=bool(steps), changes=changes)

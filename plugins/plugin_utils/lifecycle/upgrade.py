@@ -15,8 +15,8 @@ from ..remote.errors import BatchLost, NodeError
 from ..remote.protocol import RemoteNode
 from ..values.versions import Version
 from ..windows import node_paths
-from ..wire.calls import action
-from ..wire.messages import Batch, Call, Observation
+from ..wire.calls import action, query
+from ..wire.messages import Batch, Call, Input, Json, Observation
 
 STEP = "kubeadm upgrade node"
 FOLDER = f"{node_paths.TRUSTED_FOLDER}\\upgrade"
@@ -89,8 +89,8 @@ def program(version: str) -> str:
     return f"{FOLDER}\\{version}\\kubeadm.exe"
 
 
-def upgrade_node(node: RemoteNode, steps: t.Sequence[str], timeout: float) -> None:
-    """Run `kubeadm upgrade node` of each version.
+def upgrade_node(node: RemoteNode, steps: t.Sequence[str], timeout: float, ends: t.Sequence[str] = ()) -> None:
+    """Run `kubeadm upgrade node` of each version, and end what runs the programs that are going to be replaced.
 
     kubeadm writes the same files each time it runs, so the batch can be repeated.
 
@@ -98,12 +98,13 @@ def upgrade_node(node: RemoteNode, steps: t.Sequence[str], timeout: float) -> No
         node: the node.
         steps: the versions, in order.
         timeout: time limit of each kubeadm in seconds.
+        ends: as in `calls`.
 
     Raises:
         NodeError: kubeadm failed.
         AnsibleConnectionFailure: the node cannot be reached.
     """
-    batch = Batch(calls=calls(steps, timeout))
+    batch = Batch(calls=calls(steps, timeout, ends))
     try:
         seen = node.run(batch, step=STEP)
     except BatchLost:
@@ -112,17 +113,34 @@ def upgrade_node(node: RemoteNode, steps: t.Sequence[str], timeout: float) -> No
         raise NodeError(f"{node.name}: {why}")
 
 
-def calls(steps: t.Sequence[str], timeout: float) -> tuple[Call, ...]:
+def calls(steps: t.Sequence[str], timeout: float, ends: t.Sequence[str] = ()) -> tuple[Call, ...]:
     """Return the calls that run the kubeadm of each version.
 
     Since 1.35, kubeadm names the folder of its backup after the time in seconds, and fails if the folder exists. So two
     steps in the same second collide, and the second one has to be repeated.
+
+    Args:
+        steps: the versions, in order.
+        timeout: time limit of each kubeadm in seconds.
+        ends: names of processes in pods whose programs are going to be replaced, such as `kube-proxy`. Windows cannot
+            delete the program of a running process. The kubelet stops first, because it would start them again.
     """
-    return tuple(
+    upgrades = (
         action(
             _call_id(version), program(version), arguments=("upgrade", "node"), timeout=timeout, retries=2, delay=1.5
         )
         for version in steps
+    )
+    return (*upgrades, *(_end(ends) if ends else ()))
+
+
+def _end(names: t.Sequence[str]) -> tuple[Call, ...]:
+    processes: dict[str, Json] = {"Name": list(names), "ErrorAction": "SilentlyContinue"}
+    running = Input(calls=("processes",), parameter="Id", property="Id")
+    return (
+        action("stop-kubelet", "Stop-Service", {"Name": ["kubelet"], "Force": True}),
+        query("processes", "Get-Process", processes, select=("Id",)),
+        action("end-processes", "Stop-Process", {"Force": True}, input=running, on_error="continue"),
     )
 
 
@@ -134,8 +152,9 @@ def problem(seen: Observation) -> str | None:
     """Return why a step failed, in kubeadm's words, or None if all steps succeeded."""
     if seen.stopped is None:
         return None
-    step = f"{STEP}, {seen.stopped.id.removeprefix('upgrade-')}"
-    result = seen.calls.get(seen.stopped.id)
+    call_id = seen.stopped.id
+    step = f"{STEP} of {call_id.removeprefix('upgrade-')}" if call_id.startswith("upgrade-") else call_id
+    result = seen.calls.get(call_id)
     if result is None or result.error is None:
         return f"{step}: stopped"
     output = result.stderr.strip() or result.stdout.strip() or str(result.error)
