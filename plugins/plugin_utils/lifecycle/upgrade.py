@@ -67,9 +67,9 @@ def plan(before: str, after: str, known: t.Iterable[str]) -> UpgradePlan:
     if missing := [minor for minor in between if minor not in newest]:
         problem = (
             f"node_upgrade_versions: expected a release of {' and of '.join(missing)}, got "
-            f"{', '.join(map(str, newest.values())) or 'none'}. An upgrade from {before} to {after} passes through every "
-            "minor version between them. Add the releases to node_upgrade_versions, or to kube_node_versions if the nodes "
-            "should keep them in their cache"
+            f"{', '.join(map(str, newest.values())) or 'none'}. An upgrade from {before} to {after} passes through "
+            "every minor version between them. Add the releases to node_upgrade_versions, or to kube_node_versions if "
+            "the nodes should keep them in their cache"
         )
         return UpgradePlan(before=before, after=after, problem=problem)
     return UpgradePlan(before=before, after=after, steps=(*(str(newest[minor]) for minor in between), str(new)))

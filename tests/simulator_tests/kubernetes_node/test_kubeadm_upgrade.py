@@ -1,13 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`kubeadm upgrade node` on a worker: the simulated one does what a real one does, and the kubelet reports its version."""
+"""`kubeadm upgrade node` on a worker: the simulated one does what a real one does."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 import yaml

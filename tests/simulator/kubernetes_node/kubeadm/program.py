@@ -17,7 +17,7 @@ from simulator.kubernetes_node.kubeadm import join_configuration, join_validatio
 from simulator.kubernetes_node.kubeadm import real as kubeadm_real
 from simulator.kubernetes_node.kubeadm.join import Joiner, JoinError
 from simulator.kubernetes_node.kubeadm.join_validation import ValidationError
-from simulator.kubernetes_node.kubeadm.upgrade import Upgrader, UpgradeError
+from simulator.kubernetes_node.kubeadm.upgrade import UpgradeError, Upgrader
 from simulator.kubernetes_node.kubelet import node_status
 from simulator.kubernetes_node.programs import contracts
 from simulator.kubernetes_node.programs.configuration import ConfigurationError
@@ -131,7 +131,9 @@ def _join(
 def _upgrade(machine: Machine, invocation: Invocation, flags: CommandFlags, words: list[str]) -> ProgramResult:
     version = invocation.version
     if flags.text("kubeconfig") or flags.on("dry-run") or flags.text("config"):
-        return _error(version, "the simulator models kubeadm upgrade node only without --kubeconfig, --dry-run, --config")
+        return _error(
+            version, "the simulator models kubeadm upgrade node only without --kubeconfig, --dry-run, --config"
+        )
     real = None if machine.clock.offset else kubeadm_real.find(version)
     if real is not None:
         return kubeadm_real.upgrade(machine, invocation, real, words)
