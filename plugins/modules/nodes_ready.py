@@ -149,8 +149,8 @@ def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "", version: str
         reason = printable(str(ready.get("message") or "NotReady"))
     elif boot_id and (status.get("nodeInfo") or {}).get("bootID") == boot_id:
         reason = "the kubelet has not reported since the reboot"
-    elif version and version != (found := reported_version(status)):
-        reason = f"expected the kubelet {version}, got {found or 'no version'}"
+    elif version and version != (reported := reported_version(status)):
+        reason = f"expected the kubelet {version}, got {reported or 'no version'}"
     return {
         "registered": True,
         "ready": not reason,

@@ -42,8 +42,8 @@ def _failed(host: Variables) -> list[str]:
 
 def _kubelet_versions(host: Variables) -> dict[str, str]:
     """Return the expected version of the kubelet of each node of the batch whose playbook upgrades the kubelet."""
-    found = {one["node"]: one.get("found") or {} for one in host.value("node_maintenance_batch")}
-    return {node: str(plan["after"]) for node, plan in found.items() if plan.get("after")}
+    plans = {one["node"]: one.get("found") or {} for one in host.value("node_maintenance_batch")}
+    return {node: str(plan["after"]) for node, plan in plans.items() if plan.get("after")}
 
 
 def _in_batch(field: str, value: object) -> t.Callable[[Variables], list[str]]:

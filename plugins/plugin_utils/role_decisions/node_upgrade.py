@@ -89,6 +89,9 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "node_upgrade_problem": _problem,
         "node_upgrade_programs": _programs,
         "node_upgrade_leftovers": lambda _host: node_upgrade.leftovers(),
+        "node_upgrade_lacks_patches": lambda host: (
+            to_bool(host.value("node_upgrade_patches")) and host.part("windows_patches_result", "changed", default=False)
+        ),
         "node_upgrade_work": _work,
         "node_upgrade_stage_problem": _stage_problem,
         "node_upgrade_unreachable": lambda host: first_unreachable(host.optional(name, {}) for name in _RESULTS),

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -104,28 +103,6 @@ def with_flannel(node: Node, cluster: Admin, backend: str = "host-gw") -> Callab
     allow_accounts(cluster, name)
     create(cluster, manifests.flannel_config(name, cluster.cluster.server, backend))
     return create(cluster, manifests.flannel(node.name, name))
-
-
-def test_a_killed_process_of_a_pod_is_started_again_by_the_kubelet_only(node: Node, cluster: Admin) -> None:
-    join(node, cluster)
-    read = with_flannel(node, cluster)
-    running(read)
-    machine = node.machine
-    machine.services.stop("kubelet", force=True)
-    for process in machine.processes.all():
-        if process.name == "flanneld.exe":
-            machine.processes.kill(process)
-    time.sleep(1)
-    assert [process.name for process in machine.processes.all() if process.name == "flanneld.exe"] == []
-
-    machine.services.start("kubelet")
-
-    def restarted() -> bool:
-        return any(item["restartCount"] > 0 and "running" in item["state"] for item in statuses(read()))
-
-    wait_for(restarted, "the container is started again")
-    (last,) = [item["lastState"]["terminated"] for item in statuses(read())]
-    assert (last["exitCode"], last["reason"]) == (-1, "Error")
 
 
 def test_flannel_brings_the_network_and_the_node_is_ready(node: Node, cluster: Admin) -> None:
