@@ -66,6 +66,11 @@ def _programs(host: Variables) -> list[ResourceMapping]:
     return node_upgrade.programs(settings, steps, cached(host.value("image_cache_kube_node_versions")))
 
 
+def _lacks_patches(host: Variables) -> bool:
+    installs = to_bool(host.value("node_upgrade_patches"))
+    return bool(installs and host.part("windows_patches_result", "changed", default=False))
+
+
 def _work(host: Variables) -> bool:
     """Return whether the node has to be drained."""
     steps = host.value("node_upgrade_plan").get("steps")
@@ -89,9 +94,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "node_upgrade_problem": _problem,
         "node_upgrade_programs": _programs,
         "node_upgrade_leftovers": lambda _host: node_upgrade.leftovers(),
-        "node_upgrade_lacks_patches": lambda host: (
-            to_bool(host.value("node_upgrade_patches")) and host.part("windows_patches_result", "changed", default=False)
-        ),
+        "node_upgrade_lacks_patches": _lacks_patches,
         "node_upgrade_work": _work,
         "node_upgrade_stage_problem": _stage_problem,
         "node_upgrade_unreachable": lambda host: first_unreachable(host.optional(name, {}) for name in _RESULTS),
