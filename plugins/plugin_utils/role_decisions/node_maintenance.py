@@ -42,7 +42,7 @@ def _failed(host: Variables) -> list[str]:
 
 def _kubelet_versions(host: Variables) -> dict[str, str]:
     """Return the expected version of the kubelet of each node of the batch whose playbook upgrades the kubelet."""
-    plans = {one["node"]: one.get("found") or {} for one in host.value("node_maintenance_batch")}
+    plans = {one["node"]: one.get("found") or {} for one in host.value("node_maintenance_batch") if one}
     return {node: str(plan["after"]) for node, plan in plans.items() if plan.get("after")}
 
 
