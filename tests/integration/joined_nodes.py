@@ -57,12 +57,16 @@ def server(name: str, **more: object) -> dict[str, object]:
     return {"name": name, "features": ["Containers"], "link_drop_seconds": 0.2, "time_scale": 0.02, **more}
 
 
-def join(site: Site, hosts: Sequence[str]) -> None:
-    """Make hosts Ready nodes of the site's cluster, with their own names and with flannel running."""
+def join(site: Site, hosts: Sequence[str], kubernetes: str = KUBERNETES) -> None:
+    """Make hosts Ready nodes of the site's cluster, with their own names and with flannel running.
+
+    Args:
+        kubernetes: the version of Kubernetes on the nodes.
+    """
     _name(site, hosts)
     token = make_token(site)
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda host: _join_one(site, host, token), hosts))
+        list(pool.map(lambda host: _join_one(site, host, token, kubernetes), hosts))
     deploy_flannel(site)
     wait_for(lambda: set(hosts) <= ready_nodes(site), "all nodes are ready", 60)
 
@@ -98,13 +102,13 @@ def _name(site: Site, hosts: Sequence[str]) -> None:
         site.host_variables.setdefault(host, {})["kubernetes_node_hostname"] = host
 
 
-def prepare(site: Site, host: str) -> None:
+def prepare(site: Site, host: str, kubernetes: str = KUBERNETES) -> None:
     """Put containerd, the kubelet, kubeadm and their services on a server, so that it can join."""
     assert site.world.registry is not None
     machine = site.machine(host)
     for path, (program, version) in _PROGRAMS.items():
         machine.files.make_directory(path.rpartition("\\")[0])
-        machine.files.write_bytes(path, make(program, version))
+        machine.files.write_bytes(path, make(program, kubernetes if path.startswith("C:\\k\\") else version))
     _write(machine, r"C:\containerd\config.toml", _CONTAINERD_CONFIG)
     for upstream in ("registry.k8s.io", "mcr.microsoft.com"):
         mirror = f"[host.'{site.world.registry.url}']\n  capabilities = ['pull', 'resolve']\n"
@@ -132,8 +136,8 @@ def join_configuration(site: Site, name: str, token: str) -> str:
     )
 
 
-def _join_one(site: Site, host: str, token: str) -> None:
-    prepare(site, host)
+def _join_one(site: Site, host: str, token: str, kubernetes: str) -> None:
+    prepare(site, host, kubernetes)
     machine = site.machine(host)
     _write(machine, r"C:\join.yaml", join_configuration(site, host, token))
     result = machine.programs.run(r"C:\k\kubeadm.exe", ["join", "--config", r"C:\join.yaml"])
