@@ -39,7 +39,10 @@ class ActionModule(ControllerAction):
         results = {field: registered(variables, name) for field, name in _RESULTS.items()}
         nodes = {
             host: upgrade.node_entry(
-                upgrade.HostResults(**{field: of_hosts[host] or {} for field, of_hosts in results.items()}),
+                upgrade.HostResults(
+                    plan=results["plan"][host],
+                    **{field: of_hosts[host] or {} for field, of_hosts in results.items() if field != "plan"},
+                ),
                 check_mode=self._task.check_mode,
             )
             for host in results["record"]

@@ -21,7 +21,8 @@ _WIDEST = (60,) * (len(_HEADER) - 1)
 class HostResults:
     """What the tasks of one host registered. A mapping is empty if the host did not reach the task."""
 
-    plan: t.Mapping[str, t.Any]
+    plan: t.Mapping[str, t.Any] | None
+    """The plan; empty for a machine that has not joined; None if the host failed before it was planned."""
     record: t.Mapping[str, t.Any]
     """The record that role node_maintenance keeps."""
     staged: t.Mapping[str, t.Any]
@@ -39,7 +40,7 @@ def node_entry(results: HostResults, *, check_mode: bool) -> dict[str, t.Any]:
         results: the results of the host.
         check_mode: whether the run only planned.
     """
-    record, plan = results.record, results.plan
+    record, plan = results.record, results.plan or {}
     seconds = float(record.get("finished") or 0) - float(record.get("started") or 0)
     status, message = _status(results, check_mode=check_mode)
     return {
@@ -69,7 +70,7 @@ def _status(results: HostResults, *, check_mode: bool) -> tuple[str, str]:
         if not (record.get("work") or record.get("ours")):
             return "up_to_date", ""
         return ("to_upgrade" if check_mode else "not_started"), ""
-    if not record and not results.plan:
+    if results.plan is not None and not results.plan:
         return "not_a_node", ""
     return "failed", str(record.get("message") or "an earlier step failed; see the run's output")
 

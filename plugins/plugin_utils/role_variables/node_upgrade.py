@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import typing as t
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -12,6 +13,9 @@ class NodeUpgradeVariables:
     """The variables `node_upgrade_*`."""
 
     versions: tuple[str, ...]
-    roles: tuple[str, ...]
+    roles: tuple[
+        t.Literal["windows_settings", "windows_features", "container_runtime", "cni", "kubernetes_node", "image_cache"],
+        ...,
+    ]
     patches: bool
     kubeadm_timeout: int

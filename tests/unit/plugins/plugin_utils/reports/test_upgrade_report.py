@@ -40,6 +40,8 @@ def test_the_status_of_a_node(record: dict[str, t.Any], check_mode: bool, status
 
 def test_a_machine_that_has_not_joined_is_no_node() -> None:
     assert entry(plan={})["status"] == "not_a_node"
+    # A host that could not be reached was never planned.
+    assert entry(plan=None)["status"] == "failed"
 
 
 @pytest.mark.parametrize(
