@@ -21,7 +21,6 @@ from ansible_collections.winkube.node.plugins.action import (
     network_report,
     patch_report,
     preflight_report,
-    upgrade_report,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import page
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
@@ -43,7 +42,7 @@ class Frozen(datetime.datetime):
 def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list of the lines that an action prints."""
     lines: list[str] = []
-    for action in (drift_report, hns_report, network_report, patch_report, preflight_report, upgrade_report):
+    for action in (drift_report, hns_report, network_report, patch_report, preflight_report):
         monkeypatch.setattr(action, "show", lines.append)
     clock = types.SimpleNamespace(datetime=Frozen, UTC=datetime.UTC)
     for action in (drift_report, logs_index, network_report):
@@ -54,32 +53,6 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def hosts(name: str, **results: t.Any) -> dict[str, t.Any]:
     """Return the variables of hosts with these results."""
     return variables_of({host: {name: result} for host, result in results.items()})
-
-
-def test_an_upgrade_is_planned_and_reported_for_all_hosts(shown: list[str], tmp_path: Path) -> None:
-    plan = {"before": "1.35.4", "after": "1.36.3", "steps": ["1.36.3"], "problem": ""}
-    record = {"host": "one", "node": "n-one", "stage": "done", "started": 0.0, "finished": 90.0, "found": plan}
-    variables = variables_of(
-        {
-            "one": {"node_upgrade_planned": plan, "node_maintenance_state": record},
-            "two": {"node_upgrade_planned": {}, "node_maintenance_state": {}},
-            "lost": {},
-        }
-    )
-    planned = run(upgrade_report, {"stage": "plan"}, variables)
-    assert planned["plans"] == {"one": plan, "two": {}, "lost": {}}
-    assert [line.split() for line in shown] == [["NODE", "NOW", "THEN", "STEPS"], ["one", "1.35.4", "1.36.3", "1.36.3"]]
-    shown.clear()
-    path = tmp_path / "build" / "upgrade.json"
-    result = run(upgrade_report, {"path": str(path)}, variables)
-    written = json.loads(path.read_text(encoding="utf-8"))["nodes"]
-    assert {host: entry["status"] for host, entry in written.items()} == {
-        "one": "upgraded",
-        "two": "not_a_node",
-        "lost": "failed",
-    }
-    assert result["nodes"] == written
-    assert shown[-1] == "1 upgraded, 1 failed, 1 not_a_node"
 
 
 def test_the_drift_of_all_hosts_is_shown_and_written(shown: list[str], tmp_path: Path) -> None:
