@@ -15,7 +15,7 @@ import pytest
 from integration import joined_nodes
 from integration.conftest import SiteFactory
 from integration.playbooks import PlayRun, Site, cluster_api, cluster_nodes, link_variables, node_name
-from integration.test_patch_nodes import REPLICAS, cordons, deploy, serving
+from integration.test_patch_nodes import cordons, serving
 from kubernetes import client
 
 from simulator.kubernetes_node.programs.versions import version_of
@@ -24,6 +24,7 @@ pytestmark = pytest.mark.integration
 
 WINDOWS = {"n1": "2019", "n2": "2022", "n3": "2025"}
 FIRST, SECOND, BETWEEN, LAST = "1.34.4", "1.35.4", "1.36.3", "1.37.1"
+REPLICAS = 6
 MOST_COMMANDS = 10
 """The budget for an upgrade of one node, draining included."""
 UPGRADE_FOLDER = r"C:\Windows\winkube\upgrade"
@@ -49,6 +50,23 @@ def versions(site: Site) -> dict[str, str]:
 def commands(site: Site) -> dict[str, int]:
     """Return the number of remote commands of the last run."""
     return {host: site.counters(host)["remote_commands"] for host in WINDOWS}
+
+
+def deploy(site: Site) -> None:
+    """Deploy pods of which only some may be unavailable at a time. The image has a variant for each Windows."""
+    api, labels = cluster_api(site), {"app": "web"}
+    pod = {
+        "nodeSelector": {"kubernetes.io/os": "windows"},
+        "containers": [{"name": "web", "image": "registry.k8s.io/pause:3.10.2"}],
+    }
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    spec = {"replicas": REPLICAS, "selector": {"matchLabels": labels}, "template": template}
+    client.AppsV1Api(api).create_namespaced_deployment("default", {"metadata": {"name": "web"}, "spec": spec})
+    guard = {"maxUnavailable": 3, "selector": {"matchLabels": labels}}
+    client.PolicyV1Api(api).create_namespaced_pod_disruption_budget(
+        "default", {"metadata": {"name": "guard"}, "spec": guard}
+    )
+    joined_nodes.wait_for(lambda: len(serving(api)) == REPLICAS, "all pods serve", 60)
 
 
 def proxy_pods(site: Site) -> dict[str, str]:
