@@ -32,6 +32,9 @@ _DECISIONS = {
 _SET = frozenset({"bundle_sites", "bundle_images", "bundle_patches", "bundle_pushed", "winkube_join"})
 """Variables that a run sets itself."""
 
+_BY_ROLES = {"allow_unsupported_versions": ("build_image", "join_nodes", "plan", "site", "upgrade_nodes")}
+"""Variables that tasks of roles read in the name of these playbooks."""
+
 HEAD = """# Variables
 
 The options of a role have the role's name as prefix. The README of the role lists them. Most of them take their default
@@ -93,7 +96,7 @@ def shared_variables() -> dict[str, list[Reader]]:
 def playbook_variables(shared: t.Collection[str]) -> dict[str, list[str]]:
     """Return the variables that playbooks read themselves, with the names of the playbooks."""
     prefixes = tuple(f"{prefix}_" for prefix in _prefixes())
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[str]] = {name: [*playbooks] for name, playbooks in _BY_ROLES.items()}
     for path in sorted((ROOT / "playbooks").glob("*.yml")):
         plays = _yaml(path)
         own = set(re.findall(r"'register': '(\w+)'", str(plays))) | {"ansible_run_tags"}

@@ -30,6 +30,7 @@ _TEXTS = {
 _SWITCHES = {
     "calico_set_strict_affinity": "set_strict_affinity",
     "calico_enable_windows": "enable_calico_windows",
+    "allow_unsupported_versions": "unsupported_versions",
 }
 
 
@@ -42,6 +43,12 @@ class ActionModule(ControllerAction):
         "cluster_dns": {"type": "list", "elements": "str", "default": []},
         "linux_namespaces": {"type": "list", "elements": "str", "default": []},
         "linux_daemon_sets": {"type": "list", "elements": "str", "default": []},
+        "own_builds": {
+            "type": "list",
+            "elements": "str",
+            "choices": ["kubernetes", "containerd"],
+            "default": [],
+        },
         "mtu": {"type": "int", "default": 0},
         "warn": {"type": "bool", "default": True},
         "fail": {"type": "bool", "default": True},
@@ -55,7 +62,12 @@ class ActionModule(ControllerAction):
         hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
         switches = {own: bool(options[name]) for name, own in _SWITCHES.items()}
         host = HostVariables(
-            **texts, **switches, hosts=hosts, cluster_dns=tuple(options["cluster_dns"]), mtu=int(options["mtu"])
+            **texts,
+            **switches,
+            hosts=hosts,
+            cluster_dns=tuple(options["cluster_dns"]),
+            mtu=int(options["mtu"]),
+            own_builds=options["own_builds"],
         )
         cluster = options["cluster"]
         problems = [str(one) for one in checks.problems(host, cluster)]
@@ -64,6 +76,7 @@ class ActionModule(ControllerAction):
         # Ansible prints a warning only once if it is the same for all hosts.
         warnings = [
             *linux_side.warnings(cluster.get("unbound_daemon_sets") or (), restricted),
+            *checks.version_warnings(host, cluster),
             *map(str, checks.requested_changes(host, cluster)),
         ]
         result: dict[str, t.Any] = {

@@ -48,6 +48,12 @@ options:
         this option the module waits until the kubelet has reported since the reboot.
     type: dict
     default: {}
+  versions:
+    description:
+      - Expected version of the kubelet of each node, such as C(1.37.1). With this option the module waits until the
+        kubelet has reported since its upgrade. Before that, the cluster still shows the state of the earlier kubelet.
+    type: dict
+    default: {}
   required:
     description:
       - Whether the task fails if a node does not reach the state in time. With V(false) such nodes are in RV(waiting),
@@ -134,12 +140,13 @@ FIRST_ANSWER_SECONDS = 15.0
 FORBIDDEN = 403
 
 
-def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "") -> dict[str, t.Any]:
+def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "", version: str = "") -> dict[str, t.Any]:
     """Return the state of a node, even if the node does not exist.
 
     Args:
         node: the node as the API returns it.
         boot_id: the boot ID from before a reboot, or empty if the node did not reboot.
+        version: the expected version of the kubelet, or empty to accept any.
     """
     if node is None:
         why = "the node is not registered"
@@ -153,6 +160,8 @@ def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "") -> dict[str,
         reason = printable(str(ready.get("message") or "NotReady"))
     elif boot_id and (status.get("nodeInfo") or {}).get("bootID") == boot_id:
         reason = "the kubelet has not reported since the reboot"
+    elif version and version != (reported := reported_version(status)):
+        reason = f"expected the kubelet {version}, got {reported or 'no version'}"
     return {
         "registered": True,
         "ready": not reason,
@@ -163,6 +172,12 @@ def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "") -> dict[str,
         "overlay_address": overlay_address(node),
         "reason": reason,
     }
+
+
+def reported_version(status: t.Mapping[str, t.Any]) -> str:
+    """Return the version that a node's kubelet reported, without the leading v; it comes from the node."""
+    version = (status.get("nodeInfo") or {}).get("kubeletVersion") or ""
+    return printable(str(version)[1:] if str(version).startswith("v") else str(version))
 
 
 REQUIRED = {"pod_cidr": "no pod CIDR", "overlay_address": "no address on the overlay network"}
@@ -189,7 +204,7 @@ def describe_nodes(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dic
     states = {}
     for name in params["nodes"]:
         before = params["before"].get(name) or {}
-        state = describe(nodes.get(name), before.get("boot_id") or "")
+        state = describe(nodes.get(name), before.get("boot_id") or "", str(params["versions"].get(name) or ""))
         if state["ready"] and params["host_process"]:
             missing = host_process_missing(api.pods(name), before.get("host_process") or {})
             state.update(ready=not missing, reason="; ".join(missing))
@@ -244,6 +259,7 @@ def main() -> None:
             host_process={"type": "bool", "default": False},
             pods={"type": "bool", "default": False},
             before={"type": "dict", "default": {}},
+            versions={"type": "dict", "default": {}},
             required={"type": "bool", "default": True},
             timeout={"type": "int", "default": 600},
         ),

@@ -59,10 +59,14 @@ def server(name: str, **more: object) -> dict[str, object]:
     return {"name": name, "features": ["Containers"], "link_drop_seconds": 0.2, "time_scale": 0.02, **more}
 
 
-def join(site: Site, hosts: Sequence[str]) -> None:
-    """Make hosts Ready nodes of the site's cluster, with their own names and with flannel running."""
+def join(site: Site, hosts: Sequence[str], kubernetes: str = KUBERNETES) -> None:
+    """Make hosts Ready nodes of the site's cluster, with their own names and with flannel running.
+
+    Args:
+        kubernetes: the version of Kubernetes on the nodes.
+    """
     for host in hosts:
-        prepare(site, host)
+        prepare(site, host, kubernetes)
     join_prepared(site, hosts)
 
 
@@ -107,13 +111,13 @@ def _name(site: Site, hosts: Sequence[str]) -> None:
         site.host_variables.setdefault(host, {})["kubernetes_node_hostname"] = host
 
 
-def prepare(site: Site, host: str) -> None:
+def prepare(site: Site, host: str, kubernetes: str = KUBERNETES) -> None:
     """Put containerd, the kubelet, kubeadm and their services on a server, so that it can join."""
     assert site.world.registry is not None
     machine = site.machine(host)
     for path, (program, version) in _PROGRAMS.items():
         machine.files.make_directory(path.rpartition("\\")[0])
-        machine.files.write_bytes(path, make(program, version))
+        machine.files.write_bytes(path, make(program, kubernetes if path.startswith("C:\\k\\") else version))
     _write(machine, r"C:\containerd\config.toml", _CONTAINERD_CONFIG)
     for upstream in ("registry.k8s.io", "mcr.microsoft.com"):
         mirror = f"[host.'{site.world.registry.url}']\n  capabilities = ['pull', 'resolve']\n"

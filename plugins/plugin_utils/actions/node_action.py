@@ -132,6 +132,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
             may_reboot=options["reboot"],
             disruptive=options.get("disruptive", "apply"),
             allowed_code_policies=options["allowed_code_policies"],
+            check_space=options.get("check_space", True),
             disk_limit=options.get("disk_limit_gib", 0) * 2**30 or None,
             answers=answers,
         )

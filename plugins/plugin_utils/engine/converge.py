@@ -74,6 +74,8 @@ class Convergence:
         disruptive: `defer` postpones changes that disrupt the pods of a live node, and later changes that build on
             them.
         allowed_code_policies: the policies in `code_policies.CHOICES` that allow the resources' programs to run.
+        check_space: whether to check that the changes fit on the node's volumes; not needed if an earlier run of the
+            same resources has just deferred them.
         disk_limit: assume that the system volume has at most this many bytes; see `disk_space.free`.
         answers: records the node's answers.
     """
@@ -87,6 +89,7 @@ class Convergence:
         may_reboot: bool = True,
         disruptive: t.Literal["apply", "defer"] = "apply",
         allowed_code_policies: t.Collection[str] = (),
+        check_space: bool = True,
         disk_limit: int | None = None,
         answers: Answers | None = None,
     ) -> None:
@@ -94,13 +97,15 @@ class Convergence:
         self._resources = tuple(resources)
         # The calls that ask for sizes may contain credentials. If Ansible keeps its files on the node, such calls are
         # sent only if something has to be downloaded.
-        self._early = EarlySizes(() if check_mode or keeps_files() else self._resources)
+        asks_early = check_space and not check_mode and not keeps_files()
+        self._early = EarlySizes(self._resources if asks_early else ())
         general = (*code_policies.calls(), *self._early.free_space)
         self._questions = Questions(self._resources, general, self._early.by_resource)
         self._check_mode = check_mode
         self._may_reboot = may_reboot
         self._disruptive = disruptive
         self._allowed_policies = allowed_code_policies
+        self._check_space = check_space
         self._disk_limit = disk_limit
         self._answers = answers
         self._private = any(resource.private for resource in self._resources)
@@ -222,7 +227,7 @@ class Convergence:
         Raises:
             NodeError: there is not enough disk space.
         """
-        if not any(planned.change.space for planned in pending):
+        if not self._check_space or not any(planned.change.space for planned in pending):
             return len(pending)
         early = None if begun else self._early
         seen = dict(early.results) if early else {}

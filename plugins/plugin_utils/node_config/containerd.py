@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ..values.versions import Version, containerd_line
+from ..values.versions import Version, containerd_line, nearest_containerd_line
 from . import toml
 
 
@@ -26,24 +26,26 @@ class ContainerdConfig:
     """Whether to delete compressed layers once they are unpacked, which makes machine images gigabytes smaller."""
 
 
-def render(version: str, settings: ContainerdConfig) -> str:
+def render(version: str, settings: ContainerdConfig, *, unsupported: bool = False) -> str:
     """Return the content of containerd's `config.toml`.
 
     Args:
         version: containerd's version, such as `2.3.7`.
         settings: the settings.
+        unsupported: whether to treat an unknown version like the nearest one that is known.
 
     Raises:
         ValueError: the version is unknown, or a setting cannot be written.
     """
     parsed = Version.parse(version)
-    line = containerd_line(parsed)
+    line = nearest_containerd_line(parsed) if unsupported else containerd_line(parsed)
     if line is None:
         raise ValueError(f"containerd {version} is not supported")
+    minor = parsed.minor_version
     return toml.render(
         "containerd-config.toml.j2",
         version=str(parsed),
-        minor=parsed.minor_version,
+        minor=minor if minor in line["minors"] else line["minors"][-1],
         config_version=line["config_version"],
         **dataclasses.asdict(settings),
     )

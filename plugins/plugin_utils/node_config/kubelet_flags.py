@@ -55,13 +55,15 @@ def _accepts(minor: str, name: str) -> bool:
     name = name.replace("_", "-")
     if name in data["always"]:
         return True
-    span = data["some"].get(name)
+    span = data["some"].get(name) or data["before"].get(name)
     measured = sorted(data["measured"], key=_number)
     if span is None:
         # A kubelet that is newer than all recorded versions may have new flags, so accept unknown ones.
         return _number(minor) > _number(measured[-1])
     if minor in measured:
         return within(minor, span)
+    if within(minor, span):
+        return True
     # The flags of this version were not recorded: accept those of the next older and the next newer recorded version.
     lower = [other for other in measured if _number(other) < _number(minor)][-1:]
     upper = [other for other in measured if _number(other) > _number(minor)][:1]

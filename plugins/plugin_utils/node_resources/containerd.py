@@ -10,6 +10,8 @@ import typing as t
 
 from ..node_config import containerd
 from ..role_variables.container_runtime import ContainerdVariables
+from ..specification.convert import to_bool
+from ..specification.switches import ALLOW_VERSIONS
 from ..windows import node_paths
 from . import registry_files
 from .downloads import Downloads, ResourceMapping, unpacked
@@ -24,6 +26,8 @@ class ContainerdSettings(ContainerdVariables):
     downloads: Downloads
     network_services: tuple[str, ...] = ()
     """Services of the pod network, which depend on the kubelet; each precedes the services on which it depends."""
+    unsupported_versions: bool = False
+    """Whether users allow a version that is not supported."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> ContainerdSettings:
@@ -36,7 +40,10 @@ class ContainerdSettings(ContainerdVariables):
         Returns:
             The settings.
         """
-        return variables.fields(cls, prefix, network_services=network_services(variables))
+        allowed = to_bool(variables.optional(ALLOW_VERSIONS, False), ALLOW_VERSIONS)
+        url = bool(variables.value(f"{prefix}_containerd_url"))
+        services = network_services(variables)
+        return variables.fields(cls, prefix, network_services=services, unsupported_versions=allowed or url)
 
     @property
     def log_folders(self) -> list[str]:
@@ -200,6 +207,7 @@ def _config(settings: ContainerdSettings) -> str:
             state=f"{settings.data_dir}\\state",
             discard_unpacked_layers=settings.discard_unpacked_layers,
         ),
+        unsupported=settings.unsupported_versions,
     )
 
 

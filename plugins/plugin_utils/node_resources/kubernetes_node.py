@@ -12,6 +12,7 @@ import yaml
 
 from ..resources.directory import closed
 from ..role_variables.kubernetes_node import KubeletVariables
+from ..values.version_support import reads_dropins, required_gates
 from ..values.versions import Version
 from ..windows import node_paths
 from .downloads import Downloads, ResourceMapping, unpacked
@@ -26,9 +27,11 @@ _ARGUMENTS = (
     f"--bootstrap-kubeconfig={node_paths.BOOTSTRAP_KUBELET_CONF}",
     f"--kubeconfig={node_paths.KUBELET_CONF}",
     f"--config={node_paths.KUBELET_CONFIG}",
-    f"--config-dir={node_paths.KUBELET_DROPINS}",
-    f"--cert-dir={node_paths.KUBELET_PKI}",
 )
+_DROPINS = (f"--config-dir={node_paths.KUBELET_DROPINS}",)
+_WITHOUT_DROPINS = ("--resolv-conf=", "--cgroups-per-qos=false", "--enforce-node-allocatable=")
+"""The settings of `kubelet_configuration` as flags, for kubelets that read no drop-ins (kubernetes-sigs/
+sig-windows-tools kubeadm/scripts/PrepareNode.ps1). kubeadm writes the flag for the runtime's endpoint."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -157,7 +160,7 @@ def kubelet_service(settings: KubernetesSettings) -> ResourceMapping:
         "display_name": "Kubernetes Kubelet",
         "description": "Runs the pods of this node",
         "path": settings.log_runner if settings.kubelet_log_file else program,
-        "arguments": [*(logged if settings.kubelet_log_file else []), *_ARGUMENTS, *own],
+        "arguments": [*(logged if settings.kubelet_log_file else []), *_arguments(settings), *own],
         # kubeadm writes flags to this file. They must be on the command line, or the kubelet starts without them.
         "arguments_from_file": "C:\\var\\lib\\kubelet\\kubeadm-flags.env",
         "arguments_variable": "KUBELET_KUBEADM_ARGS",
@@ -170,6 +173,18 @@ def kubelet_service(settings: KubernetesSettings) -> ResourceMapping:
         "no_log": proxy.has_password,
         "recovery": recovery(),
     }
+
+
+def _arguments(settings: KubernetesSettings) -> list[str]:
+    """Return the flags that every kubelet of a version gets."""
+    version = Version.parse(settings.version)
+    gates = [] if "feature-gates" in settings.kubelet_arguments else required_gates(version)
+    return [
+        *_ARGUMENTS,
+        *(_DROPINS if reads_dropins(version) else _WITHOUT_DROPINS),
+        f"--cert-dir={node_paths.KUBELET_PKI}",
+        *(f"--feature-gates={gate}=true" for gate in gates),
+    ]
 
 
 def to_yaml(configuration: t.Mapping[str, t.Any]) -> str:

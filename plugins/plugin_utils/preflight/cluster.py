@@ -10,12 +10,13 @@ import typing as t
 
 from ...module_utils.addresses import is_link_local, is_loopback
 from ..pod_networks.catalogue import catalogue
-from ..values.versions import EXPECTED, Version, skew_problem, supported, within
+from ..values.version_support import kubernetes_problems
+from ..values.versions import EXPECTED, Version, skew_problem
 from . import calico, flannel
 from .host import HostVariables
 from .networks import NETWORKS, overlaps, parsed_networks
 from .pod_networks import supported_versions
-from .variables import Problem, RequestedChange, version_problems
+from .variables import Problem, RequestedChange, UnsupportedVersion, allowed_versions, version_problems
 
 _VERSION = "kubernetes_node_version (from kube_version)"
 Facts: t.TypeAlias = t.Mapping[str, t.Any]
@@ -48,7 +49,8 @@ def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Proble
         node: the host.
         cluster: the result of cluster_info.
     """
-    mismatches = version_skew(node, str(cluster.get("kubernetes_version") or ""))
+    versions = version_skew(node, str(cluster.get("kubernetes_version") or ""))
+    mismatches = allowed_versions(versions, allowed=node.unsupported_versions, own_builds=node.own_builds)[0]
     known = catalogue().get(node.cni_plugin)
     if known is not None and known.is_managed:
         # The version may come from the cluster, so it has not been compared with the network before.
@@ -70,6 +72,17 @@ def linux_problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[
     checks, facts = _linux(node, cluster)
     own = [] if checks is None else [*checks.problems(node, facts), *checks.conflicts(node, cluster)]
     return [*own, *dns(node, cluster)]
+
+
+def version_warnings(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[str]:
+    """Return warnings about versions that are not supported, but that users have allowed.
+
+    Args:
+        node: the host.
+        cluster: the result of cluster_info.
+    """
+    versions = version_skew(node, str(cluster.get("kubernetes_version") or ""))
+    return allowed_versions(versions, allowed=node.unsupported_versions, own_builds=node.own_builds)[1]
 
 
 def _linux(node: HostVariables, cluster: Facts) -> tuple[LinuxChecks | None, Facts]:
@@ -118,10 +131,7 @@ def version_skew(node: HostVariables, server: str) -> list[Problem]:
     # The version may come from the cluster, so it has not been checked before.
     if node.runtime == "containerd":
         return version_problems(node.kubernetes, node.containerd)
-    span = supported()["kubernetes"]
-    if not within(kubelet.minor_version, span):
-        return [Problem(_VERSION, node.kubernetes, f"expected {span['oldest']} to {span['newest']}")]
-    return []
+    return [UnsupportedVersion.of(_VERSION, node.kubernetes, one) for one in kubernetes_problems(kubelet)]
 
 
 def networks(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:

@@ -39,5 +39,9 @@ class HostVariables:
     """`HOST:PORT` that replaces the cluster's own endpoint, or an empty string."""
     hosts: t.Mapping[str, str]
     """Addresses by name for the node's hosts file."""
+    unsupported_versions: bool = False
+    """Whether users allow versions that are not supported (allow_unsupported_versions)."""
+    own_builds: t.Container[str] = ()
+    """What comes from a URL that users chose: `kubernetes`, `containerd`."""
     address: str
     """The address at which Ansible reaches the node."""

@@ -14,6 +14,7 @@ from ..connection import checks as connection_checks
 from ..connection.host import settings_of_host
 from ..role_decisions import table
 from ..role_decisions.cni import networks_of_pods
+from ..specification.switches import ALLOW_VERSIONS
 from ..values.errors import ResourceError
 from ..values.shown import text_without_secrets
 from . import artifacts, cluster, kubespray_calico, kubespray_flannel, networks, pod_networks, shared_names
@@ -49,7 +50,12 @@ class HostCheck:
         values, untemplated = self._values(roles)
         problems += misspelt + untemplated
         problems += checked_values.problems(variables, values, roles, strict=not problems)
-        problems += _version_problems(options, values, variables)
+        versions = _version_problems(options, values, variables)
+        kept, allowed = checks.allowed_versions(
+            versions, allowed=self._switch(ALLOW_VERSIONS), own_builds=checks.own_builds(values)
+        )
+        problems += kept
+        warnings += allowed
         given = networks.networks_given(variables, roles, self._of_cluster)
         problems += networks.network_problems(values, roles, given, self._address())
         proxy = f"{values.get('windows_settings_http_proxy') or ''}{values.get('windows_settings_https_proxy') or ''}"
@@ -68,9 +74,12 @@ class HostCheck:
     def _connection_problems(self) -> list[str]:
         """Return why the host's connection cannot or must not be used."""
         settings = settings_of_host(self._connection, self._variables, self._template)
-        allowed = boolean(self._template(self._variables.get(connection_checks.ALLOW, False)), strict=False)
-        reason = connection_checks.problem(settings, allow_insecure=allowed)
+        reason = connection_checks.problem(settings, allow_insecure=self._switch(connection_checks.ALLOW))
         return [] if reason is None else [reason]
+
+    def _switch(self, name: str) -> bool:
+        """Return the value of a variable that users may set to true."""
+        return bool(boolean(self._template(self._variables.get(name, False)), strict=False))
 
     def _values(self, roles: t.Sequence[checks.Role]) -> tuple[dict[str, t.Any], list[checks.Problem]]:
         """Return the templated values of the roles' options, and the options that cannot be templated."""

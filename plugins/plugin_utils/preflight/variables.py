@@ -17,9 +17,11 @@ from ...module_utils.redaction import hidden
 from ...module_utils.redaction.names import may_be_secret
 from ..role_variables import roles as role_variables
 from ..specification.variable import Variable
+from ..values import version_support
 from ..values.errors import refusal
 from ..values.shown import AsItIs, kind, shown
-from ..values.versions import EXPECTED, Version, docker_problem, pair_problem
+from ..values.version_support import UnsupportedRelease
+from ..values.versions import EXPECTED, Version
 
 ROLES = pathlib.Path(__file__).parents[3] / "roles"
 NETBIOS_LENGTH = 15
@@ -59,6 +61,68 @@ class RequestedChange(t.NamedTuple):
     def __str__(self) -> str:
         change = f"{self.variable}: this run changes {self.object}: expected {self.after}, got {self.before}."
         return f"{change} {self.more}".strip()
+
+
+@dataclasses.dataclass(frozen=True)
+class UnsupportedVersion(Problem):
+    """A version that is not supported, but that users may allow."""
+
+    subject: version_support.Subject = "kubernetes"
+    nearest: str = ""
+    """The version that the unsupported one is treated like; empty if it cannot be allowed."""
+
+    @classmethod
+    def of(cls, variable: str, value: object, release: UnsupportedRelease) -> UnsupportedVersion:
+        """Return the problem for a version that is not supported.
+
+        Args:
+            variable: the variables with the versions.
+            value: their values.
+            release: what is wrong.
+        """
+        may = "allow_unsupported_versions: true allows it, without tests or support." if release.nearest else ""
+        hint = " ".join(filter(None, (release.why, may)))
+        return cls(variable, value, release.expected, hint, release.subject, release.nearest)
+
+    @property
+    def warning(self) -> str:
+        """What users are warned of if they have allowed the version."""
+        text = f"{self.variable}: {self.value} is not supported ({self.expected}) and is treated like {self.nearest}"
+        why = self.hint.partition("allow_unsupported_versions")[0].strip()
+        return f"{text}. {why}" if why else text
+
+
+def allowed_versions(
+    problems: t.Sequence[Problem], *, allowed: bool, own_builds: t.Container[str]
+) -> tuple[list[Problem], list[str]]:
+    """Separate the problems that users have allowed from the others.
+
+    Args:
+        problems: problems with versions.
+        allowed: whether users allow all unsupported versions.
+        own_builds: the subjects whose archive comes from a URL that users chose.
+
+    Returns:
+        The problems that remain, and warnings about the versions that users have allowed.
+    """
+    kept: list[Problem] = []
+    warnings: list[str] = []
+    for problem in problems:
+        if isinstance(problem, UnsupportedVersion) and problem.nearest and (allowed or problem.subject in own_builds):
+            warnings.append(problem.warning)
+        else:
+            kept.append(problem)
+    return kept, warnings
+
+
+def own_builds(values: t.Mapping[str, t.Any]) -> list[str]:
+    """Return the subjects whose archive comes from a URL that users chose.
+
+    Args:
+        values: templated values of the roles' options that are set.
+    """
+    urls = {"kubernetes": "kubernetes_node_url", "containerd": "container_runtime_containerd_url"}
+    return [subject for subject, name in urls.items() if values.get(name)]
 
 
 NO_VERSION = Problem(
@@ -155,11 +219,9 @@ def version_problems(kubernetes: str, containerd: str) -> list[Problem]:
             parsed.append(Version.parse(value))
         except ValueError:
             return [Problem(variable, value, EXPECTED)]
-    problem = pair_problem(*parsed)
-    if problem is None:
-        return []
     pair = f"Kubernetes {kubernetes} with containerd {containerd}"
-    return [Problem("kubernetes_node_version, container_runtime_containerd_version", pair, problem)]
+    where = "kubernetes_node_version, container_runtime_containerd_version"
+    return [UnsupportedVersion.of(where, pair, one) for one in version_support.pair_problems(*parsed)]
 
 
 _HOST_PROCESS = ("cni_flannel_image", "cni_kube_proxy_image")
@@ -173,7 +235,7 @@ def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]
         kubernetes: version of Kubernetes.
         values: templated values of the roles' options that are set.
     """
-    problems = []
+    problems: list[Problem] = []
     engine = f"container_runtime_{runtime}_version"
     parsed: list[Version] = []
     for variable, value in (
@@ -185,9 +247,9 @@ def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]
             parsed.append(Version.parse(str(value)))
         except ValueError:
             problems.append(Problem(variable, value, EXPECTED))
-    problem = docker_problem(*parsed) if len(parsed) == 3 else None
-    if problem is not None:
-        problems.append(Problem("container_runtime, kubernetes_node_version", f"{runtime} with {kubernetes}", problem))
+    where, pair = "container_runtime, kubernetes_node_version", f"{runtime} with {kubernetes}"
+    unsupported = version_support.docker_problems(*parsed) if len(parsed) == 3 else []
+    problems += [UnsupportedVersion.of(where, pair, one) for one in unsupported]
     if runtime == "docker" and not values.get("container_runtime_docker_url"):
         expected = "expected the URL of Mirantis' archive (docker-VERSION.zip) with container_runtime: docker"
         hint = "Mirantis' Docker requires a license. container_runtime: moby needs no URL."

@@ -35,7 +35,7 @@ def version_problem(host: str, node: str, kubelet: str, expected: str) -> str:
     return (
         f"kubernetes_node_version (from kube_version): expected a release of {minor}, got {expected}. {host} is the "
         f"live node {node}, whose kubelet is {kubelet}. site.yml and join_nodes.yml do not change the minor version of "
-        "a live node; the playbook upgrade_nodes.yml, which will, comes with a later release. No node was changed."
+        "a live node; the playbook upgrade_nodes.yml does. No node was changed."
     )
 
 
@@ -89,7 +89,7 @@ def _kubelet_version(host: Variables) -> str:
 
 
 def _version_problem(host: Variables) -> str:
-    if not host.value("node_join_is_live"):
+    if not host.value("node_join_is_live") or host.optional("winkube_upgrade", False):
         return ""
     return version_problem(
         str(host.value("inventory_hostname")),

@@ -39,15 +39,15 @@ def outdated(pods: t.Iterable[Pod], expected: t.Collection[str]) -> list[Pod]:
     return [pod for pod in pods if pod["revision"] not in expected] if expected else []
 
 
-def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, configuration_changed: bool) -> list[Pod]:
+def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, proxy_changed: bool) -> list[Pod]:
     """Return the pods to delete, so that their DaemonSets create new ones.
 
     Args:
         pods: pods on the node.
         old: pods on the node that are out of date.
-        configuration_changed: whether this run changed kube-proxy's configuration, which is a file on the node.
+        proxy_changed: whether this run changed kube-proxy's program or configuration, which are files on the node.
     """
-    proxies = [pod for pod in pods if configuration_changed and _is_proxy(pod)]
+    proxies = [pod for pod in pods if proxy_changed and _is_proxy(pod)]
     replaced: list[Pod] = []
     for pod in (*old, *proxies):
         if pod not in replaced:
@@ -107,7 +107,8 @@ def _pods_to_replace(host: Variables) -> list[Pod]:
     return pods_to_replace(
         host.value("cni_network_pods"),
         host.value("cni_outdated_pods"),
-        configuration_changed=any(change["name"] == configuration for change in changes),
+        proxy_changed=bool(host.optional("winkube_kube_proxy_is_outdated", False))
+        or any(change["name"] == configuration for change in changes),
     )
 
 

@@ -40,6 +40,12 @@ def _failed(host: Variables) -> list[str]:
     return list(dict.fromkeys([*earlier, *host.value("node_maintenance_selection")["failed"]]))
 
 
+def _kubelet_versions(host: Variables) -> dict[str, str]:
+    """Return the expected version of the kubelet of each node of the batch whose playbook upgrades the kubelet."""
+    plans = {one["node"]: one.get("found") or {} for one in host.value("node_maintenance_batch") if one}
+    return {node: str(plan["after"]) for node, plan in plans.items() if plan.get("after")}
+
+
 def _in_batch(field: str, value: object) -> t.Callable[[Variables], list[str]]:
     """Return a decision that lists the batch's nodes whose record has this value in this field."""
     return lambda host: [one["node"] for one in host.value("node_maintenance_batch") if one.get(field) == value]
@@ -58,6 +64,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         ),
         "node_maintenance_initial_state": _initial_record,
         "node_maintenance_seen": _seen,
+        "node_maintenance_kubelet_versions": _kubelet_versions,
         "node_maintenance_nodes_to_drain": _in_batch("work", value=True),
         "node_maintenance_worked_nodes": _in_batch("stage", "worked"),
         "node_maintenance_ready_nodes": _in_batch("stage", "ready"),

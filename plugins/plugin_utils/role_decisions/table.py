@@ -18,6 +18,7 @@ from . import (
     node_names,
     node_prepare,
     node_reset,
+    node_upgrade,
     runtimes,
     windows_patches,
 )
@@ -39,6 +40,7 @@ DECISIONS: t.Mapping[str, Decision] = types.MappingProxyType(
         **node_join.DECISIONS,
         **live_nodes.DECISIONS,
         **node_reset.DECISIONS,
+        **node_upgrade.DECISIONS,
     }
 )
 

@@ -18,6 +18,7 @@ from .node_join import NodeJoinVariables
 from .node_maintenance import NodeMaintenanceVariables
 from .node_prepare import NodePrepareVariables
 from .node_reset import NodeResetVariables
+from .node_upgrade import NodeUpgradeVariables
 from .sysprep import SysprepVariables
 from .windows_features import WindowsFeaturesVariables
 from .windows_patches import WindowsPatchesVariables
@@ -34,6 +35,7 @@ ROLES: t.Mapping[str, type[t.Any]] = types.MappingProxyType(
         "node_maintenance": NodeMaintenanceVariables,
         "node_prepare": NodePrepareVariables,
         "node_reset": NodeResetVariables,
+        "node_upgrade": NodeUpgradeVariables,
         "sysprep": SysprepVariables,
         "windows_features": WindowsFeaturesVariables,
         "windows_patches": WindowsPatchesVariables,

@@ -13,20 +13,21 @@ import typing as t
 EXPECTED = "expected MAJOR.MINOR.PATCH such as 1.37.1"
 DATA = pathlib.Path(__file__).parents[1] / "data"
 
-_VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(-[0-9A-Za-z.-]+)?")
+_VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)((?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)")
 
 
 class Version(t.NamedTuple):
-    """A release version."""
+    """A release, or a pre-release such as `1.37.2-rc.0.12+abcdef`."""
 
     major: int
     minor: int
     patch: int
     suffix: str = ""
+    """What follows the patch number, such as `-rc.0.12+abcdef`; empty for a release."""
 
     @classmethod
     def parse(cls, text: str) -> Version:
-        """Parse `1.37.1` or `v1.37.1`.
+        """Parse `1.37.1`, `v1.37.1` or `1.38.0-alpha.1`.
 
         Raises:
             ValueError: the text is not a full version.
@@ -52,13 +53,13 @@ def supported() -> t.Mapping[str, t.Any]:
     return t.cast("t.Mapping[str, t.Any]", json.loads((DATA / "supported_versions.json").read_text(encoding="utf-8")))
 
 
-def within(minor: str, span: t.Mapping[str, str]) -> bool:
-    """Return whether a minor version such as `1.37` is between `oldest` and `newest` (inclusive)."""
+def within(minor: str, span: t.Mapping[str, t.Any]) -> bool:
+    """Return whether a minor version such as `1.37` is between `oldest` and `newest`, if there is one (inclusive)."""
+    return _key(span["oldest"]) <= _key(minor) and ("newest" not in span or _key(minor) <= _key(span["newest"]))
 
-    def key(text: str) -> tuple[int, ...]:
-        return tuple(int(part) for part in text.split("."))
 
-    return key(span["oldest"]) <= key(minor) <= key(span["newest"])
+def _key(minor: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in minor.split("."))
 
 
 def containerd_line(version: Version) -> t.Mapping[str, t.Any] | None:
@@ -69,35 +70,11 @@ def containerd_line(version: Version) -> t.Mapping[str, t.Any] | None:
     return None
 
 
-def pair_problem(kubernetes: Version, containerd: Version) -> str | None:
-    """Return what to use instead of an unsupported combination; None if the combination is supported."""
-    table = supported()
-    if not within(kubernetes.minor_version, table["kubernetes"]):
-        span = table["kubernetes"]
-        return f"expected Kubernetes {span['oldest']} to {span['newest']}"
-    line = containerd_line(containerd)
-    known = ", ".join(minor for row in table["containerd"] for minor in row["minors"])
-    if line is None:
-        return f"expected one of the containerd versions {known}"
-    if not within(kubernetes.minor_version, line["kubernetes"]):
-        span = line["kubernetes"]
-        return f"expected Kubernetes {span['oldest']} to {span['newest']} with containerd {containerd}"
-    return None
-
-
-def docker_problem(kubernetes: Version, engine: Version, adapter: Version) -> str | None:
-    """Return what to use instead of an unsupported combination; None if the combination is supported."""
-    table = supported()
-    span = table["kubernetes"]
-    if (kubernetes.major, kubernetes.minor) < (1, 24):
-        return f"expected Kubernetes {span['oldest']} to {span['newest']}, which runs on Docker through cri-dockerd"
-    if not within(kubernetes.minor_version, span):
-        return f"expected Kubernetes {span['oldest']} to {span['newest']}"
-    for name, version in (("docker", engine), ("cri-dockerd", adapter)):
-        oldest = Version.parse(table[name]["oldest"])
-        if version[:3] < oldest[:3]:
-            return f"expected {name} {oldest} or newer"
-    return None
+def nearest_containerd_line(version: Version) -> t.Mapping[str, t.Any]:
+    """Return the row of the table for a containerd version, or the nearest one if the table lacks this version."""
+    lines = supported()["containerd"]
+    older = [line for line in lines if _key(line["minors"][0]) <= _key(version.minor_version)]
+    return t.cast("t.Mapping[str, t.Any]", older[-1] if older else lines[0])
 
 
 def skew_problem(kubelet: Version, server: Version) -> str | None:
@@ -109,20 +86,24 @@ def skew_problem(kubelet: Version, server: Version) -> str | None:
         kubelet: version of Kubernetes on the node.
         server: version of the API server.
     """
-    older = int(supported()["kubelet_skew"]["older_minors"])
-    newest, oldest = server.minor_version, f"{server.major}.{max(0, server.minor - older)}"
-    if within(kubelet.minor_version, {"oldest": oldest, "newest": newest}):
+    if kubelet.major == server.major and 0 <= server.minor - kubelet.minor <= _older_minors(kubelet.minor_version):
         return None
+    minors = (f"{server.major}.{minor}" for minor in range(max(0, server.minor - 3), server.minor + 1))
+    oldest = next(minor for minor in minors if server.minor - _key(minor)[1] <= _older_minors(minor))
+    newest = server.minor_version
     return f"expected {oldest} to {newest} for an API server of version {server} (kubernetes.io: Version Skew Policy)"
+
+
+def _older_minors(kubelet: str) -> int:
+    """Return by how many minor versions a kubelet of a minor version may be older than the API server."""
+    return next(int(rule["older_minors"]) for rule in supported()["kubelet_skew"]["rules"] if within(kubelet, rule))
 
 
 def kubeadm_api(kubernetes: Version) -> str:
     """Return the version of kubeadm's configuration API for a version of Kubernetes (v1beta4 since 1.31).
 
-    Raises:
-        ValueError: no known API version matches.
+    A version that is older or newer than all versions in the table has the nearest API version.
     """
-    for row in supported()["kubeadm_api"]:
-        if within(kubernetes.minor_version, row):
-            return str(row["version"])
-    raise ValueError(f"no kubeadm configuration API is known for Kubernetes {kubernetes}")
+    rows = supported()["kubeadm_api"]
+    older = [row for row in rows if _key(row["oldest"]) <= _key(kubernetes.minor_version)]
+    return str((older[-1] if older else rows[0])["version"])

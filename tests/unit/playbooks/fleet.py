@@ -91,6 +91,12 @@ def cluster(**nodes: dict[str, t.Any]) -> dict[str, t.Any]:
     }
 
 
+NEW_PODS = "Wait for the new pods of the network and kube-proxy"
+NEW_PODS_RUN = {
+    "resources": [{"status": {"phase": "Running"}, "metadata": {"ownerReferences": [{"name": "kube-proxy-windows"}]}}]
+}
+
+
 def daemon_set(name: str, revision: str) -> dict[str, t.Any]:
     """Return the applied part of a DaemonSet."""
     labels = {"app": name, "winkube.node/revision": revision}
@@ -140,10 +146,6 @@ RESULTS: dict[str, t.Any] = {
         "nodes": {"win-live": {"status": "drained", "cordoned_by": "site on here since noon", "pods": ["a"]}},
     },
     MAINTAINED: {"nodes": {"win-live": {"reason": ""}}, "waiting": []},
-    "Wait for the new pods of the network and kube-proxy": {
-        "resources": [
-            {"status": {"phase": "Running"}, "metadata": {"ownerReferences": [{"name": "kube-proxy-windows"}]}}
-        ]
-    },
+    NEW_PODS: NEW_PODS_RUN,
     "Uncordon": {"changed": True, "nodes": {"win-live": {"failed": False, "unschedulable": False}}},
 }

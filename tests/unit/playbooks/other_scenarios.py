@@ -11,6 +11,7 @@ from dataclasses import replace
 from unit.playbooks.fleet import HOSTS, KUBECONFIG, LOST, RESULTS, cluster, facts, member
 from unit.playbooks.rehearsal import Rehearsal
 from unit.playbooks.reset_scenarios import RESETS
+from unit.playbooks.upgrade_scenarios import upgrades
 
 PLAIN: Mapping[str, Mapping[str, t.Any]] = {"win1": {"ansible_host": "10.0.0.21"}, "win2": {}}
 BUNDLE = {
@@ -372,4 +373,12 @@ def roles() -> dict[str, Rehearsal]:
     }
 
 
-OTHERS: dict[str, Rehearsal] = {**images(), **inspections(), **tokens_and_hns(), **RESETS, **patches(), **roles()}
+OTHERS: dict[str, Rehearsal] = {
+    **images(),
+    **inspections(),
+    **tokens_and_hns(),
+    **RESETS,
+    **patches(),
+    **upgrades(),
+    **roles(),
+}

@@ -22,6 +22,7 @@ ORDER = (
     "node_maintenance",
     "node_join",
     "node_reset",
+    "node_upgrade",
 )
 """The order in docs/architecture.md. A role may read its own variables and those of the roles before it."""
 DECIDING = {
@@ -34,6 +35,7 @@ DECIDING = {
     "node_names": "node_join",
     "node_prepare": "node_prepare",
     "node_reset": "node_reset",
+    "node_upgrade": "node_upgrade",
     # Also the decisions of kubernetes_node and container_runtime, which read only variables that all roles share.
     "runtimes": "image_cache",
     "windows_patches": "windows_patches",

@@ -215,6 +215,10 @@ def start(
         except (ProgramNotFoundError, NotExecutableError, AccessDeniedError) as error:
             result = ProgramResult(1, "", str(error))
         except ProcessEndedError:
+            # The process was killed. The shim reports that, unless it went down together with the machine.
+            if container.state == "RUNNING" and machine.power.state == "on":
+                _exit(container, 0xFFFFFFFF, "Error")
+                ended()
             return
         _write_log(machine, container, result)
         _exit(container, result.exit_code, "Completed" if result.exit_code == 0 else "Error")

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kubeadm.exe: join, reset, version, config. Flags are in contracts/kubernetes.json.
+"""kubeadm.exe: join, upgrade node, reset, version, config. Flags are in contracts/kubernetes.json.
 
-If a real kubeadm of the same version is available (real.py, reset_real.py), it joins, resets and validates.
+If a real kubeadm of the same version is available (real.py, reset_real.py), it joins, upgrades, resets and validates.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from simulator.kubernetes_node.kubeadm import real as kubeadm_real
 from simulator.kubernetes_node.kubeadm import reset_real as kubeadm_reset_real
 from simulator.kubernetes_node.kubeadm.join import Joiner, JoinError
 from simulator.kubernetes_node.kubeadm.join_validation import ValidationError
+from simulator.kubernetes_node.kubeadm.upgrade import UpgradeError, Upgrader
 from simulator.kubernetes_node.kubelet import node_status
 from simulator.kubernetes_node.programs import contracts
 from simulator.kubernetes_node.programs.configuration import ConfigurationError
@@ -45,6 +46,8 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
     try:
         if command == "join":
             return _join(machine, invocation, flags, arguments, rest)
+        if command == "upgrade node":
+            return _upgrade(machine, invocation, flags, rest)
         if command == "reset":
             return _reset(machine, invocation, flags, rest)
         if command == "version":
@@ -134,6 +137,24 @@ def _reset(machine: Machine, invocation: Invocation, flags: CommandFlags, words:
         return kubeadm_reset_real.reset(machine, real, words, config, invocation)
     settings = reset.read(config, flags, invocation.version)
     return reset.reset(machine, settings, invocation.stdin, invocation.version)
+
+
+def _upgrade(machine: Machine, invocation: Invocation, flags: CommandFlags, words: list[str]) -> ProgramResult:
+    version = invocation.version
+    if flags.text("kubeconfig") or flags.on("dry-run") or flags.text("config"):
+        return _error(
+            version, "the simulator models kubeadm upgrade node only without --kubeconfig, --dry-run, --config"
+        )
+    real = None if machine.clock.offset else kubeadm_real.find(version)
+    if real is not None:
+        return kubeadm_real.upgrade(machine, invocation, real, words)
+    upgrader = Upgrader(machine, version)
+    try:
+        upgrader.run()
+    except UpgradeError as error:
+        failed = _error(version, str(error))
+        return ProgramResult(failed.exit_code, "".join(f"{line}\n" for line in upgrader.printed), failed.stderr)
+    return ProgramResult(0, "".join(f"{line}\n" for line in upgrader.printed))
 
 
 def _failed(version: str, error: JoinError, printed: list[str], complained: list[str]) -> ProgramResult:

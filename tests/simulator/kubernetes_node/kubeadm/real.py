@@ -102,6 +102,54 @@ def join(
         file.unlink(missing_ok=True)
 
 
+def upgrade(machine: Machine, invocation: Invocation, program: Path, arguments: list[str]) -> ProgramResult:
+    """Run `kubeadm upgrade node`. It needs no port, because it does not restart the kubelet of a worker.
+
+    Args:
+        arguments: the arguments of `upgrade node`.
+    """
+    root = machine.files.real("C:\\")
+    words = [str(program), "upgrade", "node", "--rootfs", str(root), "--ignore-preflight-errors", "all", *arguments]
+    if os.geteuid() != 0:
+        words = ["unshare", "-r", *words]
+    socket = _runtime_endpoint(machine)
+    link = _link_certificate(machine)
+    try:
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=_environment("/"),
+        )
+        threading.Thread(target=_end_with, args=(process, invocation), daemon=True).start()
+        printed, complained = process.communicate()
+    finally:
+        if link:
+            link.unlink(missing_ok=True)
+    correct(machine, socket)
+    kept = [line for line in complained.splitlines(keepends=True) if not _LINUX_ONLY.match(line)]
+    return ProgramResult(process.returncode, _windows_text(printed), "".join(kept))
+
+
+def _end_with(process: subprocess.Popen[str], invocation: Invocation) -> None:
+    """End a real process when its simulated process ends."""
+    while process.poll() is None:
+        if invocation.stop.wait(0.1):
+            process.kill()
+
+
+def _runtime_endpoint(machine: Machine) -> str:
+    """Return the runtime's endpoint in the files of an earlier kubeadm; empty if they name none."""
+    named = re.compile(r"(?:containerRuntimeEndpoint: |--container-runtime-endpoint=)(npipe:\S*?)(?=[\s\"]|$)")
+    for name in ("instance-config.yaml", "kubeadm-flags.env"):
+        path = f"{kubeadm_join.KUBELET}\\{name}"
+        if machine.files.is_file(path) and (found := named.search(machine.files.read_text(path))):
+            return found[1]
+    return ""
+
+
 def _environment(home: str) -> dict[str, str]:
     return {"PATH": os.environ.get("PATH", ""), "HOME": home}
 
@@ -120,17 +168,19 @@ def _run(machine: Machine, invocation: Invocation, words: list[str], requested: 
     complained: list[str] = []
     reader = threading.Thread(target=_collect, args=(process.stderr, complained), daemon=True)
     reader.start()
-    threading.Thread(target=_attend, args=(process, machine, invocation), daemon=True).start()
+    attendant = threading.Thread(target=_attend, args=(process, machine, invocation), daemon=True)
+    attendant.start()
     printed: list[str] = []
     for line in process.stdout:
         printed.append(line)
         if line.startswith("[kubelet-start] Starting the kubelet"):
-            correct(machine, requested)
+            correct(machine, requested.cri_socket)
             _take_over(machine, kubeadm_join.BOOTSTRAP)
             kubeadm_join.start_kubelet(machine, complained)
     code = process.wait()
     reader.join(5)
-    correct(machine, requested)
+    attendant.join(5)
+    correct(machine, requested.cri_socket)
     if code == 0:
         _annotate(machine, requested)
     kept = [line for line in complained if not _LINUX_ONLY.match(line)]
@@ -172,8 +222,12 @@ def _link_certificate(machine: Machine) -> Path | None:
     return link
 
 
-def correct(machine: Machine, requested: JoinConfiguration) -> None:
-    """Adapt the files to those that kubeadm.exe writes."""
+def correct(machine: Machine, cri_socket: str) -> None:
+    """Adapt the files to those that kubeadm.exe writes.
+
+    Args:
+        cri_socket: the runtime's endpoint; empty: containerd's.
+    """
     folder = kubeadm_join.KUBELET
     for name in ("config.yaml", "instance-config.yaml", "kubeadm-flags.env"):
         path = f"{folder}\\{name}"
@@ -181,7 +235,7 @@ def correct(machine: Machine, requested: JoinConfiguration) -> None:
             continue
         before = machine.files.read_text(path)
         text = re.sub(r"unix://(npipe:\S*?)(?=[\s\"]|$)", r"\1", before)
-        text = re.sub(r"unix:///(?:var/)?run/containerd/containerd\.sock", requested.cri_socket or PIPE, text)
+        text = re.sub(r"unix:///(?:var/)?run/containerd/containerd\.sock", cri_socket or PIPE, text)
         if name == "config.yaml":
             text = _kubelet_configuration(text)
         if text != before:

@@ -137,4 +137,5 @@ def test_options_that_belong_together_are_required_together() -> None:
                 ("state", "revoked", ("revocations", "urls")),
             ]
         },
+        "upgrade_report": {"required_if": [("stage", "result", ("path",))]},
     }

@@ -16,10 +16,19 @@ from ansible_collections.winkube.node.plugins.modules.nodes_ready import describ
 class Api:
     """A cluster with one node, which has a pod of one HostProcess DaemonSet."""
 
-    def __init__(self, *, boot_id: str = "2", ready: str = "True", container: str = "new", pod_ready: str = "True"):
+    def __init__(
+        self,
+        *,
+        boot_id: str = "2",
+        ready: str = "True",
+        container: str = "new",
+        pod_ready: str = "True",
+        version: str = "v1.37.1",
+    ):
         condition = {"type": "Ready", "status": ready, "message": "kubelet is posting ready status"}
         addresses = [{"type": "Hostname", "address": "n"}, {"type": "InternalIP", "address": "10.0.0.5"}]
-        status = {"conditions": [condition], "nodeInfo": {"bootID": boot_id}, "addresses": addresses}
+        status = {"conditions": [condition], "addresses": addresses}
+        status["nodeInfo"] = {"bootID": boot_id, "kubeletVersion": version}
         self.node = {"metadata": {"name": "n"}, "spec": {"podCIDR": "10.0.0.0/24"}, "status": status}
         owner = {"kind": "DaemonSet", "name": "flannel", "controller": True}
         self.pod = {
@@ -41,8 +50,12 @@ class Api:
 BEFORE = {"n": {"boot_id": "1", "host_process": {"kube-flannel/flannel": ["containerd://old"]}}}
 
 
-def state(api: Api, *, host_process: bool = True, before: t.Mapping[str, t.Any] = BEFORE) -> dict[str, t.Any]:
-    return describe_nodes({"nodes": ["n"], "host_process": host_process, "before": before}, t.cast("t.Any", api))["n"]
+def state(
+    api: Api, *, host_process: bool = True, before: t.Mapping[str, t.Any] = BEFORE, version: str = ""
+) -> dict[str, t.Any]:
+    versions = {"n": version} if version else {}
+    params = {"nodes": ["n"], "host_process": host_process, "before": before, "versions": versions}
+    return describe_nodes(params, t.cast("t.Any", api))["n"]
 
 
 def expected(condition: str, *, pod_cidr: bool = False, overlay_address: bool = False) -> dict[str, t.Any]:
@@ -58,6 +71,21 @@ def test_a_node_that_is_ready_again() -> None:
         "overlay_address": "",
         "reason": "",
     }
+
+
+@pytest.mark.parametrize(
+    ("reported", "version", "reason"),
+    [
+        ("v1.37.1", "1.37.1", ""),
+        ("v1.37.1", "", ""),
+        ("v1.36.3", "1.37.1", "expected the kubelet 1.37.1, got 1.36.3"),
+        ("", "1.37.1", "expected the kubelet 1.37.1, got no version"),
+        ("v1.37.1\x1b[2J", "1.37.1", "expected the kubelet 1.37.1, got 1.37.1\\x1b[2J"),
+    ],
+)
+def test_a_node_is_ready_when_its_kubelet_has_the_expected_version(reported: str, version: str, reason: str) -> None:
+    found = state(Api(version=reported), version=version)
+    assert (found["ready"], found["reason"]) == (not reason, reason)
 
 
 def test_messages_of_a_kubelet_are_safe_to_print() -> None:
@@ -135,7 +163,7 @@ class End(Exception):
 def test_one_missing_node_need_not_fail_all(monkeypatch: pytest.MonkeyPatch, required: bool) -> None:
     """One of many nodes has a wrong name: its own host must fail, and not the one that runs the task."""
     params = {"nodes": ["n", "no-such-node"], "host_process": False, "before": {}, "condition": "registered"}
-    params |= {"pods": False}
+    params |= {"pods": False, "versions": {}}
     params |= {"pod_cidr": False, "overlay_address": False, "timeout": 0, "required": required}
 
     class Fake:

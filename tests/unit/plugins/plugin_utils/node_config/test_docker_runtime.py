@@ -13,7 +13,8 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_config import ns
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import variables as preflight
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
-from ansible_collections.winkube.node.plugins.plugin_utils.values.versions import Version, docker_problem, supported
+from ansible_collections.winkube.node.plugins.plugin_utils.values.version_support import docker_problems
+from ansible_collections.winkube.node.plugins.plugin_utils.values.versions import Version, supported
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import command_line
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallResult
 
@@ -132,8 +133,8 @@ def test_nssm_would_expand_a_percent_sign() -> None:
     ],
 )
 def test_compatible_versions(kubernetes: str, engine: str, adapter: str, problem: str | None) -> None:
-    reported = docker_problem(Version.parse(kubernetes), Version.parse(engine), Version.parse(adapter))
-    assert (reported is None) if problem is None else problem in str(reported)
+    reported = docker_problems(Version.parse(kubernetes), Version.parse(engine), Version.parse(adapter))
+    assert [one.expected for one in reported] == ([] if problem is None else [problem])
 
 
 def values(**more: object) -> dict[str, object]:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import tomllib
 import typing as t
 from collections.abc import Callable
 
@@ -216,3 +217,11 @@ def test_toml_literals_and_unsupported_versions() -> None:
         with pytest.raises(ValueError, match=f"^containerd {version} is not supported$"):
             containerd.render(version, given)
     assert "discard_unpacked_layers = true" in containerd.render("2.3.7", given)
+
+
+@pytest.mark.parametrize(("version", "nearest"), [("1.5.0", "1.6.36"), ("2.9.1", "2.4.2"), ("2.4.3-rc.1", "2.4.2")])
+def test_an_unsupported_containerd_gets_the_configuration_of_the_nearest_version(version: str, nearest: str) -> None:
+    folders = {"cni_bin_dir": "b", "cni_conf_dir": "c", "registry_config_dir": "d", "root": "e", "state": "f"}
+    given = containerd.ContainerdConfig(sandbox_image="a", **folders)
+    rendered = tomllib.loads(containerd.render(version, given, unsupported=True))
+    assert rendered == tomllib.loads(containerd.render(nearest, given))

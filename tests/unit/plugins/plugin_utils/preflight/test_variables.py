@@ -65,7 +65,7 @@ def test_values_that_ansible_would_convert_are_accepted() -> None:
 
 
 def test_a_pair_that_does_not_work_is_one_problem() -> None:
-    (problem,) = preflight.version_problems("1.38.0", "1.7.35")
+    (problem,) = preflight.version_problems("1.38.0", "2.4.2")
     assert "1.30 to 1.37" in str(problem)
 
 

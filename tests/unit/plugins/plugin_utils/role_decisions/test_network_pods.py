@@ -43,9 +43,9 @@ def test_pods_of_a_former_template_are_out_of_date() -> None:
 
 
 def test_a_new_configuration_replaces_only_the_pod_of_kube_proxy() -> None:
-    assert network_pods.pods_to_replace([FLANNEL, PROXY], [], configuration_changed=True) == [PROXY]
-    assert network_pods.pods_to_replace([FLANNEL, PROXY], [FLANNEL], configuration_changed=False) == [FLANNEL]
-    assert network_pods.pods_to_replace([FLANNEL, PROXY], [PROXY, FLANNEL], configuration_changed=True) == [
+    assert network_pods.pods_to_replace([FLANNEL, PROXY], [], proxy_changed=True) == [PROXY]
+    assert network_pods.pods_to_replace([FLANNEL, PROXY], [FLANNEL], proxy_changed=False) == [FLANNEL]
+    assert network_pods.pods_to_replace([FLANNEL, PROXY], [PROXY, FLANNEL], proxy_changed=True) == [
         PROXY,
         FLANNEL,
     ]
@@ -59,7 +59,7 @@ def test_the_selector_of_new_pods() -> None:
 def test_calico_keeps_its_pod_when_only_kube_proxy_has_a_new_configuration() -> None:
     # Some clusters have a DaemonSet of another name for kube-proxy.
     other = pod("kube-system", "kube-proxy-windows-ltsc2022", "")
-    found = network_pods.pods_to_replace([CALICO, PROXY, other], [], configuration_changed=True)
+    found = network_pods.pods_to_replace([CALICO, PROXY, other], [], proxy_changed=True)
     assert found == [PROXY, other]
 
 

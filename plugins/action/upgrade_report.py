@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Action of the module upgrade_report: see plugins/modules/upgrade_report.yml."""
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+from ..plugin_utils.actions.controller_action import ControllerAction, registered
+from ..plugin_utils.reports import files, upgrade
+from ..plugin_utils.values.terminal import show
+
+_RESULTS = {
+    "plan": "node_upgrade_planned",
+    "record": "node_maintenance_state",
+    "staged": "node_upgrade_staged",
+    "converged": "node_upgrade_converged",
+    "patches": "windows_patches_result",
+}
+"""The registered results and facts that the report reads."""
+
+
+class ActionModule(ControllerAction):
+    """Shows the plan of an upgrade, or its result, for all hosts of the play; contacts no node."""
+
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "stage": {"type": "str", "choices": ["plan", "result"], "default": "result"},
+        "path": {"type": "path"},
+    }
+    MORE: t.ClassVar[t.Mapping[str, t.Any]] = {"required_if": [("stage", "result", ("path",))]}
+
+    def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        if options["stage"] == "plan":
+            plans = {host: plan or {} for host, plan in registered(variables, _RESULTS["plan"]).items()}
+            for line in upgrade.plan_table(plans):
+                show(line)
+            return {"changed": False, "plans": plans}
+        results = {field: registered(variables, name) for field, name in _RESULTS.items()}
+        nodes = {
+            host: upgrade.node_entry(
+                upgrade.HostResults(
+                    plan=results["plan"][host],
+                    **{field: of_hosts[host] or {} for field, of_hosts in results.items() if field != "plan"},
+                ),
+                check_mode=self._task.check_mode,
+            )
+            for host in results["record"]
+        }
+        counts = upgrade.counts(nodes)
+        for line in upgrade.table(nodes):
+            show(line)
+        show(", ".join(f"{count} {status}" for status, count in counts.items() if count))
+        if counts["not_started"] and counts["failed"]:
+            show("The rollout stopped: more nodes failed than node_maintenance_max_failed allows.")
+        path = pathlib.Path(options["path"])
+        files.write_json(path, {"nodes": nodes})
+        return {"changed": False, "nodes": nodes, "path": str(path), "counts": counts}

@@ -1,0 +1,161 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Upgrade a node: the steps from one version of Kubernetes to another, and the batch that runs kubeadm for each step.
+
+`kubeadm upgrade node` adapts the kubelet's configuration to kubeadm's own version, one minor version at a time
+(kubernetes.io: Upgrading Windows nodes; Version Skew Policy).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..remote.errors import BatchLost, NodeError
+from ..remote.protocol import RemoteNode
+from ..values.versions import Version
+from ..windows import node_paths
+from ..wire.calls import action, query
+from ..wire.messages import Batch, Call, Input, Json, Observation
+
+STEP = "kubeadm upgrade node"
+FOLDER = f"{node_paths.TRUSTED_FOLDER}\\upgrade"
+"""The folder with a folder for each step, which contains the kubeadm.exe of the step's version."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UpgradePlan:
+    """How a node gets from one version of Kubernetes to another."""
+
+    before: str
+    """Version of the node's kubelet; empty if unknown."""
+    after: str
+    steps: tuple[str, ...] = ()
+    """The versions whose kubeadm runs, in order; empty if the node has its version already."""
+    problem: str = ""
+    """Why the node cannot be upgraded; empty if it can be."""
+
+    def to_result(self) -> dict[str, t.Any]:
+        """Return the plan as a variable of Ansible."""
+        return {**dataclasses.asdict(self), "steps": list(self.steps)}
+
+
+def plan(before: str, after: str, known: t.Iterable[str]) -> UpgradePlan:
+    """Return the steps of an upgrade.
+
+    Args:
+        before: version of the node's kubelet, as the cluster reports it.
+        after: version that the node gets.
+        known: versions that may be used for the steps between them.
+    """
+    before = before.removeprefix("v")
+    try:
+        old, new = Version.parse(before), Version.parse(after)
+    except ValueError as error:
+        return UpgradePlan(before=before, after=after, problem=f"the version of the kubelet or its successor: {error}")
+    if old == new:
+        return UpgradePlan(before=before, after=after)
+    if (new.major, new.minor) < (old.major, old.minor) or new.major != old.major:
+        problem = (
+            f"kubernetes_node_version (from kube_version): expected a release of {old.minor_version} or a later minor "
+            f"version, got {after}. The kubelet is {before}, and Kubernetes supports no way back to an older minor "
+            "version. Reset the node, and join it again"
+        )
+        return UpgradePlan(before=before, after=after, problem=problem)
+    between = [f"{new.major}.{minor}" for minor in range(old.minor + 1, new.minor)]
+    newest = _newest(known)
+    if missing := [minor for minor in between if minor not in newest]:
+        problem = (
+            f"node_upgrade_versions: expected a release of {' and of '.join(missing)}, got "
+            f"{', '.join(map(str, newest.values())) or 'none'}. An upgrade from {before} to {after} passes through "
+            "every minor version between them. Add the releases to node_upgrade_versions, or to kube_node_versions if "
+            "the nodes should keep them in their cache"
+        )
+        return UpgradePlan(before=before, after=after, problem=problem)
+    return UpgradePlan(before=before, after=after, steps=(*(str(newest[minor]) for minor in between), str(new)))
+
+
+def _newest(known: t.Iterable[str]) -> dict[str, Version]:
+    """Return the newest release of each minor version; preflight rejects malformed versions."""
+    newest: dict[str, Version] = {}
+    for version in sorted(map(Version.parse, known)):
+        if not version.suffix:
+            newest[version.minor_version] = version
+    return newest
+
+
+def program(version: str) -> str:
+    """Return the path of the kubeadm.exe for a step."""
+    return f"{FOLDER}\\{version}\\kubeadm.exe"
+
+
+def upgrade_node(node: RemoteNode, steps: t.Sequence[str], timeout: float, ends: t.Sequence[str] = ()) -> None:
+    """Run `kubeadm upgrade node` of each version, and end what runs the programs that are going to be replaced.
+
+    kubeadm writes the same files each time it runs, so the batch can be repeated.
+
+    Args:
+        node: the node.
+        steps: the versions, in order.
+        timeout: time limit of each kubeadm in seconds.
+        ends: as in `calls`.
+
+    Raises:
+        NodeError: kubeadm failed.
+        AnsibleConnectionFailure: the node cannot be reached.
+    """
+    batch = Batch(calls=calls(steps, timeout, ends))
+    try:
+        seen = node.run(batch, step=STEP)
+    except BatchLost:
+        seen = node.run(batch, step=STEP)
+    if (why := problem(seen)) is not None:
+        raise NodeError(f"{node.name}: {why}")
+
+
+def calls(steps: t.Sequence[str], timeout: float, ends: t.Sequence[str] = ()) -> tuple[Call, ...]:
+    """Return the calls that run the kubeadm of each version.
+
+    Since 1.35, kubeadm names the folder of its backup after the time in seconds, and fails if the folder exists. So two
+    steps in the same second collide, and the second one has to be repeated.
+
+    Args:
+        steps: the versions, in order.
+        timeout: time limit of each kubeadm in seconds.
+        ends: names of processes in pods whose programs are going to be replaced, such as `kube-proxy`. Windows cannot
+            delete the program of a running process. The kubelet stops first, because it would start them again.
+    """
+    upgrades = (
+        action(
+            _call_id(version), program(version), arguments=("upgrade", "node"), timeout=timeout, retries=2, delay=1.5
+        )
+        for version in steps
+    )
+    return (*upgrades, *(_end(ends) if ends else ()))
+
+
+def _end(names: t.Sequence[str]) -> tuple[Call, ...]:
+    processes: dict[str, Json] = {"Name": list(names), "ErrorAction": "SilentlyContinue"}
+    running = Input(calls=("processes",), parameter="Id", property="Id")
+    return (
+        action("stop-kubelet", "Stop-Service", {"Name": ["kubelet"], "Force": True}),
+        query("processes", "Get-Process", processes, select=("Id",)),
+        action("end-processes", "Stop-Process", {"Force": True}, input=running, on_error="continue"),
+    )
+
+
+def _call_id(version: str) -> str:
+    return f"upgrade-{version.replace('+', '-')}"
+
+
+def problem(seen: Observation) -> str | None:
+    """Return why a step failed, in kubeadm's words, or None if all steps succeeded."""
+    if seen.stopped is None:
+        return None
+    call_id = seen.stopped.id
+    step = f"{STEP} of {call_id.removeprefix('upgrade-')}" if call_id.startswith("upgrade-") else call_id
+    result = seen.calls.get(call_id)
+    if result is None or result.error is None:
+        return f"{step}: stopped"
+    output = result.stderr.strip() or result.stdout.strip() or str(result.error)
+    return f"{step}: exit code {result.exit_code}: {output[-2000:]}" if result.exit_code else f"{step}: {output}"

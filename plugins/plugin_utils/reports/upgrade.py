@@ -1,0 +1,124 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The plan and the result of an upgrade, as tables and as a document for monitoring (no I/O)."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import typing as t
+
+from ..values.text_table import text_table
+
+STATUSES = ("upgraded", "to_upgrade", "up_to_date", "failed", "not_started", "not_a_node")
+_PLAN = ("NODE", "NOW", "THEN", "STEPS")
+_HEADER = (*_PLAN, "REBOOT", "MINUTES", "STATUS", "")
+_WIDEST = (60,) * (len(_HEADER) - 1)
+"""Maximum width of each column but the last, in characters."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HostResults:
+    """What the tasks of one host registered. A mapping is empty if the host did not reach the task."""
+
+    plan: t.Mapping[str, t.Any] | None
+    """The plan; empty for a machine that has not joined; None if the host failed before it was planned."""
+    record: t.Mapping[str, t.Any]
+    """The record that role node_maintenance keeps."""
+    staged: t.Mapping[str, t.Any]
+    """The result of the task that makes the changes that disrupt no pods."""
+    converged: t.Mapping[str, t.Any]
+    """The result of the task that changes the drained node."""
+    patches: t.Mapping[str, t.Any]
+    """The last result of patch_install."""
+
+
+def node_entry(results: HostResults, *, check_mode: bool) -> dict[str, t.Any]:
+    """Return one node's entry in upgrade.json.
+
+    Args:
+        results: the results of the host.
+        check_mode: whether the run only planned.
+    """
+    record, plan = results.record, results.plan or {}
+    seconds = float(record.get("finished") or 0) - float(record.get("started") or 0)
+    status, message = _status(results, check_mode=check_mode)
+    return {
+        "node": str(record.get("node") or ""),
+        "status": status,
+        "message": message,
+        "before": str(plan.get("before") or ""),
+        "after": str(plan.get("after") or ""),
+        "steps": list(plan.get("steps") or ()),
+        "reboot": _reboot(results, status),
+        "changes": [_change(one) for one in (results.staged.get("deferred") or ())],
+        "minutes": round(max(0.0, seconds) / 60, 1) if record.get("finished") else 0.0,
+        "cordoned": bool(record.get("cordoned")),
+    }
+
+
+def _change(change: t.Mapping[str, t.Any]) -> dict[str, str]:
+    return {key: str(change.get(key) or "") for key in ("type", "name", "why", "disruption")}
+
+
+def _status(results: HostResults, *, check_mode: bool) -> tuple[str, str]:
+    record = results.record
+    stage = record.get("stage")
+    if stage == "done":
+        return "upgraded", ""
+    if stage == "waiting":
+        if not (record.get("work") or record.get("ours")):
+            return "up_to_date", ""
+        return ("to_upgrade" if check_mode else "not_started"), ""
+    if results.plan is not None and not results.plan:
+        return "not_a_node", ""
+    return "failed", str(record.get("message") or "an earlier step failed; see the run's output")
+
+
+def _reboot(results: HostResults, status: str) -> str:
+    """Return whether the node reboots: `yes`, `no`, or `maybe`; after the run, whether it did."""
+    if status not in ("to_upgrade", "not_started"):
+        return "yes" if results.converged.get("rebooted") or int(results.patches.get("reboots") or 0) else "no"
+    disruptions = {str(one.get("disruption")) for one in results.staged.get("deferred") or ()}
+    if results.staged.get("reboot_required") or "reboots the node" in disruptions:
+        return "yes"
+    return "maybe" if results.patches.get("changed") or "may reboot the node" in disruptions else "no"
+
+
+def counts(nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, int]:
+    """Return the number of nodes by status."""
+    by_status = collections.Counter(entry["status"] for entry in nodes.values())
+    return {status: by_status[status] for status in STATUSES}
+
+
+def plan_table(plans: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:
+    """Return the lines of a table with the steps of each node, for the beginning of a run.
+
+    Args:
+        plans: the plans by host; empty for a host that is not a node.
+    """
+    rows = [(host, *_versions(plan)) for host, plan in plans.items() if plan]
+    return text_table([_PLAN, *rows]) if rows else []
+
+
+def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 200) -> list[str]:
+    """Return the lines of a table with one row per node.
+
+    Args:
+        nodes: entries of upgrade.json, by host.
+        width: maximum line width; the last column, the message, is shortened.
+    """
+    rows = [_HEADER, *(_row(host, entry) for host, entry in nodes.items())]
+    return text_table(rows, width=width, widest=_WIDEST)
+
+
+def _versions(entry: t.Mapping[str, t.Any]) -> tuple[str, str, str]:
+    steps = entry["steps"]
+    return str(entry["before"]), str(entry["after"]), " -> ".join(steps) if steps else "none"
+
+
+def _row(host: str, entry: t.Mapping[str, t.Any]) -> tuple[str, ...]:
+    minutes = f"{entry['minutes']:.1f}" if entry["minutes"] else ""
+    status = entry["status"] + (", cordoned" if entry["cordoned"] else "")
+    message = str(entry["message"]).partition("\n")[0].rstrip()
+    return (host, *_versions(entry), str(entry["reboot"]), minutes, status, message)
