@@ -44,6 +44,20 @@ def part(flags: t.Sequence[str], version: str) -> Flags:
     return separated
 
 
+def unknown(names: t.Iterable[str], version: str) -> list[str]:
+    """Return the flags that a kubelet does not have.
+
+    Args:
+        names: names of flags, without leading hyphens.
+        version: version of Kubernetes, such as 1.36.2.
+
+    Raises:
+        ValueError: the version is malformed.
+    """
+    minor = Version.parse(version).minor_version
+    return [name for name in names if not _accepts(minor, name)]
+
+
 @functools.cache
 def _data() -> t.Mapping[str, t.Any]:
     return t.cast("t.Mapping[str, t.Any]", json.loads((DATA / "kubelet_flags.json").read_text(encoding="utf-8")))

@@ -10,6 +10,7 @@ import typing as t
 
 import yaml
 
+from ..node_config import kubelet_resources
 from ..resources.directory import closed
 from ..role_variables.kubernetes_node import KubeletVariables
 from ..values.versions import Version
@@ -134,8 +135,19 @@ def kubelet_configuration(settings: KubernetesSettings) -> dict[str, t.Any]:
         # The list replaces that of kubeadm's configuration (kubernetes.io: Set Kubelet Parameters Via A Configuration
         # File, "Kubelet configuration merging order").
         **({"clusterDNS": list(settings.cluster_dns)} if settings.cluster_dns else {}),
+        **_resources(settings),
         **settings.kubelet_configuration,
     }
+
+
+def _resources(settings: KubernetesSettings) -> dict[str, t.Any]:
+    """Return the fields of reserved resources and eviction thresholds that are set."""
+    fields = {
+        "kubeReserved": dict(settings.kube_reserved),
+        "systemReserved": dict(settings.system_reserved),
+        "evictionHard": kubelet_resources.hard_thresholds(settings.eviction_hard, settings.version),
+    }
+    return {field: value for field, value in fields.items() if value}
 
 
 def kubelet_service(settings: KubernetesSettings) -> ResourceMapping:

@@ -1,18 +1,15 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_join: what the run does in the cluster, how kubeadm joins a machine, and when to wait."""
+"""Decisions of role node_join: what the run does in the cluster, and when it waits for nodes."""
 
 from __future__ import annotations
 
-import base64
-import json
 import math
 import types
 import typing as t
 
 from ansible.plugins.filter.core import to_bool
 
-from ..node_config import kubeadm
 from ..node_resources import node_join, roles
 from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
@@ -22,8 +19,6 @@ from .cni import network_differs, runs_of
 _SHORTEST_TTL = 1800
 _SECONDS_PER_GROUP = 300
 """Seconds in which one group of nodes joins. A group has as many nodes as Ansible has forks."""
-_LABELS = "node-labels"
-"""The kubelet's flag that sets the labels of its node."""
 _CHANGES = (
     *("node_prepare_converged", "node_join_guard", "node_join_tokens", "node_join_result", "node_join_converged"),
     *("cni_daemon_sets_bound", "cni_accounts_applied", "cni_applied", "cni_labelled", "cni_daemon_sets_removed"),
@@ -92,39 +87,6 @@ def clock_problem(host: str, skew: float, limit: float) -> str:
         f"{host}: its clock is {round(abs(skew))} s {'ahead of' if skew > 0 else 'behind'} the controller's; at most "
         f"{limit:g} s (node_join_clock_skew_limit) are accepted, because certificates fail otherwise"
     )
-
-
-def kubelet_arguments(
-    given: t.Mapping[str, t.Any], of_service: t.Mapping[str, t.Any], network_label: str
-) -> dict[str, t.Any]:
-    """Return the kubelet's arguments that kubeadm passes on.
-
-    A node whose network runs as services registers with a label that keeps the networks' DaemonSets away, and a node
-    with Calico registers with a label that admits Calico's DaemonSets. A flag that kubeadm passes on replaces the same
-    flag of the kubelet's service, so the labels of that flag are repeated.
-
-    Args:
-        given: value of `node_join_kubelet_arguments`.
-        of_service: value of `kubernetes_node_kubelet_arguments`.
-        network_label: the labels as `label=value`, separated by commas; empty if the node needs none.
-    """
-    if not network_label:
-        return dict(given)
-    labels = [of_service.get(_LABELS), given.get(_LABELS), network_label]
-    return {**given, _LABELS: ",".join(str(label) for label in labels if label)}
-
-
-def discovery(server: str, *, ca_certificate: str) -> str:
-    """Return the kubeconfig that lets kubeadm find a cluster at an endpoint which the cluster does not publish.
-
-    Args:
-        server: `host:port` of the API server.
-        ca_certificate: CA certificate of the cluster (PEM).
-    """
-    authority = base64.b64encode(ca_certificate.encode()).decode()
-    cluster = {"server": f"https://{server}", "certificate-authority-data": authority}
-    document = {"apiVersion": "v1", "kind": "Config", "clusters": [{"name": "", "cluster": cluster}]}
-    return json.dumps(document, indent=1, sort_keys=True)
 
 
 def join_problem(tokens: t.Mapping[str, t.Any], refused: str, joined: t.Mapping[str, t.Any], approvals: str) -> str:
@@ -291,40 +253,6 @@ def _unaddressed(host: Variables) -> list[str]:
     return [name for name, is_joined in nodes.items() if not _address_of(host, name, joined=is_joined)]
 
 
-def _kubelet_arguments(host: Variables) -> dict[str, t.Any]:
-    labels = ",".join(f"{name}={value}" for name, value in host.value("cni_node_labels").items() if value)
-    service = host.value("kubernetes_node_kubelet_arguments")
-    return kubelet_arguments(host.value("node_join_kubelet_arguments"), service, labels)
-
-
-def _discovery(host: Variables) -> str:
-    """Return the kubeconfig with which kubeadm finds the cluster; empty if kubeadm does not need one.
-
-    kubeadm uses the endpoint in the ConfigMap cluster-info. It uses a different endpoint only if the discovery file
-    contains it.
-    """
-    if host.value("node_join_endpoint") == host.part("node_join_cluster", "api_server"):
-        return ""
-    certificate = str(host.part("node_join_cluster", "ca_certificate"))
-    return discovery(str(host.value("cni_api_server")), ca_certificate=certificate)
-
-
-def _configuration(host: Variables) -> str:
-    join = kubeadm.Join(
-        api_server=str(host.value("node_join_endpoint")),
-        discovery_file=bool(host.value("node_join_discovery")),
-        token=str(host.part("node_join_tokens", "tokens", str(host.value("node_join_name")))),
-        ca_cert_hashes=(str(host.part("node_join_cluster", "ca_cert_hash")),),
-        node_name=str(host.value("node_join_name")),
-        cri_socket=str(host.value("kubernetes_node_cri_socket")),
-        kubelet_extra_args=_kubelet_arguments(host),
-        taints=tuple(host.value("node_join_node_taints")),
-        ignore_preflight_errors=tuple(host.value("node_join_ignore_preflight_errors")),
-        timeouts=host.value("node_join_kubeadm_timeouts"),
-    )
-    return kubeadm.join_configuration(str(host.value("kubernetes_node_version")), join)
-
-
 def _node_resources(host: Variables) -> list[dict[str, t.Any]]:
     """Return all resources of a node; without a kubeconfig, only the resources of the roles that prepare the node."""
     prepared = node_prepare.of_prepared(host)
@@ -359,8 +287,6 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "node_join_problem": _join_problem,
         "node_join_pod_cidr": lambda host: _registered(host, "pod_cidr"),
         "node_join_internal_ip": lambda host: _registered(host, "internal_ip"),
-        "node_join_discovery": _discovery,
-        "node_join_configuration": _configuration,
         "node_join_node_resources": _node_resources,
         "winkube_cluster_node": lambda host: host.part(
             "node_join_cluster", "nodes", str(host.value("node_join_name")), default={}

@@ -21,6 +21,9 @@ class KubeletVariables:
     install_dir: str
     cluster_dns: tuple[str, ...]
     kubelet_configuration: t.Mapping[str, t.Any]
+    kube_reserved: t.Mapping[str, str]
+    system_reserved: t.Mapping[str, str]
+    eviction_hard: t.Mapping[str, str]
     kubelet_arguments: t.Mapping[str, t.Any] = dataclasses.field(metadata=SECRET)
     kubelet_log_file: str
     kubelet_log_max_mb: int

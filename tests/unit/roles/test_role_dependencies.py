@@ -26,6 +26,7 @@ ORDER = (
 DECIDING = {
     "calico": "cni",
     "cni": "cni",
+    "kubeadm_join": "node_join",
     "live_nodes": "node_join",
     "node_join": "node_join",
     "node_maintenance": "node_maintenance",
