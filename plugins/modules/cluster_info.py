@@ -38,18 +38,18 @@ options:
     description:
       - What the run is going to do in the cluster. The module checks whether the account has all necessary permissions,
         and fails with a list of the missing ones.
-      - V(read) is what this module reads. V(join) creates and deletes bootstrap tokens and labels nodes. V(approve)
-        approves the certificates of the nodes that join. V(rejoin) deletes nodes whose machines join again. V(flannel)
-        applies flannel's and kube-proxy's DaemonSets, and V(kube_proxy) applies kube-proxy's alone. V(services) creates
-        the service accounts for nodes on which flannel and kube-proxy run as Windows services, and V(services_read)
-        reads the tokens of these accounts. V(drain) cordons nodes and evicts pods. V(network_check) runs the pods of
-        M(winkube.node.network_check).
+      - V(read) is what this module reads. V(join) labels nodes. V(tokens) creates and deletes bootstrap tokens.
+        V(approve) approves the certificates of the nodes that join, and deletes tokens that are no longer needed.
+        V(rejoin) deletes nodes whose machines join again. V(flannel) applies flannel's and kube-proxy's DaemonSets, and
+        V(kube_proxy) applies kube-proxy's alone. V(services) creates the service accounts for nodes on which flannel
+        and kube-proxy run as Windows services, and V(services_read) reads the tokens of these accounts. V(drain)
+        cordons nodes and evicts pods. V(network_check) runs the pods of M(winkube.node.network_check).
       - V(calico_read) reads how Calico is installed. V(calico) applies Calico's and kube-proxy's DaemonSets.
         V(calico_affinity) changes Calico's C(IPAMConfig), and V(calico_windows) the Tigera operator's C(Installation).
     type: list
     elements: str
-    choices: [read, calico_read, join, approve, rejoin, flannel, kube_proxy, calico, calico_affinity, calico_windows,
-      services_read, services, network_check, drain]
+    choices: [read, calico_read, join, tokens, approve, rejoin, flannel, kube_proxy, calico, calico_affinity,
+      calico_windows, services_read, services, network_check, drain]
     default: []
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
@@ -66,7 +66,7 @@ EXAMPLES = r"""
 - name: Read what joining nodes need to know
   winkube.node.cluster_info:
     kubeconfig: ~/.kube/config
-    purposes: [read, join]
+    purposes: [read, join, tokens]
   delegate_to: localhost
   run_once: true
   register: cluster
@@ -86,6 +86,12 @@ ca_cert_hash:
 ca_certificate:
   description: The cluster CA's certificate, PEM.
   type: str
+  returned: always
+cluster_info_public:
+  description:
+    - Whether the ConfigMap C(kube-public/cluster-info) can be read without credentials. C(kubeadm join) needs this if
+      it discovers the cluster with a bootstrap token.
+  type: bool
   returned: always
 kubernetes_version:
   description: The API server's version.
@@ -220,6 +226,9 @@ nodes:
         revision:
           description: The pod's label C(winkube.node/revision), which identifies its template and configuration.
           type: str
+        ready:
+          description: Whether the pod is ready.
+          type: bool
 """
 
 import base64
@@ -253,6 +262,7 @@ else:
     CRYPTOGRAPHY_ERROR = ""
 
 
+CLUSTER_INFO_PATH = ("api/v1/namespaces", "kube-public", "configmaps", "cluster-info")
 CLUSTER_INFO: Form = {"clusters": [{"cluster!": {"server!": str, "certificate-authority-data!": str}}]}
 
 
@@ -311,6 +321,7 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
     nodes = {node["metadata"]["name"]: describe_node(node, pods) for node in cluster.items("api/v1/nodes", form=NODE)}
     return {
         **about,
+        "cluster_info_public": cluster.is_public(*CLUSTER_INFO_PATH),
         "kubernetes_version": version,
         "node_version": node_version(version),
         "flannel": cluster_state.flannel(cluster),

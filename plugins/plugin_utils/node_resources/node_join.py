@@ -9,6 +9,7 @@ import hashlib
 import ntpath
 import typing as t
 
+from ..lifecycle.join import LEFTOVERS
 from ..node_config import nssm
 from ..pod_networks import kube_proxy_pods, kubeconfigs
 from ..pod_networks.catalogue import network as known_network
@@ -190,8 +191,7 @@ def leftovers() -> list[ResourceMapping]:
     The batch that runs kubeadm always removes these files, unless the machine goes down during the batch. The kubelet
     may then join without a second batch, and the files would stay.
     """
-    paths = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF)
-    return [{"type": "File", "name": path, "state": "absent"} for path in paths]
+    return [{"type": "File", "name": path, "state": "absent"} for path in LEFTOVERS]
 
 
 def _former_services(node: JoinedNode) -> list[ResourceMapping]:

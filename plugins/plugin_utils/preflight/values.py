@@ -10,7 +10,7 @@ import typing as t
 from ..specification.variable import Variable
 from ..values.ansible_data import plain
 from ..values.errors import ResourceError
-from . import artifacts, container_images, folders, image, kubelet, patches, pod_networks
+from . import artifacts, container_images, folders, image, joining, kubelet, patches, pod_networks
 from .variables import Problem, Role, rollout_problems
 
 
@@ -35,6 +35,7 @@ def problems(
     refused += container_images.problems(values)
     refused += folders.problems(values)
     refused += kubelet.problems(values, str(values.get("kubernetes_node_version") or ""))
+    refused += joining.problems(values)
     refused += pod_networks.problems(values)
     refused += patches.problems(plain({name: values.get(name) for name in patches.VARIABLES}))
     return [*refused, *rollout_problems(values), *image.problems(variables, values, known_roles)]

@@ -20,10 +20,11 @@ _SHORTEST_TTL = 1800
 _SECONDS_PER_GROUP = 300
 """Seconds in which one group of nodes joins. A group has as many nodes as Ansible has forks."""
 _CHANGES = (
-    *("node_prepare_converged", "node_join_guard", "node_join_tokens", "node_join_result", "node_join_converged"),
-    *("cni_daemon_sets_bound", "cni_accounts_applied", "cni_applied", "cni_labelled", "cni_daemon_sets_removed"),
-    *("cni_network_removed", "cni_network_recorded", "cni_pods_deleted", "cni_former_label", "cni_new_label"),
-    *("cni_affinity_set", "cni_windows_enabled", "cni_config_maps_removed"),
+    *("node_prepare_converged", "node_join_guard", "node_join_tokens", "node_join_result", "node_join_finished"),
+    *("node_join_permitted", "node_join_kubeadm_tokens", "node_join_converged", "node_join_metadata"),
+    *("cni_daemon_sets_bound", "cni_accounts_applied", "cni_applied", "cni_labelled"),
+    *("cni_daemon_sets_removed", "cni_network_removed", "cni_network_recorded", "cni_pods_deleted"),
+    *("cni_former_label", "cni_new_label", "cni_affinity_set", "cni_windows_enabled", "cni_config_maps_removed"),
 )
 """Registered results of the tasks that may change a node, or the cluster on behalf of a node."""
 
@@ -33,6 +34,7 @@ def purposes(
     read_only: bool,
     drains: bool,
     approves: bool,
+    tokens: bool,
     rejoins: bool,
     services: bool,
     pods: t.Sequence[str],
@@ -44,6 +46,7 @@ def purposes(
         read_only: whether the run makes no changes in the cluster (plan.yml).
         drains: whether the run may drain nodes.
         approves: whether the run approves certificates of nodes.
+        tokens: whether the run creates bootstrap tokens through the API.
         rejoins: whether the run may delete nodes whose machines join again.
         services: whether the network of hosts runs as services.
         pods: the purposes that follow from what runs as pods on the hosts.
@@ -55,6 +58,7 @@ def purposes(
         "services_read": services,
         "drain": drains,
         "join": not read_only,
+        "tokens": not read_only and tokens,
         "approve": not read_only and approves,
         "rejoin": not read_only and rejoins,
         **dict.fromkeys(pods, not read_only),
@@ -92,7 +96,8 @@ def clock_problem(host: str, skew: float, limit: float) -> str:
 def join_problem(tokens: t.Mapping[str, t.Any], refused: str, joined: t.Mapping[str, t.Any], approvals: str) -> str:
     """Return why a machine could not join, if the failed task does not show the reason; empty otherwise.
 
-    The task that creates tokens has `no_log`, and certificates are approved in the background.
+    The task that creates tokens has `no_log`, and certificates are approved in the background. If the task ran
+    `kubeadm token create` for each node, the reason is in the first result that failed.
 
     Args:
         tokens: result of the task that creates bootstrap tokens.
@@ -101,14 +106,18 @@ def join_problem(tokens: t.Mapping[str, t.Any], refused: str, joined: t.Mapping[
         approvals: message of the task that approves certificates.
     """
     if tokens.get("failed"):
-        return str(tokens.get("msg", ""))
+        failed = [one for one in tokens.get("results") or () if one.get("failed")]
+        reason = str(failed[0].get("stderr") or failed[0].get("msg") or "").strip() if failed else ""
+        return f"kubeadm token create: {reason}" if reason else str(tokens.get("msg", ""))
     return refused or (approvals if joined.get("failed") else "")
 
 
 def all_stay_ready(
     hosts_untouched: t.Iterable[bool], awaited: t.Iterable[str], nodes: t.Mapping[str, t.Mapping[str, t.Any]]
 ) -> bool:
-    """Return whether waiting for nodes is unnecessary: all were Ready at the beginning, and no host was changed.
+    """Return whether waiting for nodes is unnecessary: all were ready at the beginning, and no host was changed.
+
+    A node is ready if it is Ready and the pods of its network are ready.
 
     Args:
         hosts_untouched: for each host of the play, whether the run has left it unchanged. False for a failed host,
@@ -116,7 +125,9 @@ def all_stay_ready(
         awaited: nodes that must be Ready.
         nodes: the cluster's nodes at the beginning of the run.
     """
-    return all(hosts_untouched) and all(nodes.get(name, {}).get("ready") for name in awaited)
+    known = [nodes.get(name, {}) for name in awaited]
+    pods = [pod for node in known for pod in node.get("network_pods") or ()]
+    return all(hosts_untouched) and all(node.get("ready") for node in known) and all(pod["ready"] for pod in pods)
 
 
 def _in_azure(host: Variables) -> bool:
@@ -133,6 +144,7 @@ def _purposes(host: Variables) -> list[str]:
         read_only=read_only,
         drains=to_bool(host.optional("node_maintenance_drain", False)),
         approves=host.value("node_join_approval") == "run",
+        tokens=host.value("node_join_token_source") == "api",
         rejoins=to_bool(host.value("node_join_rejoin")),
         services=any(how == "service" for _plugin, how in networks),
         pods=sorted({catalogue()[plugin].purpose for plugin, how in networks if how == "daemonset"}),
@@ -178,6 +190,19 @@ def _awaited(host: Variables) -> list[str]:
     return _node_names(host, hosts)
 
 
+def _awaited_daemon_sets(host: Variables) -> dict[str, list[str]]:
+    """Return the DaemonSets that this run applied, by the name of each awaited node on which they run."""
+    hosts = [name for name in host.value("ansible_play_hosts") if not host.of_host(name, "node_join_later")]
+    applied = [
+        f"{one['metadata']['namespace']}/{one['metadata']['name']}"
+        for name in host.value("ansible_play_hosts_all")
+        for one in (item["result"] for item in host.of_host(name, "cni_applied", "result", "results", default=[]))
+        if one.get("kind") == "DaemonSet"
+    ]
+    with_pods = [name for name in hosts if runs_of(host, name)[1] == "daemonset"] if applied else []
+    return dict.fromkeys(_node_names(host, with_pods), applied)
+
+
 def _joining(host: Variables) -> list[str]:
     hosts = [name for name in host.value("ansible_play_batch") if not host.of_host(name, "node_join_info", "joined")]
     return _node_names(host, hosts)
@@ -192,11 +217,17 @@ def _all_stay_ready(host: Variables) -> bool:
     )
 
 
+def _created_tokens(host: Variables) -> t.Mapping[str, t.Any]:
+    """Return the result of the task that created bootstrap tokens."""
+    api = host.value("node_join_token_source") == "api"
+    return t.cast("t.Mapping[str, t.Any]", host.optional("node_join_tokens" if api else "node_join_kubeadm_tokens", {}))
+
+
 def _join_problem(host: Variables) -> str:
     if host.part("node_join_info", "joined"):
         return ""
     return join_problem(
-        host.optional("node_join_tokens", {}),
+        _created_tokens(host),
         host.part("node_join_approvals", "refused", str(host.value("node_join_name")), default=""),
         host.optional("node_join_result", {}),
         host.part("node_join_approvals", "msg", default=""),
@@ -282,6 +313,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "node_join_play_nodes": lambda host: _node_names(host, host.value("ansible_play_hosts")),
         "node_join_joining_nodes": _joining,
         "node_join_awaited_nodes": _awaited,
+        "node_join_awaited_daemon_sets": _awaited_daemon_sets,
         "node_join_changed": lambda host: any(host.part(name, "changed", default=False) for name in _CHANGES),
         "node_join_all_stay_ready": _all_stay_ready,
         "node_join_problem": _join_problem,
