@@ -19,6 +19,7 @@ class ActionModule(NodeAction):
         "configuration": {"type": "str", "default": "", "no_log": True},
         "discovery": {"type": "str", "default": "", "no_log": True},
         "kubeadm": {"type": "str", "default": "C:\\k\\kubeadm.exe"},
+        "kubelet": {"type": "dict", "default": {}, "no_log": True},
         "pre_commands": {"type": "list", "elements": "raw", "default": [], "no_log": True},
         "post_commands": {"type": "list", "elements": "raw", "default": [], "no_log": True},
         "ended_commands": {"type": "int"},
@@ -36,6 +37,7 @@ class ActionModule(NodeAction):
             kubeadm=options["kubeadm"],
             timeout=options["timeout"],
             discovery=options["discovery"],
+            kubelet=options["kubelet"],
             before=before,
             after=after,
         )

@@ -89,8 +89,10 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         ),
     ),
     "tokens": (RequiredAccess("create and delete bootstrap tokens", ("create", "delete"), "secrets", "kube-system"),),
-    "approve": (
+    "delete_tokens": (
         RequiredAccess("delete bootstrap tokens that are no longer needed", ("delete",), "secrets", "kube-system"),
+    ),
+    "approve": (
         RequiredAccess(
             "find the nodes' certificate requests", ("get", "list"), "certificatesigningrequests", group=CERTIFICATES
         ),

@@ -163,7 +163,8 @@ class Cluster:
         """
         try:
             with client.ApiClient(anonymous(self.configuration)) as api:
-                api.call_api(_join(path), "GET", _preload_content=False, _request_timeout=REQUEST_TIMEOUT)
+                bare = dynamic.DynamicClient(api, discoverer=_discover_nothing)
+                bare.request("GET", _join(path), serialize=False, _request_timeout=REQUEST_TIMEOUT)
         except ApiException as error:
             return error.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
         except HTTPError:

@@ -81,12 +81,12 @@ def differences(node: t.Mapping[str, t.Any], expected: t.Mapping[str, t.Any]) ->
         node: the node as the API returns it.
         expected: its expected `labels` and `annotations`.
     """
-    found: dict[str, dict[str, str | None]] = {}
+    changed_values: dict[str, dict[str, str | None]] = {}
     for kind in KINDS:
         current = node["metadata"].get(kind) or {}
         given = {str(key): None if value is None else str(value) for key, value in (expected.get(kind) or {}).items()}
-        found[kind] = {key: value for key, value in given.items() if current.get(key) != value}
-    return found
+        changed_values[kind] = {key: value for key, value in given.items() if current.get(key) != value}
+    return changed_values
 
 
 def apply(module: AnsibleModule, api: NodeApi, done: dict[str, t.Any]) -> None:

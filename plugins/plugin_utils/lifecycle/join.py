@@ -7,11 +7,13 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..node_config import nssm
 from ..node_config.kubeadm import DISCOVERY
 from ..remote.errors import BatchLost, NodeError
 from ..remote.protocol import RemoteNode
 from ..windows import node_paths
 from ..windows.path_calls import make_closed
+from ..windows.registry_calls import set_value
 from ..windows.sddl import ADMINISTRATORS_ONLY, ADMINISTRATORS_ONLY_FILE, SHARED
 from ..wire.calls import action, query
 from ..wire.messages import Batch, Call, Input, Json, Observation
@@ -42,6 +44,9 @@ class KubeadmJoin:
     """Time limit of kubeadm in seconds."""
     discovery: str = ""
     """Content of the file `kubeadm.DISCOVERY`. It may contain the token."""
+    kubelet: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """What starts the kubelet with the flags that kubeadm will write: `command_line` of its service, or `parameters`,
+    its arguments if nssm runs it. Empty if kubeadm passes no flags on."""
     before: tuple[JoinCommand, ...] = ()
     """Programs to run before kubeadm."""
     after: tuple[JoinCommand, ...] = ()
@@ -137,6 +142,7 @@ def calls(joining: KubeadmJoin, *, again: bool = False) -> tuple[Call, ...]:
         *join_commands.calls("pre", joining.before),
         _write_configuration(joining.configuration),
         *([_write_discovery(discovery)] if discovery else []),
+        *_set_kubelet(joining.kubelet),
         *([join_commands.record(0)] if after else []),
         action(
             "join",
@@ -151,6 +157,19 @@ def calls(joining: KubeadmJoin, *, again: bool = False) -> tuple[Call, ...]:
         *join_commands.calls("post", after),
         *([join_commands.end_record()] if after else []),
     )
+
+
+def _set_kubelet(started: t.Mapping[str, str]) -> t.Iterator[Call]:
+    """Yield the call that makes the kubelet start with the flags that kubeadm will write.
+
+    kubeadm starts the kubelet's service, whose command line does not contain these flags yet, and a node gets its
+    labels and taints only when it registers.
+    """
+    if line := started.get("command_line"):
+        yield action("kubelet", "sc.exe", arguments=("config", "kubelet", "binpath=", line), secret=True)
+    elif line := started.get("parameters"):
+        call = set_value("kubelet", nssm.key("kubelet"), nssm.ARGUMENTS, "ExpandString", line)
+        yield dataclasses.replace(call, secret=True)
 
 
 def _read_record() -> Call:

@@ -98,12 +98,12 @@ def calls(stage: Stage, listed: t.Sequence[JoinCommand], first: int = 0) -> tupl
         listed: all programs of the stage.
         first: index of the first program to run.
     """
-    found: list[Call] = []
+    calls_in_order: list[Call] = []
     for index in range(first, len(listed)):
-        found.append(_run(f"{stage}-{index}", listed[index]))
+        calls_in_order.append(_run(f"{stage}-{index}", listed[index]))
         if stage == "post" and index + 1 < len(listed):
-            found.append(record(index + 1))
-    return tuple(found)
+            calls_in_order.append(record(index + 1))
+    return tuple(calls_in_order)
 
 
 def record(ended: int) -> Call:

@@ -58,9 +58,9 @@ def objections(kind: Kind, document: t.Mapping[str, t.Any], version: str) -> lis
     """
     minor = Version.parse(version).minor_version
     own = {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
-    found = list(_object(own, _tree(kind, minor), "", f"{kind} in Kubernetes {minor}", is_open=_is_newer(minor)))
+    refused = list(_object(own, _tree(kind, minor), "", f"{kind} in Kubernetes {minor}", is_open=_is_newer(minor)))
     gates = document.get(GATES)
-    return [*found, *gate_objections(gates, version)] if isinstance(gates, t.Mapping) else found
+    return [*refused, *gate_objections(gates, version)] if isinstance(gates, t.Mapping) else refused
 
 
 def gate_objections(gates: t.Mapping[str, t.Any], version: str, path: str = GATES) -> list[Objection]:
@@ -75,18 +75,18 @@ def gate_objections(gates: t.Mapping[str, t.Any], version: str, path: str = GATE
         ValueError: the version is malformed.
     """
     minor = Version.parse(version).minor_version
-    found = []
+    refused = []
     for name, value in gates.items():
         states = _gate(name, minor)
         if not states and not _is_newer(minor):
             close = difflib.get_close_matches(str(name), _data()["feature_gates"], n=1)
             hint = f"Did you mean {close[0]}?" if close and _gate(close[0], minor) else _gate_history(name)
-            found.append(Objection(f"{path}.{name}", value, f"expected a feature gate of Kubernetes {minor}", hint))
+            refused.append(Objection(f"{path}.{name}", value, f"expected a feature gate of Kubernetes {minor}", hint))
         elif states and all(locked and default != is_true(value) for default, locked in states):
             default = str(states[0][0]).lower()
             hint = f"Kubernetes {minor} does not allow this feature gate to be changed. Delete it."
-            found.append(Objection(f"{path}.{name}", value, f"expected {default}", hint))
-    return found
+            refused.append(Objection(f"{path}.{name}", value, f"expected {default}", hint))
+    return refused
 
 
 def _gate(name: str, minor: str) -> list[tuple[bool, bool]]:

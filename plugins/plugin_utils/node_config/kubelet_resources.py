@@ -75,27 +75,27 @@ def objections(configuration: t.Mapping[str, t.Any], version: str) -> list[Objec
     Raises:
         ValueError: the version is malformed.
     """
-    found: list[Objection] = []
+    refused: list[Objection] = []
     for field in (*_LIMITS, "evictionSoftGracePeriod"):
         values = _texts(configuration.get(field))
         for signal, value in values.items():
-            found += _signal_objections(f"{field}.{signal}", signal, value, version)
+            refused += _signal_objections(f"{field}.{signal}", signal, value, version)
             if field in _LIMITS and not (_QUANTITY.fullmatch(value) or _PERCENTAGE.fullmatch(value)):
                 expected = "expected a quantity such as 500Mi, or a percentage such as 10%"
-                found.append(Objection(f"{field}.{signal}", value, expected))
+                refused.append(Objection(f"{field}.{signal}", value, expected))
             elif field not in _LIMITS and not DURATION.fullmatch(value):
-                found.append(Objection(f"{field}.{signal}", value, "expected a duration such as 1m30s"))
+                refused.append(Objection(f"{field}.{signal}", value, "expected a duration such as 1m30s"))
     periods = _texts(configuration.get("evictionSoftGracePeriod"))
     for signal in _texts(configuration.get("evictionSoft")):
         if signal not in periods:
             hint = "The kubelet does not start with a soft threshold that has no grace period."
-            found.append(
+            refused.append(
                 Objection(f"evictionSoftGracePeriod.{signal}", None, "expected a duration such as 1m30s", hint)
             )
     for field in _RESERVED:
         for resource, value in _texts(configuration.get(field)).items():
-            found += _reserved_objections(f"{field}.{resource}", resource, value)
-    return found
+            refused += _reserved_objections(f"{field}.{resource}", resource, value)
+    return refused
 
 
 def _signal_objections(path: str, signal: str, value: str, version: str) -> t.Iterator[Objection]:

@@ -138,7 +138,7 @@ def resources(node: JoinedNode) -> list[ResourceMapping]:
     network = node.network
     return [
         # On a joined node, kubeadm has written flags for the kubelet, and the kubelet runs.
-        {**kubernetes_node.kubelet_service(node.kubernetes), "state": "running"},
+        *_running(kubernetes_node.kubelet_services(node.kubernetes)),
         *leftovers(),
         *([*_reserved_address(node), *_kube_proxy_files(node)] if node.is_ready_for_network else []),
         *(_services(node) if network.runs_as_services and node.is_ready_for_network and node.tokens_known else []),
@@ -183,6 +183,12 @@ def _merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[s
         both = isinstance(old, t.Mapping) and isinstance(value, t.Mapping)
         merged[key] = _merged(t.cast("t.Mapping[str, t.Any]", old), value) if both else value
     return merged
+
+
+def _running(services: list[ResourceMapping]) -> list[ResourceMapping]:
+    """Return the kubelet's resources, with its service running."""
+    *settings, service = services
+    return [*settings, {**service, "state": "running"}]
 
 
 def leftovers() -> list[ResourceMapping]:

@@ -36,11 +36,11 @@ def _command_problems(name: str, listed: object) -> t.Iterator[Problem]:
     for index, entry in enumerate(listed if isinstance(listed, (list, tuple)) else ()):
         if isinstance(entry, t.Mapping):
             continue  # checked by its type
-        words = (entry,) if isinstance(entry, str) else tuple(map(str, entry or ()))
+        line = (entry,) if isinstance(entry, str) else tuple(map(str, entry or ()))
         try:
-            join_commands.of_entry(words, f"{name}[{index}]")
+            join_commands.of_entry(line, f"{name}[{index}]")
         except ResourceError as error:
-            yield Problem(error.where, AsItIs(hidden("a text")) if words else None, error.expected, error.hint)
+            yield Problem(error.where, AsItIs(hidden("a text")) if line else None, error.expected, error.hint)
 
 
 def _label_problems(labels: object) -> t.Iterator[Problem]:

@@ -59,14 +59,14 @@ def problems(values: t.Mapping[str, t.Any], version: str) -> list[Problem]:
         Version.parse(version)
     except ValueError:
         return []
-    found: list[Problem] = []
+    refused: list[Problem] = []
     for name, kind in _CONFIGURATIONS.items():
         given = values.get(name)
         if isinstance(given, t.Mapping):
-            found += _problems(name, configuration_fields.objections(kind, given, version))
+            refused += _problems(name, configuration_fields.objections(kind, given, version))
     configuration = values.get("kubernetes_node_kubelet_configuration")
     if isinstance(configuration, t.Mapping):
-        found += _problems(
+        refused += _problems(
             "kubernetes_node_kubelet_configuration",
             [*kubelet_resources.objections(configuration, version), *_windows_objections(configuration)],
         )
@@ -74,12 +74,12 @@ def problems(values: t.Mapping[str, t.Any], version: str) -> list[Problem]:
         given = values.get(name)
         texts = {str(key): str(value) for key, value in given.items()} if isinstance(given, t.Mapping) else {}
         objections = kubelet_resources.objections({field: texts}, version)
-        found += _problems(name, [one._replace(path=one.path.removeprefix(f"{field}.")) for one in objections])
+        refused += _problems(name, [one._replace(path=one.path.removeprefix(f"{field}.")) for one in objections])
     for name in _FLAGS:
         flags = values.get(name)
         if isinstance(flags, t.Mapping):
-            found += _problems(name, list(_flag_objections(flags, version)))
-    return found
+            refused += _problems(name, list(_flag_objections(flags, version)))
+    return refused
 
 
 def _problems(variable: str, objections: t.Iterable[Objection]) -> list[Problem]:

@@ -10,7 +10,9 @@ import re
 import types
 import typing as t
 
+from ...module_utils.bootstrap_tokens import AUTO_APPROVED_GROUP, GROUP
 from ..node_config import kubeadm, node_labels
+from ..node_resources import kubernetes_node
 from ..node_resources.variables import MissingVariableError, Variables
 
 _LABELS = "node-labels"
@@ -88,13 +90,13 @@ def created_tokens(results: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, str]
     Args:
         results: results of the task, one for each node. Those that failed are left out.
     """
-    found = {}
+    by_node = {}
     for one in results:
         lines = [line.strip() for line in str(one.get("stdout") or "").splitlines()]
         token = next((line for line in reversed(lines) if _TOKEN.fullmatch(line)), "")
         if token:
-            found[str(one.get("item"))] = token
-    return found
+            by_node[str(one.get("item"))] = token
+    return by_node
 
 
 def _kubeadm_tokens(host: Variables) -> dict[str, str]:
@@ -153,12 +155,12 @@ def _metadata(host: Variables) -> dict[str, t.Any]:
 
 def _metadata_of_nodes(host: Variables) -> dict[str, t.Any]:
     """Return the labels and annotations that the user sets for the nodes of the play, by node."""
-    found = {}
+    by_node = {}
     for name in host.value("ansible_play_hosts"):
         metadata = host.of_host(name, "node_join_own_metadata", default={})
         if metadata:
-            found[host.of_host(name, "node_join_info", "node_name")] = metadata
-    return found
+            by_node[host.of_host(name, "node_join_info", "node_name")] = metadata
+    return by_node
 
 
 def _discovery(host: Variables) -> str:
@@ -170,6 +172,27 @@ def _discovery(host: Variables) -> str:
     certificate = str(host.part("node_join_cluster", "ca_certificate"))
     token = "" if public else _token(host)
     return discovery(str(host.value("cni_api_server")), ca_certificate=certificate, token=token)
+
+
+def kubeadm_flags(arguments: t.Mapping[str, t.Any], taints: t.Iterable[t.Mapping[str, str]]) -> list[str]:
+    """Return the flags that kubeadm writes for the kubelet because of the user's variables.
+
+    kubernetes/kubernetes cmd/kubeadm/app/phases/kubelet/flags.go: the flags of the configuration, and the taints.
+
+    Args:
+        arguments: flags that kubeadm passes on.
+        taints: taints with which the node registers.
+    """
+    listed = [f"{one['key']}={one.get('value', '')}:{one['effect']}" for one in taints]
+    own = {"register-with-taints": ",".join(listed)} if listed else {}
+    return [f"--{name}={value}" for name, value in sorted({**own, **arguments}.items())]
+
+
+def _kubelet(host: Variables) -> dict[str, str]:
+    """Return what starts the kubelet with the flags that kubeadm passes on; empty if there are none."""
+    flags = kubeadm_flags(_kubelet_arguments(host), host.value("node_join_node_taints"))
+    settings = host.read(kubernetes_node.KubernetesSettings, kubernetes_node.ROLE)
+    return kubernetes_node.started_with(settings, flags) if flags else {}
 
 
 def _configuration(host: Variables) -> str:
@@ -194,7 +217,11 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "node_join_expected_metadata": _metadata,
         "node_join_metadata_of_nodes": _metadata_of_nodes,
         "node_join_token_ids": _token_ids,
+        "node_join_token_group": lambda host: (
+            AUTO_APPROVED_GROUP if host.value("node_join_approval") == "cluster" else GROUP
+        ),
         "node_join_discovery": _discovery,
+        "node_join_kubelet": _kubelet,
         "node_join_configuration": _configuration,
     }
 )

@@ -59,6 +59,7 @@ def purposes(
         "drain": drains,
         "join": not read_only,
         "tokens": not read_only and tokens,
+        "delete_tokens": not read_only and approves and not tokens,
         "approve": not read_only and approves,
         "rejoin": not read_only and rejoins,
         **dict.fromkeys(pods, not read_only),
@@ -197,7 +198,7 @@ def _awaited_daemon_sets(host: Variables) -> dict[str, list[str]]:
         f"{one['metadata']['namespace']}/{one['metadata']['name']}"
         for name in host.value("ansible_play_hosts_all")
         for one in (item["result"] for item in host.of_host(name, "cni_applied", "result", "results", default=[]))
-        if one.get("kind") == "DaemonSet"
+        if one.get("kind") == "DaemonSet" and "metadata" in one
     ]
     with_pods = [name for name in hosts if runs_of(host, name)[1] == "daemonset"] if applied else []
     return dict.fromkeys(_node_names(host, with_pods), applied)

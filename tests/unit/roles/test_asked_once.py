@@ -37,7 +37,9 @@ def waits(hosts: t.Mapping[str, t.Mapping[str, t.Any]], cluster: t.Mapping[str, 
         "ansible_play_hosts_all": HOSTS,
         "node_join_cluster": cluster,
     }
-    condition = task("node_join", "converge.yml", "Wait until the nodes are Ready")["when"]
+    condition = task("node_join", "converge.yml", "Wait until the nodes and the pods of their network are ready")[
+        "when"
+    ]
     return bool(value(templar(["cni", "node_join"], variables), condition))
 
 
@@ -92,6 +94,7 @@ READERS = {
 FOLLOWERS = {
     "Approve the nodes' certificates in the background",
     "Delete the bootstrap tokens",
+    "Delete the bootstrap tokens on the control plane host",
     # The machine joins, so it is not unchanged.
     "Delete the node of a machine that joins again",
     # Files for the resources that `Converge the node` then creates.
@@ -99,7 +102,7 @@ FOLLOWERS = {
     "Wait for the static address, and end its guard",
 }
 FILES = {
-    "node_join": ("converge.yml", "join.yml", "apply.yml", "addressed.yml"),
+    "node_join": ("converge.yml", "join.yml", "metadata.yml", "apply.yml", "addressed.yml"),
     "cni": ("linux.yml", "services.yml", "calico.yml", "cluster.yml", "change.yml", "pods.yml"),
     "node_prepare": ("converge.yml",),
 }

@@ -35,14 +35,24 @@ def purposes(runtimes: t.Mapping[str, str], **variables: t.Any) -> set[str]:
 @pytest.mark.parametrize(
     ("runtimes", "variables", "expected"),
     [
-        ({"a": "", "b": "containerd"}, {}, {"read", "join", "approve", "flannel"}),
-        ({"a": "moby"}, {}, {"read", "join", "approve", "services", "services_read"}),
-        ({"a": "docker", "b": ""}, {}, {"read", "join", "approve", "flannel", "services", "services_read"}),
-        ({"a": "docker", "b": ""}, {"cni_plugin": "none"}, {"read", "join", "approve"}),
-        ({"a": ""}, {"cni_run_as": "service"}, {"read", "join", "approve", "services", "services_read"}),
-        ({"a": ""}, {"node_join_approval": "cluster"}, {"read", "join", "flannel"}),
+        ({"a": "", "b": "containerd"}, {}, {"read", "join", "tokens", "approve", "flannel"}),
+        ({"a": "moby"}, {}, {"read", "join", "tokens", "approve", "services", "services_read"}),
+        ({"a": "docker", "b": ""}, {}, {"read", "join", "tokens", "approve", "flannel", "services", "services_read"}),
+        ({"a": "docker", "b": ""}, {"cni_plugin": "none"}, {"read", "join", "tokens", "approve"}),
+        ({"a": ""}, {"cni_run_as": "service"}, {"read", "join", "tokens", "approve", "services", "services_read"}),
+        ({"a": ""}, {"node_join_approval": "cluster"}, {"read", "join", "tokens", "flannel"}),
+        (
+            {"a": ""},
+            {"node_join_token_source": "control_plane"},
+            {"read", "join", "delete_tokens", "approve", "flannel"},
+        ),
+        (
+            {"a": ""},
+            {"node_join_token_source": "control_plane", "node_join_approval": "cluster"},
+            {"read", "join", "flannel"},
+        ),
         # Playbooks that drain live nodes.
-        ({"a": ""}, {"node_maintenance_drain": True}, {"read", "join", "approve", "flannel", "drain"}),
+        ({"a": ""}, {"node_maintenance_drain": True}, {"read", "join", "tokens", "approve", "flannel", "drain"}),
         ({"a": ""}, {"node_maintenance_drain": True, "winkube_join": False}, {"read", "drain"}),
         # plan.yml, and site.yml without its join.
         ({"a": "", "b": "moby"}, {"node_join_read_only": True}, {"read", "services_read"}),

@@ -41,7 +41,8 @@ BEFORE = {"n": {"boot_id": "1", "host_process": {"kube-flannel/flannel": ["conta
 
 
 def state(api: Api, *, host_process: bool = True, before: t.Mapping[str, t.Any] = BEFORE) -> dict[str, t.Any]:
-    return describe_nodes({"nodes": ["n"], "host_process": host_process, "before": before}, t.cast("t.Any", api))["n"]
+    params = {"nodes": ["n"], "host_process": host_process, "before": before, "daemon_sets": {}}
+    return describe_nodes(params, t.cast("t.Any", api))["n"]
 
 
 def expected(condition: str, *, pod_cidr: bool = False, overlay_address: bool = False) -> dict[str, t.Any]:

@@ -98,6 +98,8 @@ def kubernetes(**given: t.Any) -> KubernetesSettings:
         "system_reserved": {},
         "eviction_hard": {},
         "kubelet_arguments": {},
+        "credential_providers": (),
+        "kubelet_service": "native",
         "kubelet_log_file": "C:\\var\\log\\kubelet\\kubelet.log",
         "kubelet_log_max_mb": 50,
         "kubelet_log_max_days": 7,

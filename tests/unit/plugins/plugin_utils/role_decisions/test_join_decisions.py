@@ -10,14 +10,19 @@ import pytest
 
 from ansible_collections.winkube.node.plugins.plugin_utils.role_decisions import node_join
 
-NOTHING = dict.fromkeys(("read_only", "drains", "approves", "rejoins", "services"), False)
+NOTHING = dict.fromkeys(("read_only", "drains", "approves", "tokens", "rejoins", "services"), False)
 
 
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
         ({}, ["read", "join"]),
-        ({"approves": True, "rejoins": True, "pods": ["flannel"]}, ["read", "join", "approve", "rejoin", "flannel"]),
+        (
+            {"approves": True, "tokens": True, "rejoins": True, "pods": ["flannel"]},
+            ["read", "join", "tokens", "approve", "rejoin", "flannel"],
+        ),
+        # kubeadm creates the tokens on a host of the control plane, and the approval deletes them.
+        ({"approves": True}, ["read", "join", "delete_tokens", "approve"]),
         ({"services": True, "drains": True}, ["read", "services_read", "drain", "join", "services"]),
         ({**dict.fromkeys(NOTHING, True), "pods": ["flannel"]}, ["read", "services_read", "drain"]),
     ],
