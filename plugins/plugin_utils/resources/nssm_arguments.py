@@ -19,6 +19,9 @@ from ..windows.windows_info import WindowsInfo
 from ..wire.calls import query
 from ..wire.messages import Call, Json, Results
 
+_KIND = "ExpandString"
+"""The type of the registry value."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NssmArguments(Resource):
@@ -59,12 +62,14 @@ class NssmArguments(Resource):
         observed, key = only(self, seen, "value"), nssm.key(self.name)
         flags = self._flags(seen)
         line = nssm.arguments_line(merge_flags(self.arguments, flags.kept))
-        calls = [set_value("set", key, nssm.ARGUMENTS, "ExpandString", line)]
+        calls = [set_value("set", key, nssm.ARGUMENTS, _KIND, line)]
         change: Change | None
         if observed.get("exists"):
+            # Quotation marks that are not necessary do not matter.
             before = str(seen_value(observed) or "")
-            same = split(f"x {before}") == split(f"x {line}") and observed.get("kind") == "ExpandString"
-            change = None if same else update(self, {"arguments": before}, {"arguments": line}, calls)
+            before = line if split(f"x {before}") == split(f"x {line}") else before
+            kind, after = observed.get("kind"), {"arguments": line, "value_type": _KIND}
+            change = update(self, {"arguments": before, "value_type": kind}, after, calls)
         else:
             make = () if observed.get("key_exists") else make_key(key)
             change = create(self, {"arguments": line}, [*make, *calls])

@@ -51,6 +51,17 @@ def test_a_clock_that_differs(skew: float, limit: float, text: str) -> None:
     [
         ({}, "", {}, "", ""),
         ({"failed": True, "msg": "no right"}, "", {}, "", "no right"),
+        (
+            {
+                "failed": True,
+                "msg": "One or more items failed",
+                "results": [{"failed": True, "stderr": "no admin.conf\n"}],
+            },
+            "",
+            {},
+            "",
+            "kubeadm token create: no admin.conf",
+        ),
         ({"failed": False}, "two keys", {}, "", "two keys"),
         ({}, "two keys", {"failed": True}, "no cluster", "two keys"),
         ({}, "", {"failed": True}, "no cluster", "no cluster"),
@@ -72,8 +83,12 @@ def test_why_a_machine_could_not_join(
         ([True, True], ["a", "c"], False),
         ([True], ["unknown"], False),
         ([True], [], True),
+        # A pod of its network is not ready.
+        ([True], ["d"], False),
     ],
 )
 def test_nodes_that_stay_ready(untouched: list[bool], awaited: list[str], expected: bool) -> None:
-    nodes = {"a": {"ready": True}, "b": {"ready": True}, "c": {"ready": False}}
+    nodes: dict[str, dict[str, t.Any]] = {"a": {"ready": True}, "b": {"ready": True}, "c": {"ready": False}}
+    nodes["a"]["network_pods"] = [{"ready": True}]
+    nodes["d"] = {"ready": True, "network_pods": [{"ready": True}, {"ready": False}]}
     assert node_join.all_stay_ready(untouched, awaited, nodes) is expected
