@@ -37,9 +37,7 @@ def waits(hosts: t.Mapping[str, t.Mapping[str, t.Any]], cluster: t.Mapping[str, 
         "ansible_play_hosts_all": HOSTS,
         "node_join_cluster": cluster,
     }
-    condition = task("node_join", "converge.yml", "Wait until the nodes are Ready")[
-        "when"
-    ]
+    condition = task("node_join", "converge.yml", "Wait until the nodes are Ready")["when"]
     return bool(value(templar(["cni", "node_join"], variables), condition))
 
 

@@ -89,7 +89,7 @@ def _of_file(machine: Machine, name: str) -> tuple[str, str]:
             f'discovery.file.kubeConfigPath: Invalid value: "{name}": not a valid HTTPS URL or a file on disk'
         )
     document: dict[str, Any] = yaml.safe_load(machine.files.read_text(path)) or {}
-    context = next((item["context"] for item in document.get("contexts") or []
+    context: dict[str, Any] = next((item["context"] for item in document.get("contexts") or []
                     if item["name"] == document.get("current-context")), {})  # fmt: skip
     current = context.get("cluster", "")
     users = {item["name"]: item["user"] for item in document.get("users") or []}
