@@ -5,16 +5,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import stat
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
 import yaml
 from integration.conftest import SiteFactory
+from integration.control_plane_host import control_plane_host, hide_cluster_info, token_commands
 from integration.joined_nodes import wait_for
 from integration.limited_account import limited_kubeconfig
 from integration.playbooks import PlayRun, Site, bootstrap_tokens, cluster_api, cluster_nodes, node_name
@@ -25,6 +23,7 @@ from simulator.kubernetes_node.kubeadm import real as kubeadm_real
 pytestmark = pytest.mark.integration
 
 VERSION = "1.37.1"
+HOSTS = {"plain": "2019", "nssm": "2022", "late": "2025"}
 SITE = r"HKLM\SOFTWARE\Site"
 PROVIDER = b"a program that provides credentials"
 SECRET = "hunter2-of-the-site"
@@ -40,8 +39,9 @@ PLAIN: dict[str, Any] = {
     "node_join_node_labels": {"site": "a", "node-role.kubernetes.io/windows": ""},
     "node_join_node_annotations": {"example.com/owner": "Team A"},
 }
+LABELLED = {"node_join_kubelet_arguments": {"node-labels": "rack=8"}, "node_join_node_taints": [TAINT]}
 MAXIMUM = 5
-"""Remote commands of the join of a prepared node (issue: speed)."""
+"""The maximum number of remote commands of the join of a prepared node."""
 
 
 def adds(name: str, *more: str) -> list[str]:
@@ -88,10 +88,6 @@ def site(cluster_kind: str, kubeadm: None, start_site: SiteFactory) -> Site:
     return site
 
 
-HOSTS = {"plain": "2019", "nssm": "2022", "late": "2025"}
-LABELLED = {"node_join_kubelet_arguments": {"node-labels": "rack=8"}, "node_join_node_taints": [TAINT]}
-
-
 @pytest.fixture(scope="module")
 def first(site: Site) -> PlayRun:
     """Return the run that joins two of the nodes, and only prepares the third."""
@@ -102,41 +98,14 @@ def first(site: Site) -> PlayRun:
 
 
 @pytest.fixture(scope="module")
-def control_plane(site: Site) -> dict[str, Any]:
-    """Return variables of a control plane host: this machine, with kubeadm and an administrator's kubeconfig.
-
-    If there is no kubeadm, a program of the test does with the API what `kubeadm token` does.
-    """
-    assert site.world.cluster is not None
-    real = kubeadm_real_path()
-    program = site.folder / "kubeadm"
-    log = site.folder / "kubeadm.log"
-    call = f'exec {real} "$@"' if real else f'exec {os.sys.executable} {TOKENS} "$@"'  # type: ignore[attr-defined]
-    lines = ["#!/bin/sh", f'echo "$@" >> {log}', f"export KUBECONFIG={site.world.cluster.kubeconfig}", call]
-    program.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    return {
-        "node_join_token_source": "control_plane",
-        "node_join_control_plane": "localhost",
-        "node_join_control_plane_kubeadm": str(program),
-    }
-
-
-TOKENS = Path(__file__).with_name("kubeadm_tokens.py")
-
-
-def kubeadm_real_path() -> Path | None:
-    """Return the path of a real kubeadm for this machine; None if there is none."""
-    folder = os.environ.get("KUBEBUILDER_ASSETS", "")
-    path = Path(folder).expanduser() / "kubeadm"
-    return path if folder and path.is_file() else None
+def control_plane(site: Site, cluster_kind: str) -> dict[str, Any]:
+    return control_plane_host(site, real=cluster_kind == "real")
 
 
 @pytest.fixture(scope="module")
 def hidden(site: Site, first: PlayRun) -> None:
     """Make cluster-info readable only with credentials."""
-    rbac = client.RbacAuthorizationV1Api(cluster_api(site))
-    rbac.delete_namespaced_role_binding("kubeadm:bootstrap-signer-clusterinfo", "kube-public")
+    hide_cluster_info(site)
 
 
 @pytest.fixture(scope="module")
@@ -238,8 +207,7 @@ def test_a_host_that_was_added_is_the_only_one_that_is_changed(site: Site, joine
 
 
 def test_a_token_of_kubeadm_on_a_control_plane_host(site: Site, joined: PlayRun) -> None:
-    log = (site.folder / "kubeadm.log").read_text(encoding="utf-8").splitlines()
-    created, deleted = log
+    created, deleted = token_commands(site)
     assert created.startswith("token create --ttl=")
     assert "--groups=system:bootstrappers:winkube:node-token" in created
     assert deleted.startswith("token delete ")
