@@ -9,8 +9,9 @@ import typing as t
 from ..plugin_utils.actions.controller_action import ControllerAction
 from ..plugin_utils.pod_networks.linux_daemon_sets import Restricted
 from ..plugin_utils.preflight import cluster as checks
-from ..plugin_utils.preflight import linux_side
+from ..plugin_utils.preflight import kubelet, linux_side
 from ..plugin_utils.preflight.host import HostVariables
+from ..plugin_utils.values.ansible_data import plain
 
 _TEXTS = {
     "kubernetes_version": "kubernetes",
@@ -40,6 +41,7 @@ class ActionModule(ControllerAction):
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "cluster": {"type": "dict", "required": True},
         "hosts": {"type": "dict", "default": {}},
+        "settings": {"type": "dict", "default": {}, "no_log": True},
         "cluster_dns": {"type": "list", "elements": "str", "default": []},
         "linux_namespaces": {"type": "list", "elements": "str", "default": []},
         "linux_daemon_sets": {"type": "list", "elements": "str", "default": []},
@@ -71,6 +73,7 @@ class ActionModule(ControllerAction):
         )
         cluster = options["cluster"]
         problems = [str(one) for one in checks.problems(host, cluster)]
+        problems += [str(one) for one in kubelet.problems(plain(options["settings"]), host.kubernetes)]
         restricted = Restricted(namespaces=options["linux_namespaces"], patterns=options["linux_daemon_sets"])
         findings = linux_side.findings(host, cluster, checks.linux_problems(host, cluster), restricted)
         # Ansible prints a warning only once if it is the same for all hosts.

@@ -80,6 +80,7 @@ class ActionModule(NodeAction):
             node_name=options["node_name"] or state.computer_name.lower(),
             self_named=not options["node_name"],
             clock_skew=round(state.clock_skew, 3),
+            ended_commands=state.ended_commands,
             cni=dict(state.cni),
             azure=state.azure,
             uplink_at_risk=state.uplink_at_risk,

@@ -96,11 +96,14 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
     ),
     "calico_read": _CALICO_READ,
     "join": (
-        RequiredAccess("create and delete bootstrap tokens", ("create", "delete"), "secrets", "kube-system"),
         RequiredAccess("label nodes", ("get", "patch"), "nodes"),
         RequiredAccess(
             "keep DaemonSets for Linux off Windows nodes", ("get", "patch"), "daemonsets", "kube-system", "apps"
         ),
+    ),
+    "tokens": (RequiredAccess("create and delete bootstrap tokens", ("create", "delete"), "secrets", "kube-system"),),
+    "delete_tokens": (
+        RequiredAccess("delete bootstrap tokens that are no longer needed", ("delete",), "secrets", "kube-system"),
     ),
     "approve": (
         RequiredAccess(

@@ -116,6 +116,22 @@ def configure(options: Options) -> t.Any:
     return configuration
 
 
+def anonymous(configuration: t.Any) -> t.Any:
+    """Return a configuration for the same API server, without credentials.
+
+    Args:
+        configuration: result of `configure`.
+    """
+    from kubernetes.client import Configuration
+
+    bare = Configuration()
+    for name in ("host", "ssl_ca_cert", "verify_ssl", "tls_server_name", "proxy", "no_proxy", "proxy_headers"):
+        setattr(bare, name, getattr(configuration, name))
+    bare.api_key, bare.refresh_api_key_hook = {}, None
+    bare.username = bare.password = bare.cert_file = bare.key_file = None
+    return bare
+
+
 def headers(options: Options) -> dict[str, str]:
     """Return the headers that every request needs for impersonation (kubernetes.io: User impersonation)."""
     user, groups = str(options.get("impersonate_user") or ""), options.get("impersonate_groups") or ()

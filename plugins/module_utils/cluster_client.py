@@ -19,7 +19,7 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from .api_error import ApiError, refusal
 from .api_forms import ANYTHING, VERSION, Form, list_of, problem
-from .cluster_auth import AUTH_OPTIONS, AuthError, account, configure, headers, hidden_values, read_options
+from .cluster_auth import AUTH_OPTIONS, AuthError, account, anonymous, configure, headers, hidden_values, read_options
 from .redaction.urls import redact_users
 
 try:
@@ -154,6 +154,22 @@ class Cluster:
             if error.status == 404:
                 return None
             raise
+
+    def is_public(self, *path: str) -> bool:
+        """Return whether an object can be read without credentials. If the server cannot be reached, assume it can.
+
+        Args:
+            path: the parts of the path.
+        """
+        try:
+            with client.ApiClient(anonymous(self.configuration)) as api:
+                bare = dynamic.DynamicClient(api, discoverer=_discover_nothing)
+                bare.request("GET", _join(path), serialize=False, _request_timeout=REQUEST_TIMEOUT)
+        except ApiException as error:
+            return error.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+        except HTTPError:
+            return True
+        return True
 
     def version(self) -> str:
         """Return the API server's version, such as `v1.37.1`."""

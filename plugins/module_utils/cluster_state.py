@@ -12,7 +12,7 @@ from .api_forms import CONFIG_MAP, DAEMON_SET, POD, SERVICE
 from .cluster_client import Cluster
 from .cordon import read_cordon
 from .node_labels import NETWORK_LABEL, REVISION_LABEL, RUN_AS_LABEL
-from .pods import controller
+from .pods import controller, is_pod_ready
 
 FLANNEL = "kube-flannel-cfg"
 FLANNEL_NAMESPACES = ("kube-flannel", "kube-system")
@@ -39,7 +39,7 @@ MANAGERS = (
 plugin_utils/data/linux_daemon_sets.yml."""
 
 
-def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[str, str]]]) -> dict[str, t.Any]:
+def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[str, t.Any]]]) -> dict[str, t.Any]:
     """Return the facts of a node that the roles use, with its pods from `network_pods`."""
     spec, status, cordon = node.get("spec") or {}, node.get("status") or {}, read_cordon(node)
     labels = node["metadata"].get("labels") or {}
@@ -65,12 +65,12 @@ def overlay_address(node: t.Mapping[str, t.Any]) -> str:
     return str((node["metadata"].get("annotations") or {}).get(OVERLAY_ADDRESS) or "")
 
 
-def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str, list[dict[str, str]]]:
+def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str, list[dict[str, t.Any]]]:
     """Return the pods that run the network of Windows nodes, by node.
 
     Calico's pods without a revision belong to a DaemonSet that this collection does not manage.
     """
-    pods_by_node: dict[str, list[dict[str, str]]] = {}
+    pods_by_node: dict[str, list[dict[str, t.Any]]] = {}
     own_pods = (("kube-system", "k8s-app=calico-node-windows"),) if "calico" in networks else ()
     for namespace, labels in (*NETWORK_PODS, *own_pods):
         path = ("api/v1/namespaces", namespace, "pods")
@@ -84,6 +84,7 @@ def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str
                 "name": pod["metadata"]["name"],
                 "revision": revision,
                 "daemon_set": _daemon_set(pod),
+                "ready": is_pod_ready(pod),
             }
             pods_by_node.setdefault(pod["spec"].get("nodeName") or "", []).append(about)
     return pods_by_node

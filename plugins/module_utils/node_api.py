@@ -51,6 +51,10 @@ class NodeApi:
         query = {"fieldSelector": f"spec.nodeName={node}"}
         return t.cast("list[Pod]", self._cluster.items("api/v1/pods", form=POD, query=query))
 
+    def namespaced_pods(self, namespace: str) -> list[Pod]:
+        """Return all pods of a namespace."""
+        return t.cast("list[Pod]", self._cluster.items("api/v1/namespaces", namespace, "pods", form=POD))
+
     def evict(self, pod: Pod, grace_period: int | None) -> None:
         """Request a pod's eviction (kubernetes.io: API-initiated Eviction)."""
         metadata = pod["metadata"]

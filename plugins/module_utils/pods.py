@@ -152,11 +152,39 @@ def host_process_missing(pods: t.Iterable[Pod], before: t.Mapping[str, t.Collect
         if set(container_ids(members)) & set(before.get(name, ())):
             missing.append(f"the kubelet has not reported DaemonSet {name} since the reboot")
             continue
-        missing += [f"pod {pod_name(pod)} is not ready{_waits_for(pod)}" for pod in members if not _is_ready(pod)]
+        missing += [f"pod {pod_name(pod)} is not ready{_waits_for(pod)}" for pod in members if not is_pod_ready(pod)]
     return missing
 
 
-def _is_ready(pod: Pod) -> bool:
+def daemon_set_missing(pods: t.Iterable[Pod], node: str, expected: t.Iterable[str]) -> list[str]:
+    """Return which DaemonSets have no ready pod on a node.
+
+    Args:
+        pods: pods of any nodes.
+        node: name of the node.
+        expected: NAMESPACE/NAME of the DaemonSets.
+
+    Returns:
+        Messages; none if a pod of every DaemonSet is ready.
+    """
+    sets: dict[str, list[Pod]] = {}
+    for pod in pods:
+        owner = controller(pod)
+        is_here = pod["spec"].get("nodeName") == node and not is_being_deleted(pod)
+        if is_here and owner.get("kind") == "DaemonSet":
+            sets.setdefault(f"{pod['metadata']['namespace']}/{owner['name']}", []).append(pod)
+    missing = []
+    for name in sorted(expected):
+        members = sets.get(name, [])
+        if not members:
+            missing.append(f"DaemonSet {name} has no pod on this node")
+        elif not any(map(is_pod_ready, members)):
+            missing += [f"pod {pod_name(pod)} is not ready{_waits_for(pod)}" for pod in members]
+    return missing
+
+
+def is_pod_ready(pod: Pod) -> bool:
+    """Return whether a pod is ready."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 

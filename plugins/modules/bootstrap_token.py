@@ -19,9 +19,12 @@ description:
   - The account of O(kubeconfig) needs the permissions in C(docs/rbac.yaml) of this collection.
 options:
   state:
-    description: V(present) creates new tokens. V(absent) deletes the tokens in O(token_ids).
+    description:
+      - V(present) creates new tokens. V(absent) deletes the tokens in O(token_ids).
+      - V(permitted) creates no tokens. It only grants the module's group the roles that C(kubeadm join) needs, for
+        tokens that C(kubeadm token create) creates with C(--groups).
     type: str
-    choices: [present, absent]
+    choices: [present, permitted, absent]
     default: present
   nodes:
     description:
@@ -172,16 +175,24 @@ def create(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
     return {**result, "token": tokens[""], "token_id": token_ids[""]}
 
 
+def permit(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
+    """Let tokens of the module's group join, except in check mode."""
+    return {"changed": not module.check_mode and prepare(module, api)}
+
+
 def delete(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
     """Delete the tokens that still exist."""
     deleted = [one for one in module.params["token_ids"] if one and api.delete_token(one, dry=module.check_mode)]
     return {"changed": bool(deleted), "deleted": deleted}
 
 
+STATES = {"present": create, "permitted": permit, "absent": delete}
+
+
 def main() -> None:
     module = AnsibleModule(
         argument_spec=cluster_arguments(
-            state={"type": "str", "choices": ["present", "absent"], "default": "present"},
+            state={"type": "str", "choices": ["present", "permitted", "absent"], "default": "present"},
             nodes={"type": "list", "elements": "str", "default": []},
             auto_approved={"type": "bool", "default": False},
             token_ids={
@@ -202,7 +213,7 @@ def main() -> None:
         module.fail_json(msg=f"ttl: expected at least {MIN_TTL} seconds, got {module.params['ttl']}")
     cluster = Cluster(module)
     try:
-        result = (create if module.params["state"] == "present" else delete)(module, ApprovalApi(cluster))
+        result = STATES[module.params["state"]](module, ApprovalApi(cluster))
     except (ApiError, ValueError) as error:
         module.fail_json(msg=f"the bootstrap tokens of the cluster at {cluster.server} cannot be changed: {error}")
     module.exit_json(**result)

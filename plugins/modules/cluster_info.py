@@ -36,9 +36,10 @@ options:
   purposes:
     description:
       - What the run is going to do in the cluster. The module fails with a list of missing permissions.
-      - V(read) is what this module reads. V(join) creates and deletes bootstrap tokens and labels nodes. V(approve)
-        approves the certificates of the nodes that join. V(rejoin) deletes nodes whose machines join again, and
-        V(reset) the nodes of machines that are reset. V(flannel) applies flannel's and kube-proxy's DaemonSets, and
+      - V(read) is what this module reads. V(join) labels nodes. V(tokens) creates and deletes bootstrap tokens, and
+        V(delete_tokens) only deletes them. V(approve) approves the certificates of the nodes that join. V(rejoin)
+        deletes nodes whose machines join again, and V(reset) the nodes of machines that are reset. V(flannel) applies
+        flannel's and kube-proxy's DaemonSets, and
         V(kube_proxy) applies kube-proxy's alone. V(services) creates the service accounts for nodes on which flannel
         and kube-proxy run as Windows services, and V(services_read) reads the tokens of these accounts. V(drain)
         cordons nodes and evicts pods. V(network_check) runs the pods of M(winkube.node.network_check).
@@ -48,8 +49,9 @@ options:
         for Windows, and none of O(networks) needs it.
     type: list
     elements: str
-    choices: [read, calico_read, join, approve, rejoin, reset, flannel, kube_proxy, calico, change_network,
-      flannel_removal, calico_removal, calico_affinity, calico_windows, services_read, services, network_check, drain]
+    choices: [read, calico_read, join, tokens, delete_tokens, approve, rejoin, reset, flannel, kube_proxy, calico,
+      change_network, flannel_removal, calico_removal, calico_affinity, calico_windows, services_read, services,
+      network_check, drain]
     default: []
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
@@ -66,7 +68,7 @@ EXAMPLES = r"""
 - name: Read what joining nodes need to know
   winkube.node.cluster_info:
     kubeconfig: ~/.kube/config
-    purposes: [read, join]
+    purposes: [read, join, tokens]
   delegate_to: localhost
   run_once: true
   register: cluster
@@ -86,6 +88,12 @@ ca_cert_hash:
 ca_certificate:
   description: The cluster CA's certificate, PEM.
   type: str
+  returned: always
+cluster_info_public:
+  description:
+    - Whether the ConfigMap C(kube-public/cluster-info) can be read without credentials. C(kubeadm join) needs this if
+      it discovers the cluster with a bootstrap token.
+  type: bool
   returned: always
 kubernetes_version:
   description: The API server's version.
@@ -218,77 +226,28 @@ nodes:
         daemon_set:
           description: The name of the pod's DaemonSet. Empty if no DaemonSet controls the pod.
           type: str
+        ready:
+          description: Whether the pod is ready.
+          type: bool
 """
 
-import base64
-import hashlib
-import traceback
 import typing as t
-import urllib.parse
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
-from ansible.module_utils.common.yaml import yaml_load
 
 from ..module_utils import calico_state, cluster_state
-from ..module_utils.api_forms import NODE, Form, problem
+from ..module_utils.api_forms import NODE
 from ..module_utils.cluster_access import NEEDS, removals, require_access
-from ..module_utils.cluster_ca import check_ca, node_version
+from ..module_utils.cluster_ca import node_version
 from ..module_utils.cluster_client import Cluster, cluster_arguments
-from ..module_utils.cluster_state import config_map, describe_node
-
-try:
-    import yaml
-except ImportError:
-    YAML_ERROR = traceback.format_exc()
-else:
-    YAML_ERROR = ""
-try:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-except ImportError:
-    CRYPTOGRAPHY_ERROR = traceback.format_exc()
-else:
-    CRYPTOGRAPHY_ERROR = ""
-
-
-CLUSTER_INFO: Form = {"clusters": [{"cluster!": {"server!": str, "certificate-authority-data!": str}}]}
-
-
-def ca_hash(certificate: bytes) -> str:
-    """Return the SHA-256 of the DER public key, as `kubeadm join --discovery-token-ca-cert-hash` expects it."""
-    key = x509.load_pem_x509_certificate(certificate).public_key()
-    return "sha256:" + hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
-
-
-def document(module: AnsibleModule, cluster: Cluster, place: str, key: str, form: Form) -> dict[str, t.Any]:
-    """Return a YAML document in a ConfigMap (NAMESPACE/NAME); empty if the ConfigMap does not exist."""
-    try:
-        parsed = yaml_load((config_map(cluster, *place.split("/")) or {}).get(key) or "") or {}
-        why = problem(parsed, form) if parsed else ""
-    except yaml.YAMLError:
-        why = "expected YAML"
-    if why:
-        module.fail_json(msg=f"the ConfigMap {place} of the cluster at {cluster.server} cannot be used: {key}: {why}")
-    return parsed
-
-
-def control_plane(module: AnsibleModule, cluster: Cluster) -> dict[str, str]:
-    """Return the address and the CA of the control plane."""
-    info = document(module, cluster, "kube-public/cluster-info", "kubeconfig", CLUSTER_INFO)
-    if not info.get("clusters"):
-        module.fail_json(
-            msg=f"the cluster at {cluster.server} has no ConfigMap kube-public/cluster-info: kubeadm join cannot "
-            "discover the cluster. Create it with `kubeadm init phase bootstrap-token` on the control plane"
-        )
-    entry = info["clusters"][0]["cluster"]
-    try:
-        certificate = base64.b64decode(entry["certificate-authority-data"])
-        pin, text = ca_hash(certificate), certificate.decode()
-        address = urllib.parse.urlsplit(entry["server"]).netloc
-    except ValueError as error:
-        module.fail_json(msg=f"the ConfigMap kube-public/cluster-info of the cluster at {cluster.server}: {error}")
-    check_ca(module, cluster, certificate)
-    return {"api_server": address, "ca_cert_hash": pin, "ca_certificate": text}
+from ..module_utils.cluster_state import describe_node
+from ..module_utils.control_plane_info import (
+    CLUSTER_INFO_PATH,
+    CRYPTOGRAPHY_ERROR,
+    YAML_ERROR,
+    control_plane,
+    document,
+)
 
 
 def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
@@ -312,6 +271,7 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
     nodes = {node["metadata"]["name"]: describe_node(node, pods) for node in cluster.items("api/v1/nodes", form=NODE)}
     return {
         **about,
+        "cluster_info_public": cluster.is_public(*CLUSTER_INFO_PATH),
         "kubernetes_version": version,
         "node_version": node_version(version),
         "flannel": cluster_state.flannel(cluster),

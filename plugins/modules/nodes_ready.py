@@ -41,6 +41,12 @@ options:
     description: Whether to report which nodes have pods with a network of their own, as RV(nodes.has_pods).
     type: bool
     default: false
+  daemon_sets:
+    description:
+      - DaemonSets (C(NAMESPACE/NAME)) by node. A node counts as Ready only if a pod of each of its DaemonSets is ready
+        on it, too. The account needs permission to list pods in these namespaces.
+    type: dict
+    default: {}
   before:
     description:
       - State of each rebooted node from before its reboot, as RV(winkube.node.nodes_drain#module:nodes) returned it
@@ -132,7 +138,7 @@ from ..module_utils.api_error import ApiError
 from ..module_utils.cluster_client import Cluster, cluster_arguments
 from ..module_utils.cluster_state import overlay_address
 from ..module_utils.node_api import NodeApi
-from ..module_utils.pods import has_own_network, host_process_missing
+from ..module_utils.pods import daemon_set_missing, has_own_network, host_process_missing
 from ..module_utils.printable import printable
 
 POLL_SECONDS = 1.0
@@ -202,11 +208,19 @@ def describe_nodes(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dic
     """
     nodes = {node["metadata"]["name"]: node for node in api.nodes()}
     states = {}
+    expected = {str(name): list(sets or ()) for name, sets in params["daemon_sets"].items()}
+    # Listed after the nodes, so that no request is needed before a node is Ready.
+    pods: dict[str, list[t.Any]] = {}
     for name in params["nodes"]:
         before = params["before"].get(name) or {}
         state = describe(nodes.get(name), before.get("boot_id") or "", str(params["versions"].get(name) or ""))
         if state["ready"] and params["host_process"]:
             missing = host_process_missing(api.pods(name), before.get("host_process") or {})
+            state.update(ready=not missing, reason="; ".join(missing))
+        if state["ready"] and expected.get(name):
+            for namespace in sorted({one.partition("/")[0] for one in expected[name]} - set(pods)):
+                pods[namespace] = api.namespaced_pods(namespace)
+            missing = daemon_set_missing((pod for listed in pods.values() for pod in listed), name, expected[name])
             state.update(ready=not missing, reason="; ".join(missing))
         states[name] = state
     return states
@@ -258,6 +272,7 @@ def main() -> None:
             overlay_address={"type": "bool", "default": False},
             host_process={"type": "bool", "default": False},
             pods={"type": "bool", "default": False},
+            daemon_sets={"type": "dict", "default": {}},
             before={"type": "dict", "default": {}},
             versions={"type": "dict", "default": {}},
             required={"type": "bool", "default": True},

@@ -89,7 +89,8 @@ def join_calls(cluster: SimulatedCluster, token: str, seconds: float = 60) -> tu
         ca_cert_hashes=(cluster.ca_hash,),
         node_name="cut",
     )
-    return joining.calls(kubeadm.join_configuration("1.37.1", join), r"C:\k\kubeadm.exe", seconds)
+    configuration = kubeadm.join_configuration("1.37.1", join)
+    return joining.calls(joining.KubeadmJoin(configuration=configuration, kubeadm=r"C:\k\kubeadm.exe", timeout=seconds))
 
 
 def holding(machine: Machine, text: str) -> set[str]:
@@ -119,7 +120,7 @@ def test_a_token_is_removed_from_a_machine_that_went_down_inside_kubeadm(
     # The next run finds a node, so it does not join again.
     found = NodeSession(node).observe(join_state.calls(), step="read whether it has joined")
     assert join_state.read(*found, datetime.datetime.now(datetime.UTC)).joined
-    assert holding(machine, token) == set(joining.LEFTOVERS)
+    assert holding(machine, token) == {node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF}
     outcome = Convergence(NodeSession(node), load(leftovers())).run()
     assert outcome.failures == []
     assert holding(machine, token) == set()

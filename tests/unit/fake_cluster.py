@@ -50,7 +50,9 @@ class FakeCluster:
         self.failures: dict[tuple[str, str], list[tuple[int, t.Any]]] = {}
         """Responses that replace the usual ones, by method and path."""
         self.authorization = "Bearer s3cret"
-        """The header that every request must have."""
+        """The header that every request with credentials must have."""
+        self.anonymous_status = 401
+        """The status of responses to requests without credentials."""
         self.headers: list[tuple[str, str]] = []
         """The headers of the last request."""
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -164,6 +166,12 @@ class FakeCluster:
 
             def do_GET(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                if "Authorization" not in self.headers:
+                    self.send_response(cluster.anonymous_status)
+                    self.send_header("Content-Length", "2")
+                    self.end_headers()
+                    self.wfile.write(b"{}")
+                    return
                 cluster.headers = self.headers.items()
                 assert self.headers["Authorization"] == cluster.authorization
                 if self.command == "PATCH":

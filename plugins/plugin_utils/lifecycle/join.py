@@ -4,16 +4,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import ntpath
+import typing as t
 
+from ..node_config import nssm
 from ..node_config.kubeadm import DISCOVERY
 from ..remote.errors import BatchLost, NodeError
 from ..remote.protocol import RemoteNode
 from ..windows import node_paths
 from ..windows.path_calls import make_closed
+from ..windows.registry_calls import set_value
 from ..windows.sddl import ADMINISTRATORS_ONLY, ADMINISTRATORS_ONLY_FILE, SHARED
 from ..wire.calls import action, query
 from ..wire.messages import Batch, Call, Input, Json, Observation
+from . import join_commands
+from .join_commands import JoinCommand
 
 _PRIVATE_FOLDERS = (node_paths.KUBERNETES, node_paths.KUBELET_PKI)
 """Folders in which kubeadm and the kubelet keep the token and the node's key. In older images, access to them is
@@ -23,7 +29,7 @@ _KEY = f"{node_paths.KUBELET_PKI}\\kubelet-client.key.tmp"
 its previous request, which was made with the token of an earlier run (kubernetes/kubernetes,
 pkg/kubelet/certificate/bootstrap: LoadClientCert)."""
 _CA = f"{node_paths.KUBERNETES}\\pki\\ca.crt"
-LEFTOVERS = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF)
+LEFTOVERS = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF, DISCOVERY)
 """Files with the token. If a machine goes down while kubeadm runs, they stay until the role node_join removes them."""
 MADE_FILES = (*LEFTOVERS, DISCOVERY, node_paths.KUBELET_CONF)
 """Files that a join makes. A reset removes them."""
@@ -39,56 +45,104 @@ FILLED_FOLDERS = (
 pods. A reset empties them."""
 
 
-def join_cluster(node: RemoteNode, configuration: str, kubeadm: str, timeout: float, discovery: str = "") -> bool:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KubeadmJoin:
+    """What joins a machine to a cluster."""
+
+    configuration: str
+    """The JoinConfiguration as YAML. It contains the token."""
+    kubeadm: str
+    """Windows path of kubeadm.exe."""
+    timeout: float
+    """Time limit of kubeadm in seconds."""
+    discovery: str = ""
+    """Content of the file `kubeadm.DISCOVERY`. It may contain the token."""
+    kubelet: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """What starts the kubelet with the flags that kubeadm will write: `command_line` of its service, or `parameters`,
+    its arguments if nssm runs it. Empty if kubeadm passes no flags on."""
+    before: tuple[JoinCommand, ...] = ()
+    """Programs to run before kubeadm."""
+    after: tuple[JoinCommand, ...] = ()
+    """Programs to run after kubeadm."""
+
+    @property
+    def total_timeout(self) -> float:
+        """Time limit of kubeadm and all programs in seconds."""
+        return self.timeout + join_commands.total_timeout((*self.before, *self.after))
+
+
+def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> bool:
     """Join a machine to the cluster, unless the machine has joined already.
 
     Args:
         node: the machine.
-        configuration: the JoinConfiguration as YAML, as in `calls`.
-        kubeadm: Windows path of kubeadm.exe.
-        timeout: time limit of kubeadm in seconds.
-        discovery: content of the file `kubeadm.DISCOVERY`.
+        joining: what joins it.
 
     Returns:
-        Whether the machine had not joined before.
+        Whether the run changed the machine: it had not joined before, or programs after kubeadm remained.
 
     Raises:
-        NodeError: kubeadm failed.
+        NodeError: kubeadm or a program failed.
         AnsibleConnectionFailure: the node cannot be reached.
     """
     step = "kubeadm join"
+    node.timeouts = dataclasses.replace(node.timeouts, batch=max(node.timeouts.batch, joining.total_timeout))
     try:
-        batch = Batch(calls=calls(configuration, kubeadm, timeout, discovery))
-        seen = node.run(batch, step=step, private=True)
+        seen = node.run(Batch(calls=calls(joining)), step=step, private=True)
     except BatchLost:
         # The batch first undoes an incomplete join, so the batch can be repeated.
-        batch = Batch(calls=calls(configuration, kubeadm, timeout, discovery, again=True))
-        seen = node.run(batch, step=step, private=True)
+        seen = node.run(Batch(calls=calls(joining, again=True)), step=step, private=True)
     why = problem(seen)
     if why is not None:
         raise NodeError(f"{node.name}: {step}: {why}")
-    return not had_joined(seen)
+    if not had_joined(seen):
+        return True
+    return finish_join(node, joining.after, _ended(seen))
 
 
-def calls(
-    configuration: str, kubeadm: str, timeout: float, discovery: str = "", *, again: bool = False
-) -> tuple[Call, ...]:
+def finish_join(node: RemoteNode, after: t.Sequence[JoinCommand], ended: int | None) -> bool:
+    """Run the programs that a machine did not run after it had joined.
+
+    Args:
+        node: the machine.
+        after: all programs to run after kubeadm.
+        ended: how many of them have ended, as the node recorded it; None if there is no record.
+
+    Returns:
+        Whether anything was changed.
+
+    Raises:
+        NodeError: a program failed.
+        AnsibleConnectionFailure: the node cannot be reached.
+    """
+    if ended is None:
+        return False
+    step = "the commands after kubeadm join"
+    batch = (*join_commands.calls("post", after, ended), join_commands.end_record())
+    limit = float(join_commands.total_timeout(after[ended:]))
+    node.timeouts = dataclasses.replace(node.timeouts, batch=max(node.timeouts.batch, limit))
+    why = problem(node.run(Batch(calls=batch), step=step, private=True))
+    if why is not None:
+        raise NodeError(f"{node.name}: {step}: {why}")
+    return True
+
+
+def calls(joining: KubeadmJoin, *, again: bool = False) -> tuple[Call, ...]:
     """Return the batch that joins a machine to the cluster, unless the machine has joined already.
 
     If an interrupted run has left a join running, that join is ended first: its token no longer exists, and two joins
     would collide. The files of an incomplete join are removed, because kubeadm refuses to continue with them.
 
     Args:
-        configuration: the JoinConfiguration as YAML. It contains the token.
-        kubeadm: Windows path of kubeadm.exe.
-        timeout: time limit of kubeadm in seconds.
-        discovery: content of the file `kubeadm.DISCOVERY`; empty if kubeadm does not need the file.
+        joining: what joins the machine.
         again: whether an earlier join used the same token. The kubelet then keeps its key and finds its own certificate
             request. A second key with the same token would look like an attack, and neither key would get a
             certificate.
     """
+    discovery, after = joining.discovery, joining.after
     return (
         query("joined", "@read-file", {"paths": [node_paths.KUBELET_CONF]}, select=("path", "exists"), on_error="stop"),
+        *([_read_record()] if after else []),
         Call(id="stop-if-joined", command="@stop-if", input=Input(calls=("joined",), where={"exists": True})),
         *_end_former(),
         *_stop_if_registered(),
@@ -99,14 +153,23 @@ def calls(
             make_closed(folder, ADMINISTRATORS_ONLY, f"close-{number}")
             for number, folder in enumerate(_PRIVATE_FOLDERS)
         ),
-        _write_configuration(configuration),
+        *join_commands.calls("pre", joining.before),
+        _write_configuration(joining.configuration),
         *([_write_discovery(discovery)] if discovery else []),
+        *_set_kubelet(joining.kubelet),
+        *([join_commands.record(0)] if after else []),
         action(
-            "join", kubeadm, arguments=("join", "--config", node_paths.JOIN_CONFIGURATION), timeout=timeout, long=True
+            "join",
+            joining.kubeadm,
+            arguments=("join", "--config", node_paths.JOIN_CONFIGURATION),
+            timeout=joining.timeout,
+            long=True,
         ),
         _remove_configuration(
             [node_paths.JOIN_CONFIGURATION, DISCOVERY] if discovery else node_paths.JOIN_CONFIGURATION
         ),
+        *join_commands.calls("post", after),
+        *([join_commands.end_record()] if after else []),
     )
 
 
@@ -125,13 +188,39 @@ def _stop_if_registered() -> tuple[Call, ...]:
     )
 
 
+def _set_kubelet(started: t.Mapping[str, str]) -> t.Iterator[Call]:
+    """Yield the call that makes the kubelet start with the flags that kubeadm will write.
+
+    kubeadm starts the kubelet's service, whose command line does not contain these flags yet, and a node gets its
+    labels and taints only when it registers.
+    """
+    if line := started.get("command_line"):
+        yield action("kubelet", "sc.exe", arguments=("config", "kubelet", "binpath=", line), secret=True)
+    elif line := started.get("parameters"):
+        call = set_value("kubelet", nssm.key("kubelet"), nssm.ARGUMENTS, "ExpandString", line)
+        yield dataclasses.replace(call, secret=True)
+
+
+def _read_record() -> Call:
+    """Return the call that reads how many of the programs after kubeadm have ended."""
+    parameters: dict[str, Json] = {"paths": [node_paths.JOIN_RECORD], "content": True}
+    return query("record", "@read-file", parameters, select=("content",))
+
+
+def _ended(seen: Observation) -> int | None:
+    """Return how many of the programs after kubeadm had ended before the batch; None if no program remains."""
+    result = seen.calls.get("record")
+    return join_commands.ended(result.first.get("content")) if result is not None and result.first else None
+
+
 def _remove_leftovers(*, keep_key: bool) -> tuple[Call, ...]:
     """Return the calls that remove the files of an incomplete join.
 
     Args:
         keep_key: whether the key for which the kubelet requested a certificate stays.
     """
-    paths: dict[str, Json] = {"paths": [node_paths.BOOTSTRAP_KUBELET_CONF, _CA, *([] if keep_key else [_KEY])]}
+    former = [node_paths.BOOTSTRAP_KUBELET_CONF, _CA, node_paths.JOIN_RECORD]
+    paths: dict[str, Json] = {"paths": [*former, *([] if keep_key else [_KEY])]}
     existing = Input(calls=("leftovers",), where={"exists": True}, parameter="LiteralPath", property="path")
     return (
         query("leftovers", "@read-file", paths, select=("path", "exists"), on_error="stop"),
@@ -188,7 +277,7 @@ def _end_former() -> tuple[Call, ...]:
 def _write_discovery(content: str) -> Call:
     """Return the call that writes the file `kubeadm.DISCOVERY`."""
     parameters: dict[str, Json] = {"path": DISCOVERY, "content": content, "sddl": ADMINISTRATORS_ONLY_FILE}
-    return action("discovery", "@write-file", parameters, select=None)
+    return action("discovery", "@write-file", parameters, secret=True, select=None)
 
 
 def had_joined(seen: Observation) -> bool:
@@ -203,5 +292,8 @@ def problem(seen: Observation) -> str | None:
     result = seen.calls.get(seen.stopped.id)
     if result is None or result.error is None:
         return f"stopped at {seen.stopped.id}"
+    own = join_commands.problem(seen.stopped.id, result)
+    if own is not None:
+        return own
     output = result.stderr.strip() or result.stdout.strip() or str(result.error)
     return f"{seen.stopped.id}: exit code {result.exit_code}: {output[-2000:]}" if result.exit_code else output

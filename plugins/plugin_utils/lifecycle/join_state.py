@@ -15,12 +15,12 @@ from ..hns.facts import uplink
 from ..pod_networks.catalogue import catalogue
 from ..resources.computer_name import NETBIOS
 from ..windows import azure_platform
-from ..windows.node_paths import KUBELET_CONF, NETWORK_RECORD
+from ..windows.node_paths import JOIN_RECORD, KUBELET_CONF, NETWORK_RECORD
 from ..windows.registry_keys import KUBELET_SERVICE
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import query
 from ..wire.messages import Call, Observation
-from . import node_network
+from . import join_commands, node_network
 from .node_network import ClusterNetwork, NodeNetwork
 
 _SERVER = re.compile(r"^\s*server:\s*[\"']?(\S+?)[\"']?\s*$", re.MULTILINE)
@@ -39,6 +39,8 @@ class JoinState:
     windows: WindowsInfo
     clock_skew: float
     """Seconds by which the node's clock is ahead of the controller's clock."""
+    ended_commands: int | None = None
+    """How many of the user's programs after `kubeadm join` have ended; None if no program remains."""
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     """Content of NETWORK_RECORD: `plugin`, `mode`, `network`; empty if the file does not exist."""
     unresolved: str = ""
@@ -80,7 +82,12 @@ def calls(name: str = "", *, counts_addresses: bool = False) -> tuple[Call, ...]
     resolve = query("resolve", "Resolve-DnsName", {"Name": name}, select=("Name",))
     return (
         *([resolve] if name else []),
-        query("kubeconfig", "@read-file", {"paths": [KUBELET_CONF, NETWORK_RECORD], "content": True}, on_error="stop"),
+        query(
+            "kubeconfig",
+            "@read-file",
+            {"paths": [KUBELET_CONF, NETWORK_RECORD, JOIN_RECORD], "content": True},
+            on_error="stop",
+        ),
         query(
             "service", "@read-registry", {"values": [{"path": KUBELET_SERVICE, "name": "ImagePath"}]}, on_error="stop"
         ),
@@ -103,7 +110,7 @@ def read(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> Joi
         ValueError: the results are malformed.
         KeyError: the results are malformed.
     """
-    file, *notes = seen["kubeconfig"].output
+    file, note, record = seen["kubeconfig"].output
     return JoinState(
         joined=bool(file["exists"]),
         server=server_of(file.get("content") or "") if file["exists"] else "",
@@ -111,7 +118,8 @@ def read(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> Joi
         computer_name=windows.active_computer_name or windows.computer_name,
         windows=windows,
         clock_skew=seen.clock_skew(now) or 0.0,
-        cni=_note(notes),
+        ended_commands=join_commands.ended(record.get("content")) if file["exists"] else None,
+        cni=_note(note),
         unresolved=_unresolved(seen),
         uplink_at_risk=bool(uplink.read(seen.calls).at_risk),
         azure=azure_platform.is_azure(seen.calls.get(azure_platform.CHASSIS)),
@@ -132,11 +140,10 @@ def _unresolved(seen: Observation) -> str:
     return str(result.error) if result is not None and result.error is not None else ""
 
 
-def _note(files: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
+def _note(file: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """Return the content of NETWORK_RECORD, which the role cni writes; empty if the content is malformed."""
-    text = (files[0].get("content") or "") if files else ""
     try:
-        document = json.loads(text)
+        document = json.loads(file.get("content") or "")
     except ValueError:
         return {}
     return document if isinstance(document, dict) else {}

@@ -14,6 +14,7 @@ import json
 import typing as t
 
 from ..values.versions import DATA, Version, within
+from ..windows.command_line import flags_of
 
 
 class Flags(t.NamedTuple):
@@ -42,6 +43,35 @@ def part(flags: t.Sequence[str], version: str) -> Flags:
             accepted = _accepts(minor, word.lstrip("-").partition("=")[0])
         (separated.kept if accepted else separated.dropped).append(word)
     return separated
+
+
+def of_file(content: str, variable: str, version: str | None) -> Flags:
+    """Return the flags in an environment file that kubeadm wrote.
+
+    Args:
+        content: content of the file.
+        variable: name of the variable that contains the flags.
+        version: version of the kubelet; None to keep all flags.
+
+    Raises:
+        ValueError: the version is malformed.
+    """
+    flags = flags_of(content, variable)
+    return Flags(flags, []) if version is None else part(flags, version)
+
+
+def unknown(names: t.Iterable[str], version: str) -> list[str]:
+    """Return the flags that a kubelet does not have.
+
+    Args:
+        names: names of flags, without leading hyphens.
+        version: version of Kubernetes, such as 1.36.2.
+
+    Raises:
+        ValueError: the version is malformed.
+    """
+    minor = Version.parse(version).minor_version
+    return [name for name in names if not _accepts(minor, name)]
 
 
 @functools.cache

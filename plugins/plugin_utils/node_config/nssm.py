@@ -15,14 +15,25 @@ import typing as t
 from ..values.errors import ResourceError
 from ..windows import command_line
 
+ARGUMENTS = "AppParameters"
+"""The registry value with the arguments of a service's program."""
 _KEY = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\{service}\\Parameters"
+
+
+def key(service: str) -> str:
+    """Return the registry key of nssm's settings for a service.
+
+    Args:
+        service: name of the service.
+    """
+    return _KEY.format(service=service)
 
 
 def parameters(
     service: str,
     *,
     application: str,
-    arguments: t.Sequence[str],
+    arguments: t.Sequence[str] | None,
     log_dir: str,
     environment: t.Mapping[str, str] | None = None,
     log_max_mb: int = 50,
@@ -33,7 +44,7 @@ def parameters(
     Args:
         service: name of the service and of its log files.
         application: Windows path of the program.
-        arguments: the program's arguments, not quoted.
+        arguments: the program's arguments, not quoted; None if a resource of type NssmArguments sets them.
         log_dir: folder of `SERVICE.log` (standard error, where Go programs log) and `SERVICE.out.log`.
         environment: variables in addition to the machine's. They must not be secret, because every user can read the
             registry keys of services.
@@ -44,7 +55,7 @@ def parameters(
     values: dict[str, tuple[str, t.Any]] = {
         "Application": ("ExpandString", application),
         "AppDirectory": ("ExpandString", folder),
-        "AppParameters": ("ExpandString", _arguments(arguments)),
+        **({} if arguments is None else {ARGUMENTS: ("ExpandString", arguments_line(arguments))}),
         # Since Windows 10 Creators Update, nssm 2.24 may fail to start a service that lacks this value
         # (nssm.cc/download).
         "AppNoConsole": ("DWord", 1),
@@ -58,11 +69,10 @@ def parameters(
     if environment:
         pairs = [f"{name}={value}" for name, value in sorted(environment.items())]
         values["AppEnvironmentExtra"] = ("MultiString", pairs)
-    key = _KEY.format(service=service)
     return [
         {
             "type": "Registry",
-            "key": key,
+            "key": key(service),
             "value_name": name,
             "value_type": kind,
             "value": value,
@@ -72,8 +82,15 @@ def parameters(
     ]
 
 
-def _arguments(arguments: t.Sequence[str]) -> str:
-    """Return the arguments as one line that CommandLineToArgvW splits into the same arguments."""
+def arguments_line(arguments: t.Sequence[str]) -> str:
+    """Return the arguments as one line that CommandLineToArgvW splits into the same arguments.
+
+    Args:
+        arguments: the arguments, not quoted.
+
+    Raises:
+        ResourceError: an argument contains a character that nssm would expand.
+    """
     for argument in arguments:
         if "%" in argument:
             # nssm expands %NAME% and has no way to escape it.

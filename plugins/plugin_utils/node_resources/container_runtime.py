@@ -33,10 +33,13 @@ def of_host(variables: Variables) -> list[ResourceMapping]:
         containerd_settings = variables.read(containerd.ContainerdSettings, ROLE)
         programs, logs = [containerd_settings.install_dir], containerd_settings.log_folders
         own, chosen, other = containerd.resources(containerd_settings), "containerd", "cri-dockerd"
-        if containerd_settings.network_services:
+        stops = [*containerd_settings.network_services]
+        if variables.optional("kubernetes_node_kubelet_service", "native") == "nssm":
+            stops.append("kubelet")
+        if stops:
             manager = variables.read(service_manager.ServiceManagerSettings, ROLE)
             programs.append(manager.nssm_dir)
-            own += service_manager.resources(manager, stops=containerd_settings.network_services)
+            own += service_manager.resources(manager, stops=stops)
     return [
         # NodeRuntime comes first, because it refuses to switch the runtime of a joined node.
         {"type": "NodeRuntime", "name": chosen},

@@ -6,15 +6,20 @@ from __future__ import annotations
 
 import dataclasses
 import ntpath
+import types
 import typing as t
 
 import yaml
 
+from ..node_config import credential_providers, kubelet_resources, nssm
 from ..resources.directory import closed
 from ..role_variables.kubernetes_node import KubeletVariables
 from ..values.version_support import reads_dropins, required_gates
 from ..values.versions import Version
 from ..windows import node_paths
+from ..windows.command_line import join, merge_flags
+from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
+from . import service_manager
 from .downloads import Downloads, ResourceMapping, unpacked
 from .services import DOCKER_RUNTIMES, log_folders, network_services, recovery
 from .variables import Variables
@@ -23,7 +28,6 @@ ROLE = "kubernetes_node"
 _ROTATION = Version.parse("1.34.0")
 """The first version of Kubernetes whose kube-log-runner rotates files (kubernetes/kubernetes#127667)."""
 _ARGUMENTS = (
-    "--windows-service",
     f"--bootstrap-kubeconfig={node_paths.BOOTSTRAP_KUBELET_CONF}",
     f"--kubeconfig={node_paths.KUBELET_CONF}",
     f"--config={node_paths.KUBELET_CONFIG}",
@@ -34,6 +38,21 @@ _WITHOUT_DROPINS = ("--resolv-conf=", "--cgroups-per-qos=false", "--enforce-node
 sig-windows-tools kubeadm/scripts/PrepareNode.ps1). kubeadm writes the flag for the runtime's endpoint."""
 
 
+_CREDENTIAL_PROVIDERS = f"{node_paths.KUBERNETES}\\credential-providers.yaml"
+"""The kubelet's configuration of the programs that provide credentials for registries."""
+_NSSM_DIR = "C:\\Program Files\\nssm"
+"""Default of the folder of nssm, which the role container_runtime installs."""
+_FLAGS: t.Mapping[str, str] = types.MappingProxyType(
+    {
+        # kubeadm writes flags to this file. They must be on the command line, or the kubelet starts without them.
+        "arguments_from_file": "C:\\var\\lib\\kubelet\\kubeadm-flags.env",
+        "arguments_variable": "KUBELET_KUBEADM_ARGS",
+    }
+)
+_LOG_FOLDER = "C:\\var\\log\\kubelet"
+"""Folder of the log that nssm writes if no log file is set."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KubernetesSettings(KubeletVariables):
     """The variables `kubernetes_node_*`, and the runtime."""
@@ -42,6 +61,8 @@ class KubernetesSettings(KubeletVariables):
     is_docker: bool
     network_services: tuple[str, ...] = ()
     """Services of the pod network, which depend on the kubelet; each precedes the services on which it depends."""
+    nssm_dir: str = ""
+    """Folder of nssm, if it runs the kubelet."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> KubernetesSettings:
@@ -55,7 +76,9 @@ class KubernetesSettings(KubeletVariables):
             The settings.
         """
         docker = variables.runtime in DOCKER_RUNTIMES
-        return variables.fields(cls, prefix, is_docker=docker, network_services=network_services(variables))
+        nssm_dir = str(variables.optional("winkube_nssm_dir", _NSSM_DIR))
+        services = network_services(variables)
+        return variables.fields(cls, prefix, is_docker=docker, network_services=services, nssm_dir=nssm_dir)
 
     @property
     def cri_socket(self) -> str:
@@ -66,6 +89,36 @@ class KubernetesSettings(KubeletVariables):
     def log_runner(self) -> str:
         """Path of the program that runs a service's program and writes its output to log files."""
         return f"{self.install_dir}\\kube-log-runner.exe"
+
+    @property
+    def log_folders(self) -> list[str]:
+        """Folders of the kubelet's log."""
+        if self.kubelet_log_file:
+            return [ntpath.dirname(self.kubelet_log_file)]
+        return [_LOG_FOLDER] if self.kubelet_service == "nssm" else []
+
+    @property
+    def credential_provider_dir(self) -> str:
+        """Folder of the programs that provide credentials for registries."""
+        return f"{self.install_dir}\\credential-providers"
+
+    @property
+    def kubelet_flags(self) -> list[str]:
+        """The kubelet's arguments, without those that kubeadm passes on, and without --windows-service."""
+        providers = {
+            "image-credential-provider-bin-dir": self.credential_provider_dir,
+            "image-credential-provider-config": _CREDENTIAL_PROVIDERS,
+        }
+        own = {**(providers if self.credential_providers else {}), **self.kubelet_arguments}
+        version = Version.parse(self.version)
+        gates = [] if "feature-gates" in own else required_gates(version)
+        return [
+            *_ARGUMENTS,
+            *(_DROPINS if reads_dropins(version) else _WITHOUT_DROPINS),
+            f"--cert-dir={node_paths.KUBELET_PKI}",
+            *(f"--feature-gates={gate}=true" for gate in gates),
+            *(f"--{name}={value}" for name, value in sorted(own.items())),
+        ]
 
     @property
     def log_rotation(self) -> list[str]:
@@ -91,7 +144,7 @@ def resources(settings: KubernetesSettings) -> list[ResourceMapping]:
     """
     artifact = settings.downloads.artifact("kubernetes", settings.version, url=settings.url, sha256=settings.sha256)
     programs = ["kubeadm.exe", "kubectl.exe", "kubelet.exe", "kube-proxy.exe"]
-    programs += ["kube-log-runner.exe"] if settings.kubelet_log_file else []
+    programs += ["kube-log-runner.exe"] if settings.kubelet_log_file and settings.kubelet_service == "native" else []
     return [
         *_folders(settings),
         artifact,
@@ -113,8 +166,9 @@ def resources(settings: KubernetesSettings) -> list[ResourceMapping]:
             "content": to_yaml(kubelet_configuration(settings)),
             "restarts": ["kubelet"],
         },
+        *_credential_providers(settings),
         *_firewall(settings),
-        kubelet_service(settings),
+        *kubelet_services(settings),
     ]
 
 
@@ -137,8 +191,52 @@ def kubelet_configuration(settings: KubernetesSettings) -> dict[str, t.Any]:
         # The list replaces that of kubeadm's configuration (kubernetes.io: Set Kubelet Parameters Via A Configuration
         # File, "Kubelet configuration merging order").
         **({"clusterDNS": list(settings.cluster_dns)} if settings.cluster_dns else {}),
+        **_resources(settings),
         **settings.kubelet_configuration,
     }
+
+
+def _resources(settings: KubernetesSettings) -> dict[str, t.Any]:
+    """Return the fields of reserved resources and eviction thresholds that are set."""
+    fields = {
+        "kubeReserved": dict(settings.kube_reserved),
+        "systemReserved": dict(settings.system_reserved),
+        "evictionHard": kubelet_resources.hard_thresholds(settings.eviction_hard, settings.version),
+    }
+    return {field: value for field, value in fields.items() if value}
+
+
+def kubelet_services(settings: KubernetesSettings) -> list[ResourceMapping]:
+    """Return the kubelet's service, and the settings of nssm if nssm runs it. The service is the last resource.
+
+    Args:
+        settings: the role's variables.
+
+    Returns:
+        The resources. The service has no state, because it starts when the node joins.
+    """
+    service = kubelet_service(settings)
+    if settings.kubelet_service == "native":
+        return [service]
+    return [
+        *nssm.parameters(
+            "kubelet",
+            application=f"{settings.install_dir}\\kubelet.exe",
+            arguments=None,
+            log_dir=settings.log_folders[0],
+            log_max_mb=settings.kubelet_log_max_mb,
+        ),
+        {
+            "type": "NssmArguments",
+            "name": "kubelet",
+            "arguments": settings.kubelet_flags,
+            **_FLAGS,
+            # An older version of kubeadm may have written the flags.
+            "arguments_for_kubelet": settings.version,
+            "restarts": ["kubelet"],
+        },
+        service,
+    ]
 
 
 def kubelet_service(settings: KubernetesSettings) -> ResourceMapping:
@@ -150,22 +248,13 @@ def kubelet_service(settings: KubernetesSettings) -> ResourceMapping:
     Returns:
         A Service resource without a state, because the service starts when the node joins.
     """
-    program = f"{settings.install_dir}\\kubelet.exe"
-    logged = [f"-log-file={settings.kubelet_log_file}", *settings.log_rotation, program]
-    own = [f"--{name}={value}" for name, value in sorted(settings.kubelet_arguments.items())]
     proxy = settings.downloads.proxy
     return {
         "type": "Service",
         "name": "kubelet",
         "display_name": "Kubernetes Kubelet",
         "description": "Runs the pods of this node",
-        "path": settings.log_runner if settings.kubelet_log_file else program,
-        "arguments": [*(logged if settings.kubelet_log_file else []), *_arguments(settings), *own],
-        # kubeadm writes flags to this file. They must be on the command line, or the kubelet starts without them.
-        "arguments_from_file": "C:\\var\\lib\\kubelet\\kubeadm-flags.env",
-        "arguments_variable": "KUBELET_KUBEADM_ARGS",
-        # An older version of kubeadm may have written the flags.
-        "arguments_for_kubelet": settings.version,
+        **_started(settings),
         "start_mode": "auto",
         "dependencies": ["cri-dockerd" if settings.is_docker else "containerd"],
         "environment": proxy.environment,
@@ -175,15 +264,75 @@ def kubelet_service(settings: KubernetesSettings) -> ResourceMapping:
     }
 
 
-def _arguments(settings: KubernetesSettings) -> list[str]:
-    """Return the flags that every kubelet of a version gets."""
-    version = Version.parse(settings.version)
-    gates = [] if "feature-gates" in settings.kubelet_arguments else required_gates(version)
+def _started(settings: KubernetesSettings) -> ResourceMapping:
+    """Return the properties of the service that define which program it starts."""
+    if settings.kubelet_service == "nssm":
+        return {"path": service_manager.program(settings.nssm_dir)}
+    program = f"{settings.install_dir}\\kubelet.exe"
+    logged = [f"-log-file={settings.kubelet_log_file}", *settings.log_rotation, program]
+    return {
+        "path": settings.log_runner if settings.kubelet_log_file else program,
+        "arguments": [
+            *(logged if settings.kubelet_log_file else []),
+            "--windows-service",
+            *settings.kubelet_flags,
+        ],
+        **_FLAGS,
+        # An older version of kubeadm may have written the flags.
+        "arguments_for_kubelet": settings.version,
+    }
+
+
+def started_with(settings: KubernetesSettings, flags: t.Sequence[str]) -> dict[str, str]:
+    """Return what starts the kubelet with the flags that kubeadm will write, before kubeadm has written them.
+
+    kubeadm starts the kubelet, and a node registers with labels and taints only at the first start.
+
+    Args:
+        settings: the role's variables.
+        flags: flags that replace the service's flags of the same name.
+
+    Returns:
+        `command_line` of the service, or nssm's `parameters`.
+    """
+    if settings.kubelet_service == "nssm":
+        return {"parameters": nssm.arguments_line(merge_flags(settings.kubelet_flags, flags))}
+    started = _started(settings)
+    return {"command_line": join([started["path"], *merge_flags(started["arguments"], flags)])}
+
+
+def _credential_providers(settings: KubernetesSettings) -> list[ResourceMapping]:
+    """Return the programs that provide credentials for registries, and the kubelet's configuration of them."""
+    programs: list[ResourceMapping] = []
+    for one in settings.credential_providers:
+        artifact = settings.downloads.artifact(one.name, one.version, url=one.url, sha256=one.sha256)
+        is_program = artifact["path"].lower().endswith(".exe")
+        member = one.program if is_program else one.member or one.program
+        archive = unpacked(
+            artifact,
+            f"credential provider {one.name}",
+            destination=settings.credential_provider_dir,
+            members=[member],
+            **({"strip_components": member.count("/")} if "/" in member else {}),
+            **({"renames": {member: one.program}} if ntpath.basename(member) != one.program else {}),
+            check=[one.program],
+            stops=[*settings.network_services, "kubelet"],
+        )
+        programs += [artifact, archive]
+    if not programs:
+        return []
     return [
-        *_ARGUMENTS,
-        *(_DROPINS if reads_dropins(version) else _WITHOUT_DROPINS),
-        f"--cert-dir={node_paths.KUBELET_PKI}",
-        *(f"--feature-gates={gate}=true" for gate in gates),
+        *closed([settings.credential_provider_dir], users="read", disrupts=True),
+        *programs,
+        {
+            "type": "File",
+            "name": _CREDENTIAL_PROVIDERS,
+            "content": to_yaml(credential_providers.configuration(settings.credential_providers)),
+            # The environment of a provider may contain secrets.
+            "acl": ADMINISTRATORS_ONLY_FILE,
+            "no_log": any(one.environment for one in settings.credential_providers),
+            "restarts": ["kubelet"],
+        },
     ]
 
 
@@ -206,14 +355,13 @@ def _folders(settings: KubernetesSettings) -> list[ResourceMapping]:
     live node is drained (`disrupts`) before untrusted content, such as a kubelet.exe that a user owns, is moved out of
     the restricted folders.
     """
-    logs = [ntpath.dirname(settings.kubelet_log_file)] if settings.kubelet_log_file else []
     return [
         *closed([settings.install_dir], users="read", disrupts=True),
         *closed([node_paths.KUBERNETES], disrupts=True),
         *closed([node_paths.KUBELET], users="read", open_folders=["pods"], shallow=True, disrupts=True),
         *closed([node_paths.KUBELET_PKI], disrupts=True),
         *log_folders("C:\\var\\log\\pods", "C:\\var\\log\\containers"),
-        *log_folders(*logs, only_below="C:\\var\\log"),
+        *log_folders(*settings.log_folders, only_below="C:\\var\\log"),
     ]
 
 

@@ -10,6 +10,7 @@ import itertools
 import ntpath
 import typing as t
 
+from ..lifecycle.join import LEFTOVERS
 from ..node_config import nssm
 from ..pod_networks import kube_proxy_pods, kubeconfigs
 from ..pod_networks.catalogue import catalogue
@@ -138,7 +139,7 @@ def resources(node: JoinedNode) -> list[ResourceMapping]:
     network = node.network
     return [
         # On a joined node, kubeadm has written flags for the kubelet, and the kubelet runs.
-        {**kubernetes_node.kubelet_service(node.kubernetes), "state": "running"},
+        *_running(kubernetes_node.kubelet_services(node.kubernetes)),
         *leftovers(),
         *([*_reserved_address(node), *_kube_proxy_files(node)] if node.is_ready_for_network else []),
         *(_services(node) if network.runs_as_services and node.is_ready_for_network and node.tokens_known else []),
@@ -195,14 +196,19 @@ def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
     return merged(own, node.kube_proxy_configuration)
 
 
+def _running(services: list[ResourceMapping]) -> list[ResourceMapping]:
+    """Return the kubelet's resources, with its service running."""
+    *settings, service = services
+    return [*settings, {**service, "state": "running"}]
+
+
 def leftovers() -> list[ResourceMapping]:
     """Return the resources that remove files with the bootstrap token.
 
     The batch that runs kubeadm always removes these files, unless the machine goes down during the batch. The kubelet
     may then join without a second batch, and the files would stay.
     """
-    paths = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF)
-    return [{"type": "File", "name": path, "state": "absent"} for path in paths]
+    return [{"type": "File", "name": path, "state": "absent"} for path in LEFTOVERS]
 
 
 def _former_services(node: JoinedNode) -> list[ResourceMapping]:

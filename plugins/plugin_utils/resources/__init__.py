@@ -25,6 +25,7 @@ from .file import File
 from .firewall_rule import FirewallRule
 from .hosts_file import HostsFile
 from .node_runtime import NodeRuntime
+from .nssm_arguments import NssmArguments
 from .page_file import PageFile
 from .registry import Registry
 from .remote_access_routing import RemoteAccessRouting
@@ -57,6 +58,7 @@ TYPES: t.Mapping[str, type[Resource]] = types.MappingProxyType(
             FirewallRule,
             HostsFile,
             NodeRuntime,
+            NssmArguments,
             PageFile,
             Registry,
             RemoteAccessRouting,

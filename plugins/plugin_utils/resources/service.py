@@ -15,7 +15,7 @@ from ..node_config import kubelet_flags
 from ..values.errors import ResourceError
 from ..values.versions import EXPECTED, Version
 from ..windows import service_recovery
-from ..windows.command_line import flags_of, join, merge_flags, quote, split
+from ..windows.command_line import join, merge_flags, quote, split
 from ..windows.registry_calls import remove_value, set_value
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
@@ -235,11 +235,8 @@ class Service(Resource):
     def _flags(self, seen: Results) -> kubelet_flags.Flags:
         if not self.arguments_from_file:
             return kubelet_flags.Flags([], [])
-        file = only(self, seen, "flags")
-        flags = flags_of(str(file.get("content") or ""), self.arguments_variable)
-        if self.arguments_for_kubelet is None:
-            return kubelet_flags.Flags(flags, [])
-        return kubelet_flags.part(flags, self.arguments_for_kubelet)
+        content = str(only(self, seen, "flags").get("content") or "")
+        return kubelet_flags.of_file(content, self.arguments_variable, self.arguments_for_kubelet)
 
     def _observed(self, seen: Results) -> dict[str, t.Any]:
         entry = only(self, seen, "definition")

@@ -1,18 +1,15 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_join: what the run does in the cluster, how kubeadm joins a machine, and when to wait."""
+"""Decisions of role node_join: what the run does in the cluster, and when it waits for nodes."""
 
 from __future__ import annotations
 
-import base64
-import json
 import math
 import types
 import typing as t
 
 from ansible.plugins.filter.core import to_bool
 
-from ..node_config import kubeadm
 from ..node_resources import node_join, roles
 from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
@@ -22,10 +19,9 @@ from .cni import network_differs, runs_of
 _SHORTEST_TTL = 1800
 _SECONDS_PER_GROUP = 300
 """Seconds in which one group of nodes joins. A group has as many nodes as Ansible has forks."""
-_LABELS = "node-labels"
-"""The kubelet's flag that sets the labels of its node."""
 _CHANGES = (
-    *("node_prepare_converged", "node_join_guard", "node_join_tokens", "node_join_result", "node_join_converged"),
+    *("node_prepare_converged", "node_join_guard", "node_join_tokens", "node_join_result", "node_join_finished"),
+    *("node_join_permitted", "node_join_kubeadm_tokens", "node_join_converged", "node_join_metadata"),
     *("cni_daemon_sets_bound", "cni_accounts_applied", "cni_applied", "cni_labelled", "cni_daemon_sets_removed"),
     *("cni_network_removed", "cni_network_recorded", "cni_pods_deleted", "cni_former_label", "cni_new_label"),
     *("cni_affinity_set", "cni_windows_enabled", "cni_config_maps_removed", "node_join_pods_restarted"),
@@ -39,6 +35,7 @@ def purposes(
     read_only: bool,
     drains: bool,
     approves: bool,
+    tokens: bool,
     rejoins: bool,
     services: bool,
     pods: t.Sequence[str],
@@ -50,6 +47,7 @@ def purposes(
         read_only: whether the run makes no changes in the cluster (plan.yml).
         drains: whether the run may drain nodes.
         approves: whether the run approves certificates of nodes.
+        tokens: whether the run creates bootstrap tokens through the API.
         rejoins: whether the run may delete nodes whose machines join again.
         services: whether the network of hosts runs as services.
         pods: the purposes that follow from what runs as pods on the hosts.
@@ -61,6 +59,8 @@ def purposes(
         "services_read": services,
         "drain": drains,
         "join": not read_only,
+        "tokens": not read_only and tokens,
+        "delete_tokens": not read_only and approves and not tokens,
         "approve": not read_only and approves,
         "rejoin": not read_only and rejoins,
         **dict.fromkeys(pods, not read_only),
@@ -96,43 +96,11 @@ def clock_problem(host: str, skew: float, limit: float) -> str:
     )
 
 
-def kubelet_arguments(
-    given: t.Mapping[str, t.Any], of_service: t.Mapping[str, t.Any], network_label: str
-) -> dict[str, t.Any]:
-    """Return the kubelet's arguments that kubeadm passes on.
-
-    A node whose network runs as services registers with a label that keeps the networks' DaemonSets away, and a node
-    with Calico registers with a label that admits Calico's DaemonSets. A flag that kubeadm passes on replaces the same
-    flag of the kubelet's service, so the labels of that flag are repeated.
-
-    Args:
-        given: value of `node_join_kubelet_arguments`.
-        of_service: value of `kubernetes_node_kubelet_arguments`.
-        network_label: the labels as `label=value`, separated by commas; empty if the node needs none.
-    """
-    if not network_label:
-        return dict(given)
-    labels = [of_service.get(_LABELS), given.get(_LABELS), network_label]
-    return {**given, _LABELS: ",".join(str(label) for label in labels if label)}
-
-
-def discovery(server: str, *, ca_certificate: str) -> str:
-    """Return the kubeconfig that lets kubeadm find a cluster at an endpoint which the cluster does not publish.
-
-    Args:
-        server: `host:port` of the API server.
-        ca_certificate: CA certificate of the cluster (PEM).
-    """
-    authority = base64.b64encode(ca_certificate.encode()).decode()
-    cluster = {"server": f"https://{server}", "certificate-authority-data": authority}
-    document = {"apiVersion": "v1", "kind": "Config", "clusters": [{"name": "", "cluster": cluster}]}
-    return json.dumps(document, indent=1, sort_keys=True)
-
-
 def join_problem(tokens: t.Mapping[str, t.Any], refused: str, joined: t.Mapping[str, t.Any], approvals: str) -> str:
     """Return why a machine could not join, if the failed task does not show the reason; empty otherwise.
 
-    The task that creates tokens has `no_log`, and certificates are approved in the background.
+    The task that creates tokens has `no_log`, and certificates are approved in the background. If the task ran
+    `kubeadm token create` for each node, the reason is in the first result that failed.
 
     Args:
         tokens: result of the task that creates bootstrap tokens.
@@ -141,14 +109,18 @@ def join_problem(tokens: t.Mapping[str, t.Any], refused: str, joined: t.Mapping[
         approvals: message of the task that approves certificates.
     """
     if tokens.get("failed"):
-        return str(tokens.get("msg", ""))
+        failed = [one for one in tokens.get("results") or () if one.get("failed")]
+        reason = str(failed[0].get("stderr") or failed[0].get("msg") or "").strip() if failed else ""
+        return f"kubeadm token create: {reason}" if reason else str(tokens.get("msg", ""))
     return refused or (approvals if joined.get("failed") else "")
 
 
 def all_stay_ready(
     hosts_untouched: t.Iterable[bool], awaited: t.Iterable[str], nodes: t.Mapping[str, t.Mapping[str, t.Any]]
 ) -> bool:
-    """Return whether waiting for nodes is unnecessary: all were Ready at the beginning, and no host was changed.
+    """Return whether waiting for nodes is unnecessary: all were ready at the beginning, and no host was changed.
+
+    A node is ready if it is Ready and the pods of its network are ready.
 
     Args:
         hosts_untouched: for each host of the play, whether the run has left it unchanged. False for a failed host,
@@ -156,7 +128,9 @@ def all_stay_ready(
         awaited: nodes that must be Ready.
         nodes: the cluster's nodes at the beginning of the run.
     """
-    return all(hosts_untouched) and all(nodes.get(name, {}).get("ready") for name in awaited)
+    known = [nodes.get(name, {}) for name in awaited]
+    pods = [pod for node in known for pod in node.get("network_pods") or ()]
+    return all(hosts_untouched) and all(node.get("ready") for node in known) and all(pod["ready"] for pod in pods)
 
 
 def _in_azure(host: Variables) -> bool:
@@ -173,6 +147,7 @@ def _purposes(host: Variables) -> list[str]:
         read_only=read_only,
         drains=to_bool(host.optional("node_maintenance_drain", False)),
         approves=host.value("node_join_approval") == "run",
+        tokens=host.value("node_join_token_source") == "api",
         rejoins=to_bool(host.value("node_join_rejoin")),
         services=any(how == "service" for _plugin, how in networks),
         pods=sorted({catalogue()[plugin].purpose for plugin, how in networks if how == "daemonset"}),
@@ -224,6 +199,19 @@ def _awaited(host: Variables) -> list[str]:
     return _node_names(host, hosts)
 
 
+def _awaited_daemon_sets(host: Variables) -> dict[str, list[str]]:
+    """Return the DaemonSets that this run applied, by the name of each awaited node on which they run."""
+    hosts = [name for name in host.value("ansible_play_hosts") if not host.of_host(name, "node_join_later")]
+    applied = [
+        f"{one['metadata']['namespace']}/{one['metadata']['name']}"
+        for name in host.value("ansible_play_hosts_all")
+        for one in (item["result"] for item in host.of_host(name, "cni_applied", "result", "results", default=[]))
+        if one.get("kind") == "DaemonSet" and "metadata" in one
+    ]
+    with_pods = [name for name in hosts if runs_of(host, name)[1] == "daemonset"] if applied else []
+    return dict.fromkeys(_node_names(host, with_pods), applied)
+
+
 def _joining(host: Variables) -> list[str]:
     hosts = [name for name in host.value("ansible_play_batch") if not host.of_host(name, "node_join_info", "joined")]
     return _node_names(host, hosts)
@@ -238,11 +226,17 @@ def _all_stay_ready(host: Variables) -> bool:
     )
 
 
+def _created_tokens(host: Variables) -> t.Mapping[str, t.Any]:
+    """Return the result of the task that created bootstrap tokens."""
+    api = host.value("node_join_token_source") == "api"
+    return t.cast("t.Mapping[str, t.Any]", host.optional("node_join_tokens" if api else "node_join_kubeadm_tokens", {}))
+
+
 def _join_problem(host: Variables) -> str:
     if host.part("node_join_info", "joined"):
         return ""
     return join_problem(
-        host.optional("node_join_tokens", {}),
+        _created_tokens(host),
         host.part("node_join_approvals", "refused", str(host.value("node_join_name")), default=""),
         host.optional("node_join_result", {}),
         host.part("node_join_approvals", "msg", default=""),
@@ -299,40 +293,6 @@ def _unaddressed(host: Variables) -> list[str]:
     return [name for name, is_joined in nodes.items() if not _address_of(host, name, joined=is_joined)]
 
 
-def _kubelet_arguments(host: Variables) -> dict[str, t.Any]:
-    labels = ",".join(f"{name}={value}" for name, value in host.value("cni_node_labels").items() if value)
-    service = host.value("kubernetes_node_kubelet_arguments")
-    return kubelet_arguments(host.value("node_join_kubelet_arguments"), service, labels)
-
-
-def _discovery(host: Variables) -> str:
-    """Return the kubeconfig with which kubeadm finds the cluster; empty if kubeadm does not need one.
-
-    kubeadm uses the endpoint in the ConfigMap cluster-info. It uses a different endpoint only if the discovery file
-    contains it.
-    """
-    if host.value("node_join_endpoint") == host.part("node_join_cluster", "api_server"):
-        return ""
-    certificate = str(host.part("node_join_cluster", "ca_certificate"))
-    return discovery(str(host.value("cni_api_server")), ca_certificate=certificate)
-
-
-def _configuration(host: Variables) -> str:
-    join = kubeadm.Join(
-        api_server=str(host.value("node_join_endpoint")),
-        discovery_file=bool(host.value("node_join_discovery")),
-        token=str(host.part("node_join_tokens", "tokens", str(host.value("node_join_name")))),
-        ca_cert_hashes=(str(host.part("node_join_cluster", "ca_cert_hash")),),
-        node_name=str(host.value("node_join_name")),
-        cri_socket=str(host.value("kubernetes_node_cri_socket")),
-        kubelet_extra_args=_kubelet_arguments(host),
-        taints=tuple(host.value("node_join_node_taints")),
-        ignore_preflight_errors=tuple(host.value("node_join_ignore_preflight_errors")),
-        timeouts=host.value("node_join_kubeadm_timeouts"),
-    )
-    return kubeadm.join_configuration(str(host.value("kubernetes_node_version")), join)
-
-
 def _node_resources(host: Variables) -> list[dict[str, t.Any]]:
     """Return all resources of a node; without a kubeconfig, only the resources of the roles that prepare the node."""
     prepared = node_prepare.of_prepared(host)
@@ -362,13 +322,12 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "node_join_play_nodes": lambda host: _node_names(host, host.value("ansible_play_hosts")),
         "node_join_joining_nodes": _joining,
         "node_join_awaited_nodes": _awaited,
+        "node_join_awaited_daemon_sets": _awaited_daemon_sets,
         "node_join_changed": lambda host: any(host.part(name, "changed", default=False) for name in _CHANGES),
         "node_join_all_stay_ready": _all_stay_ready,
         "node_join_problem": _join_problem,
         "node_join_pod_cidr": lambda host: _registered(host, "pod_cidr"),
         "node_join_internal_ip": lambda host: _registered(host, "internal_ip"),
-        "node_join_discovery": _discovery,
-        "node_join_configuration": _configuration,
         "node_join_node_resources": _node_resources,
         "winkube_cluster_node": lambda host: host.part(
             "node_join_cluster", "nodes", str(host.value("node_join_name")), default={}

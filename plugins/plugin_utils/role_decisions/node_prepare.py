@@ -81,13 +81,22 @@ def _features_together(listed: list[ResourceMapping]) -> list[ResourceMapping]:
 
 
 def with_join(prepared: t.Iterable[ResourceMapping], joined: t.Iterable[ResourceMapping]) -> list[ResourceMapping]:
-    """Return the resources of a joined node. The kubelet's service in `joined` replaces the one in `prepared`.
+    """Return the resources of a joined node. The kubelet's service and its settings are only in `joined`.
 
     Args:
         prepared: resources of a node before it joins.
         joined: resources of role node_join.
     """
-    return [*(one for one in prepared if "arguments_for_kubelet" not in one), *joined]
+    after = list(joined)
+    replaced = {_identity(one) for one in after if one["type"] in ("NssmArguments", "Registry", "Service")}
+    return [*(one for one in prepared if _identity(one) not in replaced), *after]
+
+
+def _identity(resource: ResourceMapping) -> tuple[str, str, str]:
+    """Return what identifies a resource: its type and name; for a registry value, its key and name."""
+    names = ("key", "value_name") if resource["type"] == "Registry" else ("name", "")
+    first, second = (str(resource.get(name) or "") for name in names)
+    return str(resource["type"]), first, second
 
 
 def of_prepared(host: Variables) -> list[ResourceMapping]:

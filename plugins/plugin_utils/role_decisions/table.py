@@ -11,6 +11,7 @@ from ..node_resources.variables import Variables
 from . import (
     calico,
     cni,
+    kubeadm_join,
     live_nodes,
     network_pods,
     node_join,
@@ -38,6 +39,7 @@ DECISIONS: t.Mapping[str, Decision] = types.MappingProxyType(
         **node_maintenance.DECISIONS,
         **node_names.DECISIONS,
         **node_join.DECISIONS,
+        **kubeadm_join.DECISIONS,
         **live_nodes.DECISIONS,
         **node_reset.DECISIONS,
         **node_upgrade.DECISIONS,

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..node_config.credential_providers import CredentialProvider
 from ..specification.describe import SECRET
 from .shared import DownloadVariables, ServiceProxyVariables
 
@@ -21,7 +22,12 @@ class KubeletVariables:
     install_dir: str
     cluster_dns: tuple[str, ...]
     kubelet_configuration: t.Mapping[str, t.Any]
+    kube_reserved: t.Mapping[str, str]
+    system_reserved: t.Mapping[str, str]
+    eviction_hard: t.Mapping[str, str]
     kubelet_arguments: t.Mapping[str, t.Any] = dataclasses.field(metadata=SECRET)
+    credential_providers: tuple[CredentialProvider, ...]
+    kubelet_service: t.Literal["native", "nssm"]
     kubelet_log_file: str
     kubelet_log_max_mb: int
     kubelet_log_max_days: int

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..lifecycle.join_commands import Listed
 from ..node_config.kubeadm import Taint
 from ..specification.describe import SECRET
 
@@ -21,8 +22,16 @@ class NodeJoinVariables:
     api_server: str
     node_name: str
     node_taints: tuple[Taint, ...]
+    node_labels: t.Mapping[str, str | None]
+    node_annotations: t.Mapping[str, str | None]
     kubelet_arguments: t.Mapping[str, t.Any] = dataclasses.field(metadata=SECRET)
     ignore_preflight_errors: tuple[str, ...]
+    pre_kubeadm_commands: tuple[Listed, ...] = dataclasses.field(metadata=SECRET)
+    post_kubeadm_commands: tuple[Listed, ...] = dataclasses.field(metadata=SECRET)
+    token_source: t.Literal["api", "control_plane"]
+    control_plane: str
+    control_plane_kubeadm: str
+    discovery_method: t.Literal["auto", "token", "file"]
     approval: t.Literal["run", "cluster"]
     rejoin: bool
     verify_ca: bool

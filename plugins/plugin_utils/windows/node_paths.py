@@ -17,6 +17,8 @@ TRUSTED_FOLDER = "C:\\Windows\\winkube"
 folders in ProgramData, and so could replace a file there after it was verified."""
 JOIN_CONFIGURATION = f"{PROGRAM_DATA}\\join.yaml"
 """kubeadm's configuration with the token; the batch that runs kubeadm always removes this file."""
+JOIN_RECORD = f"{PROGRAM_DATA}\\join-commands.txt"
+"""How many of the user's programs after `kubeadm join` have ended; the file does not exist if none remains."""
 NETWORK_RECORD = f"{PROGRAM_DATA}\\cni.json"
 """The node's record of its network. If it differs from the new record, the previous network must be removed."""
 

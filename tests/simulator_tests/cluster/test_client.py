@@ -30,6 +30,7 @@ MODULES = (
     "cluster_info",
     "node_csr_approval",
     "nodes_drain",
+    "nodes_metadata",
     "nodes_ready",
     "nodes_uncordon",
     "service_account_tokens",

@@ -44,6 +44,7 @@ def facts(name: str, **more: t.Any) -> dict[str, t.Any]:
         "clock_skew": 1.5,
         "unsupported_windows": "",
         "uplink_at_risk": False,
+        "ended_commands": None,
         "cni": {},
     }
     return {**usual, **more}

@@ -25,6 +25,9 @@ CLUSTER = {
     "service_subnet": "10.96.0.0/12",
     "nodes": {"win1": {"pod_cidr": "10.244.3.0/24", "internal_ip": "10.0.0.11"}},
 }
+PRIVATE = {**CLUSTER, "cluster_info_public": False}
+"""A cluster whose ConfigMap cluster-info cannot be read without credentials."""
+LABELS = {"site": "a", "node.kubernetes.io/pool": "b", "node-role.kubernetes.io/windows": "", "gone": None}
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nQSBjZXJ0aWZpY2F0ZQ==\n-----END CERTIFICATE-----\n"
 REGISTRIES = {
     "docker.io": {"mirrors": ["https://mirror.example", "http://10.0.0.9:5000"]},
@@ -105,6 +108,15 @@ def kubelet() -> dict[str, str]:
         f"kubelet/{runtime}/50-windows.conf": content(node(runtime), "kubernetes_node_resources", "50-windows.conf")
         for runtime in RUNTIMES
     }
+    reserved = node(
+        kubernetes_node_kube_reserved={"cpu": "250m", "memory": "1Gi"},
+        kubernetes_node_system_reserved={"cpu": "500m", "memory": "2Gi", "ephemeral-storage": "10Gi"},
+        kubernetes_node_eviction_hard={"nodefs.available": "15%", "imagefs.available": "15%"},
+    )
+    found["kubelet/reserved/50-windows.conf"] = content(reserved, "kubernetes_node_resources", "50-windows.conf")
+    started = resources(node(kubernetes_node_kubelet_service="nssm"), "kubernetes_node_resources")
+    (nssm,) = [one for one in started if one["type"] == "NssmArguments"]
+    found["kubelet/flags/nssm.txt"] = _lines(["kubelet.exe", *nssm["arguments"]])
     for name, more in (
         ("1.30-to-1.33", {"kubernetes_node_version": "1.33.8"}),
         ("1.34-and-later", {"kubernetes_node_version": "1.34.4"}),
@@ -240,9 +252,12 @@ def joins() -> dict[str, str]:
             ("docker", "docker", {}),
             ("full", "containerd", full),
             ("own-endpoint", "containerd", {"node_join_api_server": "10.3.0.1:6443"}),
+            ("labels", "containerd", {"node_join_node_labels": LABELS}),
+            ("private", "containerd", {"node_join_cluster": PRIVATE}),
         ):
             known = node(runtime, kubernetes_node_version=version, **more)
             found[f"kubeadm/{api}/{name}.yaml"] = value(known, "node_join_configuration")
     own = node(node_join_api_server="10.3.0.1:6443")
     found["kubeadm/discovery.json"] = value(own, "node_join_discovery")
+    found["kubeadm/discovery-token.json"] = value(node(node_join_cluster=PRIVATE), "node_join_discovery")
     return found

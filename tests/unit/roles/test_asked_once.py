@@ -92,6 +92,7 @@ READERS = {
 FOLLOWERS = {
     "Approve the nodes' certificates in the background",
     "Delete the bootstrap tokens",
+    "Delete the bootstrap tokens on the control plane host",
     # The machine joins, so it is not unchanged.
     "Delete the node of a machine that joins again",
     # The former network has been removed before.
@@ -101,7 +102,7 @@ FOLLOWERS = {
     "Wait for the static address, and end its guard",
 }
 FILES = {
-    "node_join": ("converge.yml", "join.yml", "apply.yml", "addressed.yml"),
+    "node_join": ("converge.yml", "join.yml", "metadata.yml", "apply.yml", "addressed.yml"),
     "cni": ("linux.yml", "services.yml", "calico.yml", "cluster.yml", "change.yml", "pods.yml"),
     "node_prepare": ("converge.yml",),
 }

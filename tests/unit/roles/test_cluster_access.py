@@ -19,7 +19,7 @@ from ansible_collections.winkube.node.plugins.module_utils.cluster_access import
 from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks.catalogue import NAMES, network
 from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks.network import daemon_sets
 
-JOINING = {"read", "join", "approve", "change_network"}
+JOINING = {"read", "join", "tokens", "approve", "change_network"}
 """What every run checks that joins machines."""
 
 
@@ -85,7 +85,17 @@ def purposes(runtimes: t.Mapping[str, str], **variables: t.Any) -> set[str]:
             {"cni_run_as": "service"},
             JOINING | {"services", "services_read"},
         ),
-        ({"a": ""}, {"node_join_approval": "cluster"}, {"read", "join", "change_network", "flannel"}),
+        ({"a": ""}, {"node_join_approval": "cluster"}, {"read", "join", "tokens", "change_network", "flannel"}),
+        (
+            {"a": ""},
+            {"node_join_token_source": "control_plane"},
+            {"read", "join", "delete_tokens", "approve", "flannel", "change_network"},
+        ),
+        (
+            {"a": ""},
+            {"node_join_token_source": "control_plane", "node_join_approval": "cluster"},
+            {"read", "join", "flannel", "change_network"},
+        ),
         # Playbooks that drain live nodes.
         (
             {"a": ""},

@@ -39,11 +39,11 @@ KUBEADM = ("kubeadm-1.30.4", "kubeadm-1.34.4", "kubeadm-1.35.4", "kubeadm-1.36.3
 DOCKERD = ("23.0.0", "25.0.14", "29.2.1")
 OF_ONE_MODE = {"azure": "10-azure.conflist", "sdnbridge": "10-sdnbridge.conf", "sdnoverlay": "10-sdnoverlay.conf"}
 COMPONENTS = [
-    *(f"kubelet/{runtime}/50-windows.conf" for runtime in RUNTIMES),
+    *(f"kubelet/{kind}/50-windows.conf" for kind in (*RUNTIMES, "reserved")),
     *(f"network/{backend}/{runtime}/kube-proxy.yaml" for backend in BACKENDS for runtime in RUNTIMES),
     *(f"network/{plugin}/kube-proxy.yaml" for plugin in OF_ONE_MODE),
 ]
-JOINS = ("containerd", "docker", "full", "own-endpoint")
+JOINS = ("containerd", "docker", "full", "own-endpoint", "labels", "private")
 
 
 class Golden:
@@ -147,6 +147,7 @@ def test_kubelet_and_kube_proxy_know_every_field_by_contract(file: str, version:
         ("1.30-to-1.33", OLD),
         ("1.34-and-later", KUBERNETES[len(OLD) :]),
         ("without-log", KUBERNETES),
+        ("nssm", KUBERNETES),
         ("own-flags", KUBERNETES[len(OLD) :]),
     ],
 )
@@ -322,6 +323,9 @@ def test_kubeadm_finds_the_cluster_in_its_file(machine: Machine, golden: Golden)
 
     # The server does not exist: kubeadm has read the file when it tries to connect.
     assert problem(text).startswith("couldn't validate the identity of the API Server")
+    with_token = golden("kubeadm/discovery-token.json")
+    assert problem(with_token).startswith("couldn't validate the identity of the API Server")
+    assert "does not have an unnamed Cluster" in problem(with_token.replace("current-context", "context"))
     named = text.replace('"name": ""', '"name": "a"')
     assert "does not have an unnamed Cluster" in problem(named)
 

@@ -127,3 +127,98 @@ def test_variables_decide_how_the_cluster_is_queried(verify: bool) -> None:
         "purposes": ["read", "join"],
         "networks": ["calico"],
     }
+
+
+KUBEADM_TOKENS = {
+    "node_join_token_source": "control_plane",
+    "node_join_kubeadm_tokens": {"results": [{"item": "win1", "stdout": "abcdef.0123456789abcdef"}]},
+}
+
+
+def test_a_token_of_a_control_plane_host_is_used_and_deleted_there() -> None:
+    found = known(**KUBEADM_TOKENS, node_join_tokens={"skipped": True}, ansible_check_mode=False)
+    bootstrap = yaml.safe_load(value(found, "node_join_configuration"))["discovery"]["bootstrapToken"]
+    assert bootstrap["token"] == "abcdef.0123456789abcdef"
+    assert value(found, "node_join_token_ids") == {"win1": "abcdef"}
+    over_api = task("node_join", "join.yml", "Delete the bootstrap tokens")
+    over_ssh = task("node_join", "join.yml", "Delete the bootstrap tokens on the control plane host")
+    assert [holds(found, one["when"]) for one in (over_api, over_ssh)] == [False, True]
+    # The whole token is in no command line.
+    assert over_ssh[COMMAND]["argv"][1:] == ["token", "delete", "{{ item.value }}"]
+
+
+COMMAND = "ansible.builtin.command"
+
+
+def test_a_dry_run_needs_no_token_of_a_control_plane_host() -> None:
+    empty = {"node_join_token_source": "control_plane", "node_join_kubeadm_tokens": {"skipped": True}}
+    found = known(**empty, ansible_check_mode=True)
+    assert "token: ''" in value(found, "node_join_configuration")
+    assert value(found, "node_join_token_ids") == {}
+
+
+@pytest.mark.parametrize(
+    ("approval", "group"), [("run", "winkube:node-token"), ("cluster", "kubeadm:default-node-token")]
+)
+def test_what_kubeadm_creates_tokens_with(approval: str, group: str) -> None:
+    creates = task("node_join", "join.yml", "Create a bootstrap token for each node on the control plane host")
+    found = known(
+        node_join_approval=approval, node_join_token_ttl=900, item="win1", node_join_control_plane_kubeadm="/a/b"
+    )
+    assert [rendered(found, word) for word in creates[COMMAND]["argv"]] == [
+        "/a/b",
+        "token",
+        "create",
+        "--ttl=900s",
+        f"--groups=system:bootstrappers:{group}",
+        "--description=winkube.node run: win1",
+    ]
+    assert creates["no_log"] is True
+
+
+def test_the_first_control_plane_host_is_the_default() -> None:
+    groups = {"kube_control_plane": ["cp1", "cp2"], "kube-master": ["old"]}
+    assert value(known(groups=groups), "node_join_control_plane") == "cp1"
+    assert value(known(groups={"kube-master": ["old"]}), "node_join_control_plane") == "old"
+    assert value(known(), "node_join_control_plane") == ""
+
+
+def test_a_cluster_info_that_is_not_public_is_replaced_by_a_kubeconfig_with_the_token() -> None:
+    found = known(node_join_cluster={**CLUSTER, "cluster_info_public": False})
+    document = json.loads(value(found, "node_join_discovery"))
+    assert document["users"][0]["user"] == {"token": "a.b"}
+    assert document["clusters"][0]["cluster"]["server"] == f"https://{API_SERVER}"
+    discovery = yaml.safe_load(value(found, "node_join_configuration"))["discovery"]
+    assert set(discovery) == {"file", "tlsBootstrapToken"}
+
+
+def test_labels_that_a_kubelet_may_set_are_registered_and_all_are_set_through_the_api() -> None:
+    labels = {"site": "a", "node-role.kubernetes.io/windows": "", "gone": None}
+    found = known(node_join_node_labels=labels, node_join_node_annotations={"a": "b"})
+    arguments = yaml.safe_load(value(found, "node_join_configuration"))["nodeRegistration"]["kubeletExtraArgs"]
+    assert arguments == [{"name": "node-labels", "value": "site=a"}]
+    assert value(found, "node_join_kubelet")["command_line"].endswith(" --node-labels=site=a")
+    assert value(found, "node_join_expected_metadata") == {"labels": labels, "annotations": {"a": "b"}}
+    assert value(known(), "node_join_expected_metadata") == {}
+    assert value(known(), "node_join_kubelet") == {}
+
+
+def test_one_task_sets_the_labels_of_all_hosts() -> None:
+    own = {"node_join_info": {"node_name": "n-a"}, "node_join_own_metadata": {"labels": {"site": "a"}}}
+    hosts = {"a": own, "b": {"node_join_info": {"node_name": "n-b"}}}
+    found = known(hostvars=hosts, ansible_play_hosts=["a", "b"])
+    assert value(found, "node_join_metadata_of_nodes") == {"n-a": {"labels": {"site": "a"}}}
+
+
+def test_the_run_waits_for_the_pods_of_the_daemon_sets_that_it_applied() -> None:
+    objects = [
+        {"kind": "DaemonSet", "metadata": {"namespace": "kube-flannel", "name": "flannel-windows"}},
+        {"kind": "ConfigMap", "metadata": {"namespace": "kube-system", "name": "kube-proxy-windows"}},
+    ]
+    hosts = {
+        name: {"node_join_info": {"node_name": f"n-{name}"}, "node_join_later": name == "later", **more}
+        for name, more in {"a": {}, "docker": {"container_runtime": "moby"}, "later": {}}.items()
+    }
+    hosts["a"]["cni_applied"] = {"result": {"results": [{"result": one} for one in objects]}}
+    found = known(hostvars=hosts, ansible_play_hosts=list(hosts), ansible_play_hosts_all=list(hosts))
+    assert value(found, "node_join_awaited_daemon_sets") == {"n-a": ["kube-flannel/flannel-windows"]}

@@ -28,6 +28,7 @@ ORDER = (
 DECIDING = {
     "calico": "cni",
     "cni": "cni",
+    "kubeadm_join": "node_join",
     "live_nodes": "node_join",
     "network_pods": "cni",
     "node_join": "node_join",

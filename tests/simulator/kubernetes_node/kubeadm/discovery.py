@@ -79,7 +79,8 @@ def _of_file(machine: Machine, name: str) -> tuple[str, str]:
     """Return the server and CA from a kubeconfig without credentials.
 
     Unlike discovery by token, this keeps the kubeconfig's server even if cluster-info names another one. kubeadm only
-    warns about the difference (kubernetes cmd/kubeadm/app/discovery/file/file.go, ValidateConfigInfo).
+    warns about the difference. If the file has credentials, kubeadm reads cluster-info with them, and continues if that
+    is forbidden (kubernetes cmd/kubeadm/app/discovery/file/file.go, ValidateConfigInfo).
     """
     # A path without a drive is on the drive of the current folder. The simulator's programs run on C:.
     path = name if name[1:2] == ":" else "C:" + name.replace("/", "\\")
@@ -88,8 +89,11 @@ def _of_file(machine: Machine, name: str) -> tuple[str, str]:
             f'discovery.file.kubeConfigPath: Invalid value: "{name}": not a valid HTTPS URL or a file on disk'
         )
     document: dict[str, Any] = yaml.safe_load(machine.files.read_text(path)) or {}
-    current = next((item["context"]["cluster"] for item in document.get("contexts") or []
-                    if item["name"] == document.get("current-context")), "")  # fmt: skip
+    context: dict[str, Any] = next((item["context"] for item in document.get("contexts") or []
+                    if item["name"] == document.get("current-context")), {})  # fmt: skip
+    current = context.get("cluster", "")
+    users = {item["name"]: item["user"] for item in document.get("users") or []}
+    token = str(users.get(context.get("user"), {}).get("token", ""))
     clusters = {item["name"]: item["cluster"] for item in document.get("clusters") or []}
     if current not in clusters:
         raise DiscoveryError(
@@ -98,9 +102,10 @@ def _of_file(machine: Machine, name: str) -> tuple[str, str]:
     cluster = clusters[current]
     authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
     try:
-        _get(machine, ServerAccess(str(cluster["server"]), ca=authority))
+        _get(machine, ServerAccess(str(cluster["server"]), ca=authority, token=token))
     except (ApiError, OSError) as error:
-        raise DiscoveryError(f"couldn't validate the identity of the API Server: {error}") from error
+        if not isinstance(error, ApiError) or error.status != 403:
+            raise DiscoveryError(f"couldn't validate the identity of the API Server: {error}") from error
     return str(cluster["server"]), authority
 
 

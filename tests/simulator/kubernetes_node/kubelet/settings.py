@@ -174,6 +174,7 @@ def read(machine: Machine, argv: Sequence[str], version: str) -> KubeletSettings
     except ConfigurationError as error:
         raise KubeletError(f"failed to set feature gates from initial flags-based config: {error}") from error
     _validate(settings)
+    check_credential_providers(machine, settings)
     return settings
 
 
@@ -247,8 +248,60 @@ def _validate(settings: KubeletSettings) -> None:
             )
     if document.get("userNamespaces"):
         problems.append("invalid configuration: userNamespaces is not supported on Windows")
+    _check_resources(document)
     if problems:
         raise KubeletError(
             f"failed to validate kubelet configuration, error: [{', '.join(problems)}], path: "
             f"&TypeMeta{{Kind:,APIVersion:,}}"
         )
+
+
+_SIGNALS = (
+    *("memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree"),
+    *("containerfs.available", "containerfs.inodesFree", "allocatableMemory.available", "pid.available"),
+)
+"""The signals that the kubelet knows on all systems: kubernetes pkg/kubelet/eviction/helpers.go (signalToResource)."""
+
+
+def _check_resources(document: Mapping[str, Any]) -> None:
+    """Reject thresholds and reserved resources with which kubelet ends.
+
+    pkg/kubelet/eviction/helpers.go (ParseThresholdConfig) and cmd/kubelet/app/server.go (parseResourceList).
+    """
+    for name in ("evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim"):
+        for signal in document.get(name) or {}:
+            if signal not in _SIGNALS:
+                raise KubeletError(f"failed to run Kubelet: unsupported eviction signal {signal}")
+    periods = document.get("evictionSoftGracePeriod") or {}
+    for signal in document.get("evictionSoft") or {}:
+        if signal not in periods:
+            message = f"grace period must be specified for the soft eviction threshold {signal}"
+            raise KubeletError(f"failed to run Kubelet: {message}")
+    for name in ("kubeReserved", "systemReserved"):
+        for resource in document.get(name) or {}:
+            if resource not in ("cpu", "memory", "ephemeral-storage", "pid"):
+                raise KubeletError(f'failed to run Kubelet: cannot reserve "{resource}" resource')
+
+
+def check_credential_providers(machine: Machine, settings: KubeletSettings) -> None:
+    """Reject programs for credentials that kubelet does not find.
+
+    pkg/credentialprovider/plugin/plugin.go (RegisterCredentialProviderPlugins), which kubelet calls if both flags are
+    set. exec.LookPath appends `.exe`.
+    """
+    path = settings.flags.text("image-credential-provider-config")
+    folder = settings.flags.text("image-credential-provider-bin-dir")
+    if not path or not folder:
+        return
+    head = "failed to run Kubelet: failed to create kubelet: failed to register CRI auth plugins"
+    if not machine.files.is_directory(drive(folder)):
+        raise KubeletError(f"{head}: plugin binary directory {folder} did not exist")
+    if not machine.files.is_file(drive(path)):
+        raise KubeletError(f"{head}: unable to access path {path!r}: The system cannot find the file specified.")
+    document = yaml.safe_load(machine.files.read_text(drive(path))) or {}
+    if document.get("kind") != "CredentialProviderConfig" or not document.get("providers"):
+        raise KubeletError(f"{head}: failed to validate credential provider config: providers: Required value")
+    for provider in document["providers"]:
+        name = f"{drive(folder)}\\{provider['name']}"
+        if not machine.files.is_file(name) and not machine.files.is_file(f"{name}.exe"):
+            raise KubeletError(f"{head}: plugin binary executable {name} did not exist")

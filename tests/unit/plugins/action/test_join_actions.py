@@ -49,6 +49,7 @@ PLAIN = {
     "computer_name": "WIN1",
     "node_name": "win1",
     "self_named": True,
+    "ended_commands": None,
     "cni": {},
     "azure": False,
     "uplink_at_risk": False,
@@ -128,14 +129,16 @@ def answer(stopped: str = "", **calls: t.Any) -> Observation:
 
 
 JOIN = {"configuration": "kind: JoinConfiguration", "timeout": 77, "discovery": "a kubeconfig", "kubeadm": "C:\\a.exe"}
-CALLS = ("kind: JoinConfiguration", "C:\\a.exe", 77, "a kubeconfig")
+CALLS = join.KubeadmJoin(
+    configuration="kind: JoinConfiguration", kubeadm="C:\\a.exe", timeout=77, discovery="a kubeconfig"
+)
 CREATED = {"type": "Node", "name": "node-1", "action": "create", "why": "had not joined the cluster"}
 
 
 def test_a_machine_is_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh = Answering(answer())
     assert run_on(fresh, kubeadm_join, JOIN) == {"changed": True, "changes": [CREATED], "remote_commands": 1}
-    assert fresh.asked == [(join.calls(*CALLS), "kubeadm join", True)]
+    assert fresh.asked == [(join.calls(CALLS), "kubeadm join", True)]
     assert fresh.timeouts == Timeouts(batch=77, reboot=1800, reconnect=300)
     had = Answering(answer("stop-if-joined"))
     assert run_on(had, kubeadm_join, JOIN) == {"changed": False, "changes": [], "remote_commands": 1}
@@ -146,7 +149,7 @@ def test_a_machine_is_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_join_that_the_node_lost_is_begun_again_with_the_same_token() -> None:
     node = Answering(BatchLost("node-1: lost", None), answer())
     assert run_on(node, kubeadm_join, JOIN) == {"changed": True, "changes": [CREATED], "remote_commands": 2}
-    assert node.asked[1] == (join.calls(*CALLS, again=True), "kubeadm join", True)
+    assert node.asked[1] == (join.calls(CALLS, again=True), "kubeadm join", True)
     assert node.asked[0] != node.asked[1]
 
 

@@ -220,3 +220,10 @@ def test_existing_tokens_are_deleted(cluster: FakeCluster, check_mode: bool) -> 
     assert run_module(bootstrap_token, cluster, state="absent", token_ids=["cccccc"]) == gone
     cluster.fail("DELETE", f"{SECRETS}/bootstrap-token-bbbbbb", 403, {"message": "no"})
     assert run_module(bootstrap_token, cluster, state="absent", token_ids=["bbbbbb"])["failed"] is True
+
+
+def test_tokens_of_others_may_be_permitted_to_join(cluster: FakeCluster) -> None:
+    assert run_module(bootstrap_token, cluster, check_mode=True, state="permitted") == {"changed": False}
+    assert cluster.asked == []
+    assert run_module(bootstrap_token, cluster, state="permitted") == {"changed": True}
+    assert changes(cluster) == BINDINGS

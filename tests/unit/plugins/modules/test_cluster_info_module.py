@@ -15,7 +15,7 @@ from cryptography import x509
 from unit import outcomes
 from unit.fake_cluster import FakeCluster, add_node, run_module
 
-from ansible_collections.winkube.node.plugins.module_utils import cluster_access
+from ansible_collections.winkube.node.plugins.module_utils import cluster_access, control_plane_info
 from ansible_collections.winkube.node.plugins.modules import (
     cluster_info,
 )
@@ -55,7 +55,7 @@ def certificate() -> x509.Certificate:
 
 def discoverable(cluster: FakeCluster) -> str:
     """Publish the address of the control plane in the cluster, and return the CA."""
-    pem = certificate().public_bytes(cluster_info.Encoding.PEM)
+    pem = certificate().public_bytes(control_plane_info.Encoding.PEM)
     entry = {"server": "https://k8s.example:6443", "certificate-authority-data": base64.b64encode(pem).decode()}
     text = f"clusters:\n- cluster: {entry}\n"
     config_map(cluster, "kube-public/cluster-info", kubeconfig=text)
@@ -69,8 +69,10 @@ def test_information_of_a_new_cluster(cluster: FakeCluster) -> None:
     assert found == {
         "changed": False,
         "api_server": "k8s.example:6443",
-        "ca_cert_hash": cluster_info.ca_hash(ca.encode()),
+        "ca_cert_hash": control_plane_info.ca_hash(ca.encode()),
         "ca_certificate": ca,
+        # This server refuses requests without credentials.
+        "cluster_info_public": False,
         "kubernetes_version": "v1.37.1",
         "node_version": "1.37.1",
         "flannel": {},
@@ -85,6 +87,15 @@ def test_information_of_a_new_cluster(cluster: FakeCluster) -> None:
         "nodes": {},
     }
     assert cluster.asked == []
+
+
+@pytest.mark.parametrize(("status", "public"), [(200, True), (401, False), (403, False), (404, True), (500, True)])
+def test_cluster_info_is_public_if_it_can_be_read_without_credentials(
+    cluster: FakeCluster, status: int, public: bool
+) -> None:
+    discoverable(cluster)
+    cluster.anonymous_status = status
+    assert run_module(cluster_info, cluster)["cluster_info_public"] is public
 
 
 def test_information_of_a_cluster_with_everything(cluster: FakeCluster) -> None:
@@ -134,8 +145,8 @@ def test_information_of_a_cluster_with_everything(cluster: FakeCluster) -> None:
         "unbound_daemon_sets": [{"namespace": "site", "name": "any", "owner": "", "managers": {}}],
     }
     pods = [
-        {"namespace": "kube-flannel", "name": "f", "revision": "r1", "daemon_set": "owner"},
-        {"namespace": "kube-system", "name": "p", "revision": "", "daemon_set": ""},
+        {"namespace": "kube-flannel", "name": "f", "revision": "r1", "daemon_set": "owner", "ready": False},
+        {"namespace": "kube-system", "name": "p", "revision": "", "daemon_set": "", "ready": False},
     ]
     more = {"os": "windows", "unschedulable": True, "cordon_owner": "patch_nodes", "network_runs_as": "service"}
     nothing = {"ready": False, "pod_cidr": "", "version": "", "addresses": [], "internal_ip": ""}
@@ -180,7 +191,7 @@ def test_the_right_to_remove_a_former_network_is_checked(cluster: FakeCluster) -
 
 def test_missing_rights_of_the_kubeconfigs_user_are_listed(cluster: FakeCluster) -> None:
     cluster.denied = lambda spec: spec["resourceAttributes"]["resource"] in ("signers", "pods", "secrets")
-    found = run_module(cluster_info, cluster, purposes=["join", "approve", "drain"])
+    found = run_module(cluster_info, cluster, purposes=["join", "tokens", "approve", "drain"])
     lines = [
         "create, delete secrets in namespace kube-system (to create and delete bootstrap tokens)",
         (

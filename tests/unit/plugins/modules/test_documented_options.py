@@ -32,7 +32,8 @@ SECRET: dict[str, set[str]] = {
     "bundle_content": {"proxy", "registries"},
     "bundle_server": {"urls"},
     "container_images": {"environment", "registries"},
-    "kubeadm_join": {"configuration"},
+    "cluster_check": {"settings"},
+    "kubeadm_join": {"configuration", "discovery", "kubelet", "post_commands", "pre_commands"},
     "patch_install": {"headers", "proxy"},
 }
 """Options whose values Ansible hides from its output."""

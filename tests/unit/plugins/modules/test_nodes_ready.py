@@ -54,8 +54,69 @@ def state(
     api: Api, *, host_process: bool = True, before: t.Mapping[str, t.Any] = BEFORE, version: str = ""
 ) -> dict[str, t.Any]:
     versions = {"n": version} if version else {}
-    params = {"nodes": ["n"], "host_process": host_process, "before": before, "versions": versions}
+    params = {"nodes": ["n"], "host_process": host_process, "before": before, "versions": versions, "daemon_sets": {}}
     return describe_nodes(params, t.cast("t.Any", api))["n"]
+
+
+class Sets(Api):
+    """A cluster whose node has pods of DaemonSets, given as (DaemonSet, node, whether the pod is ready)."""
+
+    def __init__(self, *pods: tuple[str, str, bool], ready: str = "True") -> None:
+        super().__init__(ready=ready)
+        self.listed: list[str] = []
+        self.found = [
+            {
+                "metadata": {
+                    "namespace": name.partition("/")[0],
+                    "name": f"{name.partition('/')[2]}-{index}",
+                    "ownerReferences": [{"kind": "DaemonSet", "name": name.partition("/")[2], "controller": True}],
+                },
+                "spec": {"nodeName": node},
+                "status": {"conditions": [{"type": "Ready", "status": str(is_ready)}]},
+            }
+            for index, (name, node, is_ready) in enumerate(pods)
+        ]
+
+    def namespaced_pods(self, namespace: str) -> list[dict[str, t.Any]]:
+        self.listed.append(namespace)
+        return [one for one in self.found if one["metadata"]["namespace"] == namespace]
+
+
+PROXY, FLANNEL = "kube-system/kube-proxy-windows", "kube-flannel/flannel-windows"
+
+
+@pytest.mark.parametrize(
+    ("pods", "reason"),
+    [
+        ([(PROXY, "n", True), (FLANNEL, "n", True), (FLANNEL, "other", False)], ""),
+        ([(PROXY, "n", True)], f"DaemonSet {FLANNEL} has no pod on this node"),
+        ([(PROXY, "n", True), (FLANNEL, "other", True)], f"DaemonSet {FLANNEL} has no pod on this node"),
+        ([(PROXY, "n", False), (FLANNEL, "n", True)], "pod kube-system/kube-proxy-windows-0 is not ready"),
+        # The pod of an earlier template is ending, and its successor is ready.
+        ([(PROXY, "n", False), (PROXY, "n", True), (FLANNEL, "n", True)], ""),
+    ],
+)
+def test_a_node_is_ready_with_a_ready_pod_of_each_of_its_daemon_sets(
+    pods: list[tuple[str, str, bool]], reason: str
+) -> None:
+    api = Sets(*pods)
+    params = {
+        "nodes": ["n"],
+        "host_process": False,
+        "before": {},
+        "versions": {},
+        "daemon_sets": {"n": [PROXY, FLANNEL]},
+    }
+    found = describe_nodes(params, t.cast("t.Any", api))["n"]
+    assert (found["ready"], found["reason"]) == (not reason, reason)
+    assert api.listed == ["kube-flannel", "kube-system"]
+
+
+def test_pods_of_daemon_sets_are_not_listed_before_the_node_is_ready() -> None:
+    api = Sets((PROXY, "n", False), ready="False")
+    params = {"nodes": ["n"], "host_process": False, "before": {}, "versions": {}, "daemon_sets": {"n": [PROXY]}}
+    assert not describe_nodes(params, t.cast("t.Any", api))["n"]["ready"]
+    assert api.listed == []
 
 
 def expected(condition: str, *, pod_cidr: bool = False, overlay_address: bool = False) -> dict[str, t.Any]:
@@ -163,7 +224,7 @@ class End(Exception):
 def test_one_missing_node_need_not_fail_all(monkeypatch: pytest.MonkeyPatch, required: bool) -> None:
     """One of many nodes has a wrong name: its own host must fail, and not the one that runs the task."""
     params = {"nodes": ["n", "no-such-node"], "host_process": False, "before": {}, "condition": "registered"}
-    params |= {"pods": False, "versions": {}}
+    params |= {"pods": False, "versions": {}, "daemon_sets": {}}
     params |= {"pod_cidr": False, "overlay_address": False, "timeout": 0, "required": required}
 
     class Fake:

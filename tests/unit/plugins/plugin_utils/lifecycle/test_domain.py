@@ -27,6 +27,8 @@ JOIN = Join(
     timeouts={"discovery": "2m0s", "tlsBootstrap": "5m0s"},
 )
 
+KUBEADM = joining.KubeadmJoin(configuration="token", kubeadm="C:\\k\\kubeadm.exe", timeout=900)
+
 
 def test_v1beta4_has_a_list_of_arguments_and_timeouts_of_its_own() -> None:
     document = yaml.safe_load(join_configuration("1.37.1", JOIN))
@@ -51,8 +53,7 @@ def test_another_endpoint_than_the_clusters_own_needs_a_file() -> None:
         assert discovery["tlsBootstrapToken"] == JOIN.token
         # kubeadm interprets the drive letter as the scheme of a URL.
         assert ":" not in discovery["file"]["kubeConfigPath"]
-    configuration = join_configuration("1.37.1", join)
-    calls = {call.id: call for call in joining.calls(configuration, "C:\\k\\kubeadm.exe", 900, "kind: Config")}
+    calls = {call.id: call for call in joining.calls(dataclasses.replace(KUBEADM, discovery="kind: Config"))}
     written = calls["discovery"].parameters
     assert str(written["path"]).replace("\\", "/") == "C:" + discovery["file"]["kubeConfigPath"]
     assert written["content"] == "kind: Config"
@@ -60,7 +61,8 @@ def test_another_endpoint_than_the_clusters_own_needs_a_file() -> None:
 
 
 def test_the_token_is_on_no_command_line_and_its_file_is_always_deleted() -> None:
-    calls = {call.id: call for call in joining.calls(join_configuration("1.37.1", JOIN), "C:\\k\\kubeadm.exe", 900)}
+    given = dataclasses.replace(KUBEADM, configuration=join_configuration("1.37.1", JOIN))
+    calls = {call.id: call for call in joining.calls(given)}
     assert not any(JOIN.token in argument for call in calls.values() for argument in call.arguments)
     carrying = [call for call in calls.values() if JOIN.token in str(call.parameters)]
     assert [call.secret for call in carrying] == [True]
@@ -70,7 +72,7 @@ def test_the_token_is_on_no_command_line_and_its_file_is_always_deleted() -> Non
 
 @pytest.mark.parametrize("again", [False, True])
 def test_a_join_that_is_tried_again_with_its_token_keeps_the_kubelets_key(again: bool) -> None:
-    calls = {call.id: call for call in joining.calls("token", "C:\\k\\kubeadm.exe", 900, again=again)}
+    calls = {call.id: call for call in joining.calls(KUBEADM, again=again)}
     key = "C:\\var\\lib\\kubelet\\pki\\kubelet-client.key.tmp"
     assert (key not in str(calls["leftovers"].parameters["paths"]).replace("\\\\", "\\")) is again
 

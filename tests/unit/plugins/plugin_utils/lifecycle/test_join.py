@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 import pytest
@@ -12,6 +13,7 @@ from unit.resource_answers import answer, failure
 from unit.scripted_machine import Handler, ScriptedMachine
 
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.join_commands import JoinCommand
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths, sddl
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, CallResult, Observation, Stopped
 from simulator.machine.objects import ProgramResult
@@ -34,7 +36,7 @@ class Joining(ScriptedMachine):
         return ProgramResult(self.exit_code, "", "no\n" if self.exit_code else "")
 
     def join(self) -> Observation:
-        batch = Batch(calls=join.calls(SECRET, "kubeadm.exe", 60))
+        batch = Batch(calls=join.calls(join.KubeadmJoin(configuration=SECRET, kubeadm="kubeadm.exe", timeout=60)))
         return Observation.from_wire(self.handle(batch.to_wire()))
 
 
@@ -83,12 +85,22 @@ def test_only_system_and_administrators_can_read_the_token(exit_code: int) -> No
 
 
 def test_the_batch_that_joins() -> None:
+    plain = join.KubeadmJoin(configuration="token: x\n", kubeadm="C:\\k\\kubeadm.exe", timeout=900)
+    commands = {
+        "before": (JoinCommand(program="a.exe", arguments=("b c",)),),
+        "after": (JoinCommand(program="d.exe", secret=True, success_codes=(0, 3010)), JoinCommand(program="e.exe")),
+    }
     outcomes.check(
         "lifecycle/join",
         {
-            "first": outcomes.calls(join.calls("token: x\n", "C:\\k\\kubeadm.exe", 900)),
-            "again": outcomes.calls(join.calls("token: x\n", "C:\\k\\kubeadm.exe", 900, again=True)),
-            "discovery": outcomes.calls(join.calls("token: x\n", "C:\\k\\kubeadm.exe", 9, "kind: Config\n")),
+            "first": outcomes.calls(join.calls(plain)),
+            "again": outcomes.calls(join.calls(plain, again=True)),
+            "discovery": outcomes.calls(join.calls(dataclasses.replace(plain, timeout=9, discovery="kind: Config\n"))),
+            "commands": outcomes.calls(join.calls(dataclasses.replace(plain, **commands))),
+            "flags": outcomes.calls(
+                join.calls(dataclasses.replace(plain, kubelet={"command_line": "kubelet.exe --a"}))
+            ),
+            "nssm": outcomes.calls(join.calls(dataclasses.replace(plain, kubelet={"parameters": "--a"}))),
         },
     )
 

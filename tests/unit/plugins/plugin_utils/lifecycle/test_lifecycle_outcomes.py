@@ -115,11 +115,15 @@ NOW = datetime.datetime(2026, 11, 1, 12, 0, 0, tzinfo=datetime.UTC)
 WINDOWS = dataclasses.replace(SERVER_2022, computer_name="win-b", active_computer_name="win-a")
 
 
-def machine(*, kubeconfig: str | None = None, note: str | None = None, service: bool = False) -> Observation:
+def machine(
+    *, kubeconfig: str | None = None, note: str | None = None, record: str | None = None, service: bool = False
+) -> Observation:
     quiet = dict.fromkeys((call.id for call in uplink.calls()), ok())
     calls = {
         "kubeconfig": ok(
-            {"exists": kubeconfig is not None, "content": kubeconfig}, {"exists": note is not None, "content": note}
+            {"exists": kubeconfig is not None, "content": kubeconfig},
+            {"exists": note is not None, "content": note},
+            {"exists": record is not None, "content": record},
         ),
         "service": ok({"exists": service}),
         **quiet,
@@ -139,6 +143,9 @@ def test_the_report_of_a_machine_is_read() -> None:
         "a node": machine(kubeconfig=KUBECONFIG, note='{"plugin": "flannel"}', service=True),
         "a node whose files cannot be read": machine(kubeconfig="server: \n", note="{"),
         "a note that is a list": machine(note="[]"),
+        "a node with commands left": machine(kubeconfig=KUBECONFIG, record="2\n"),
+        "a node with a record that is not a number": machine(kubeconfig=KUBECONFIG, record="two"),
+        "a machine whose join failed": machine(record="0\n"),
         "no endpoint": unresolved,
         "an endpoint": Observation(calls={**plain.calls, "resolve": ok({"Name": "x"})}),
     }

@@ -11,6 +11,7 @@ import yaml
 from unit.plugins.plugin_utils.node_resources import samples
 from unit.plugins.plugin_utils.node_resources.samples import named
 
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config.credential_providers import CredentialProvider
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import kubernetes_node
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.kubernetes_node import (
     KubernetesSettings,
@@ -18,6 +19,9 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.kubern
     kubelet_service,
     resources,
 )
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
+from ansible_collections.winkube.node.plugins.plugin_utils.windows.sddl import ADMINISTRATORS_ONLY_FILE
 
 
 def archive(settings: KubernetesSettings) -> dict[str, t.Any]:
@@ -102,3 +106,116 @@ def test_a_proxys_password_is_hidden() -> None:
     assert kubelet_service(samples.kubernetes())["no_log"] is False
     secret = samples.kubernetes(downloads=samples.downloads(samples.PASSWORD))
     assert kubernetes_node.kubelet_service(secret)["no_log"] is True
+
+
+PROVIDER: dict[str, t.Any] = {"name": "acr", "version": "1.2.3", "match_images": ("*.azurecr.io",)}
+
+
+def provided(**more: t.Any) -> list[dict[str, t.Any]]:
+    """Return the resources with a credential provider."""
+    provider = CredentialProvider(**{**PROVIDER, "url": "https://site.example/azure-acr-windows.exe", **more})
+    return resources(samples.kubernetes(credential_providers=(provider,)))
+
+
+def test_a_credential_provider_is_downloaded_and_configured() -> None:
+    found = provided(arguments=("C:\\k\\azure.json",), environment={"B": "2", "A": "1"}, cache_duration="10m")
+    (program,) = [one for one in found if one["name"] == "credential provider acr"]
+    assert (program["members"], program["check"]) == (["acr.exe"], ["acr.exe"])
+    assert program["destination"] == "C:\\k\\credential-providers"
+    assert program["path"].endswith("azure-acr-windows.exe")
+    file = named(found, "C:\\etc\\kubernetes\\credential-providers.yaml")
+    assert yaml.safe_load(file["content"]) == {
+        "apiVersion": "kubelet.config.k8s.io/v1",
+        "kind": "CredentialProviderConfig",
+        "providers": [
+            {
+                "name": "acr",
+                "apiVersion": "credentialprovider.kubelet.k8s.io/v1",
+                "matchImages": ["*.azurecr.io"],
+                "defaultCacheDuration": "10m",
+                "args": ["C:\\k\\azure.json"],
+                "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+            }
+        ],
+    }
+    # The environment may contain a secret.
+    assert (file["no_log"], file["acl"], file["restarts"]) == (True, ADMINISTRATORS_ONLY_FILE, ["kubelet"])
+    flags = found[-1]["arguments"]
+    assert "--image-credential-provider-bin-dir=C:\\k\\credential-providers" in flags
+    assert "--image-credential-provider-config=C:\\etc\\kubernetes\\credential-providers.yaml" in flags
+    # The folder is closed before the program is put there, because the kubelet runs it as SYSTEM.
+    places = [one.get("name") for one in found]
+    assert places.index("C:\\k\\credential-providers") < places.index("credential provider acr")
+    load(found)
+
+
+def test_a_provider_in_an_archive_gets_its_name() -> None:
+    found = provided(url="https://site.example/acr.tar.gz", member="bin/azure-acr.exe")
+    (program,) = [one for one in found if one["name"] == "credential provider acr"]
+    assert (program["members"], program["renames"]) == (["bin/azure-acr.exe"], {"bin/azure-acr.exe": "acr.exe"})
+    assert program["strip_components"] == 1
+    load(found)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"name": "acr.exe"}, "name: expected letters, digits, periods, - and _, without .exe, got 'acr.exe'"),
+        ({"name": "a/b"}, "name: expected letters"),
+        ({"match_images": ()}, r"match_images: expected at least one registry, such as \*\.azurecr\.io"),
+        ({"cache_duration": "12 hours"}, "cache_duration: expected a duration such as 12h0m0s"),
+    ],
+)
+def test_a_provider_that_the_kubelet_would_refuse(more: dict[str, t.Any], message: str) -> None:
+    with pytest.raises(ResourceError, match=message):
+        CredentialProvider(**{**PROVIDER, **more})
+
+
+def test_without_providers_the_kubelet_gets_no_flags_for_them() -> None:
+    assert not any("credential" in argument for argument in kubelet_service(samples.kubernetes())["arguments"])
+
+
+def test_nssm_runs_the_kubelet_as_an_ordinary_program() -> None:
+    settings = samples.kubernetes(kubelet_service="nssm", nssm_dir="C:\\nssm", kubelet_arguments={"v": 4})
+    found = resources(settings)
+    service = found[-1]
+    assert (service["name"], service["path"]) == ("kubelet", "C:\\nssm\\win64\\nssm.exe")
+    assert "arguments" not in service
+    (arguments,) = [one for one in found if one["type"] == "NssmArguments"]
+    # As a service of its own, the kubelet would not start under nssm.
+    assert "--windows-service" not in arguments["arguments"]
+    assert arguments["arguments"][-1] == "--v=4"
+    assert arguments["arguments_from_file"].endswith("kubeadm-flags.env")
+    values = {one["value_name"]: one["value"] for one in found if one.get("key", "").endswith("kubelet\\Parameters")}
+    assert values["Application"] == "C:\\k\\kubelet.exe"
+    assert values["AppStderr"] == "C:\\var\\log\\kubelet\\kubelet.log"
+    assert "AppParameters" not in values
+    assert "kube-log-runner.exe" not in archive(settings)["check"]
+    load(found)
+
+
+@pytest.mark.parametrize("manager", ["native", "nssm"])
+def test_the_kubelet_starts_with_flags_before_kubeadm_has_written_them(manager: str) -> None:
+    settings = samples.kubernetes(kubelet_service=manager, kubelet_arguments={"node-labels": "a=b", "v": 4})
+    started = kubernetes_node.started_with(settings, ["--node-labels=site=x", "--register-with-taints=os=w:NoSchedule"])
+    ((key, line),) = started.items()
+    assert key == {"native": "command_line", "nssm": "parameters"}[manager]
+    assert line.endswith(" --v=4 --node-labels=site=x --register-with-taints=os=w:NoSchedule")
+    assert "a=b" not in line
+    assert ("--windows-service" in line) is (manager == "native")
+    assert line.startswith("C:\\k\\kube-log-runner.exe ") is (manager == "native")
+
+
+def test_reserved_resources_and_thresholds_are_in_the_drop_in() -> None:
+    found = kubelet_configuration(
+        samples.kubernetes(
+            kube_reserved={"cpu": "250m"},
+            system_reserved={"memory": "2Gi"},
+            eviction_hard={"nodefs.available": "5%"},
+            kubelet_configuration={"systemReserved": {"memory": "3Gi"}},
+        )
+    )
+    assert found["kubeReserved"] == {"cpu": "250m"}
+    # The site's own configuration overrides it.
+    assert found["systemReserved"] == {"memory": "3Gi"}
+    assert found["evictionHard"] == {"memory.available": "500Mi", "nodefs.available": "5%"}

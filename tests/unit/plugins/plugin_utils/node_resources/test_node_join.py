@@ -29,7 +29,8 @@ def test_the_kubelet_runs_and_no_token_is_left() -> None:
     found = node_join.resources(samples.joined())
     assert (found[0]["name"], found[0]["state"]) == ("kubelet", "running")
     gone = {one["name"] for one in found if one.get("state") == "absent"}
-    assert gone == {"C:\\ProgramData\\winkube\\join.yaml", "C:\\etc\\kubernetes\\bootstrap-kubelet.conf"}
+    files = ("C:\\ProgramData\\winkube\\join.yaml", "C:\\ProgramData\\winkube\\discovery.conf")
+    assert gone == {*files, "C:\\etc\\kubernetes\\bootstrap-kubelet.conf"}
 
 
 @pytest.mark.parametrize(

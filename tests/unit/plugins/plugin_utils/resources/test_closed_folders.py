@@ -242,7 +242,8 @@ def test_files_that_disappear_during_the_check_are_ignored(machine: Machine, mon
 
 def test_a_join_protects_folders_that_older_images_left_unprotected(machine: Machine) -> None:
     machine.files.make_directory(r"C:\etc\kubernetes\manifests")
-    seen = DirectNode(machine).run(Batch(calls=join.calls("token", r"C:\k\kubeadm.exe", 1.0)))
+    joining = join.KubeadmJoin(configuration="token", kubeadm=r"C:\k\kubeadm.exe", timeout=1.0)
+    seen = DirectNode(machine).run(Batch(calls=join.calls(joining)))
     assert seen.stopped is not None
     assert seen.stopped.id == "join"
     for path in (r"C:\etc\kubernetes\manifests", r"C:\var\lib\kubelet\pki"):

@@ -1,18 +1,16 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a run does in the cluster, how kubeadm joins a machine, and which nodes are awaited."""
+"""What a run does in the cluster, and which nodes are awaited."""
 
 from __future__ import annotations
 
-import base64
-import json
 import typing as t
 
 import pytest
 
 from ansible_collections.winkube.node.plugins.plugin_utils.role_decisions import node_join
 
-NOTHING = dict.fromkeys(("read_only", "drains", "approves", "rejoins", "services"), False)
+NOTHING = dict.fromkeys(("read_only", "drains", "approves", "tokens", "rejoins", "services"), False)
 
 
 @pytest.mark.parametrize(
@@ -20,9 +18,11 @@ NOTHING = dict.fromkeys(("read_only", "drains", "approves", "rejoins", "services
     [
         ({}, ["read", "join", "change_network"]),
         (
-            {"approves": True, "rejoins": True, "pods": ["flannel"]},
-            ["read", "join", "approve", "rejoin", "flannel", "change_network"],
+            {"approves": True, "tokens": True, "rejoins": True, "pods": ["flannel"]},
+            ["read", "join", "tokens", "approve", "rejoin", "flannel", "change_network"],
         ),
+        # kubeadm creates the tokens on a host of the control plane, and the approval deletes them.
+        ({"approves": True}, ["read", "join", "delete_tokens", "approve", "change_network"]),
         ({"services": True, "drains": True}, ["read", "services_read", "drain", "join", "services", "change_network"]),
         ({**dict.fromkeys(NOTHING, True), "pods": ["flannel"]}, ["read", "services_read", "drain"]),
     ],
@@ -46,29 +46,22 @@ def test_a_clock_that_differs(skew: float, limit: float, text: str) -> None:
     assert bool(found) is bool(text)
 
 
-def test_nodes_with_docker_register_with_their_label() -> None:
-    given = {"node-labels": "site=a", "v": 2}
-    assert node_join.kubelet_arguments(given, {"node-labels": "zone=b"}, "") == given
-    labelled = node_join.kubelet_arguments(given, {"node-labels": "zone=b"}, "runtime=docker")
-    assert labelled == {"node-labels": "zone=b,site=a,runtime=docker", "v": 2}
-    assert node_join.kubelet_arguments({}, {}, "runtime=docker") == {"node-labels": "runtime=docker"}
-    assert given["node-labels"] == "site=a"
-
-
-def test_kubeadm_finds_the_cluster_by_a_kubeconfig_without_a_user() -> None:
-    document = json.loads(node_join.discovery("10.3.0.1:6443", ca_certificate="PEM"))
-    (entry,) = document.pop("clusters")
-    assert document == {"apiVersion": "v1", "kind": "Config"}
-    authority = base64.b64encode(b"PEM").decode()
-    server = {"server": "https://10.3.0.1:6443", "certificate-authority-data": authority}
-    assert entry == {"name": "", "cluster": server}
-
-
 @pytest.mark.parametrize(
     ("tokens", "refused", "joined", "approvals", "expected"),
     [
         ({}, "", {}, "", ""),
         ({"failed": True, "msg": "no right"}, "", {}, "", "no right"),
+        (
+            {
+                "failed": True,
+                "msg": "One or more items failed",
+                "results": [{"failed": True, "stderr": "no admin.conf\n"}],
+            },
+            "",
+            {},
+            "",
+            "kubeadm token create: no admin.conf",
+        ),
         ({"failed": False}, "two keys", {}, "", "two keys"),
         ({}, "two keys", {"failed": True}, "no cluster", "two keys"),
         ({}, "", {"failed": True}, "no cluster", "no cluster"),
@@ -90,8 +83,12 @@ def test_why_a_machine_could_not_join(
         ([True, True], ["a", "c"], False),
         ([True], ["unknown"], False),
         ([True], [], True),
+        # A pod of its network is not ready.
+        ([True], ["d"], False),
     ],
 )
 def test_nodes_that_stay_ready(untouched: list[bool], awaited: list[str], expected: bool) -> None:
-    nodes = {"a": {"ready": True}, "b": {"ready": True}, "c": {"ready": False}}
+    nodes: dict[str, dict[str, t.Any]] = {"a": {"ready": True}, "b": {"ready": True}, "c": {"ready": False}}
+    nodes["a"]["network_pods"] = [{"ready": True}]
+    nodes["d"] = {"ready": True, "network_pods": [{"ready": True}, {"ready": False}]}
     assert node_join.all_stay_ready(untouched, awaited, nodes) is expected

@@ -1,0 +1,174 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Programs that users run on a machine before and after `kubeadm join`, in the batch of the join.
+
+The node records how many of the programs after kubeadm have ended. A run that finds a machine that has joined, but has
+not run all of them, runs the remaining ones.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..specification.convert import convert
+from ..specification.describe import SECRET
+from ..values.errors import ResourceError
+from ..values.shown import text_without_secrets
+from ..windows import node_paths
+from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
+from ..wire.calls import action
+from ..wire.messages import Call, CallResult
+
+Stage = t.Literal["pre", "post"]
+"""Before or after `kubeadm join`."""
+RECORD = node_paths.JOIN_RECORD
+"""The file with the number of programs after kubeadm that have ended."""
+_SHOWN = 2000
+"""How many characters of a program's output a message shows."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JoinCommand:
+    """A program to run on the node."""
+
+    program: str
+    """Path or name of the program, which ends in `.exe`."""
+    arguments: tuple[str, ...] = dataclasses.field(default=(), metadata=SECRET)
+    environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict, metadata=SECRET)
+    timeout: int = 600
+    """Time limit in seconds."""
+    success_codes: tuple[int, ...] = (0,)
+    secret: bool = False
+    """Whether the program's output may contain secrets and is never shown."""
+
+    def __post_init__(self) -> None:
+        if not self.program.lower().endswith(".exe"):
+            hint = "For a script, set powershell.exe or cmd.exe, and give its path in arguments."
+            raise ResourceError("program", self.program, "expected a program whose name ends in .exe", hint)
+        if not 0 < self.timeout <= 86400:
+            raise ResourceError("timeout", self.timeout, "expected 1 to 86400 seconds")
+        if not self.success_codes:
+            raise ResourceError("success_codes", None, "expected at least one exit code")
+
+
+Listed: t.TypeAlias = JoinCommand | tuple[str, ...]
+"""A program as users list it: a mapping, or a list of the program and its arguments."""
+
+
+def commands(listed: t.Any, where: str) -> tuple[JoinCommand, ...]:
+    """Return the programs that a variable lists.
+
+    Args:
+        listed: value of the variable.
+        where: the variable, for messages.
+
+    Raises:
+        ResourceError: an entry is invalid.
+    """
+    entries = convert(listed, tuple[Listed, ...], where)
+    return tuple(of_entry(entry, f"{where}[{index}]") for index, entry in enumerate(entries))
+
+
+def of_entry(entry: Listed, where: str) -> JoinCommand:
+    """Return one program.
+
+    Args:
+        entry: the program as users list it.
+        where: its place, for messages.
+
+    Raises:
+        ResourceError: the entry is invalid.
+    """
+    if isinstance(entry, JoinCommand):
+        return entry
+    if not entry:
+        raise ResourceError(where, None, "expected a program and its arguments")
+    try:
+        return JoinCommand(program=entry[0], arguments=tuple(entry[1:]))
+    except ResourceError as problem:
+        raise ResourceError(f"{where}[0]", problem.value, problem.expected, problem.hint) from None
+
+
+def calls(stage: Stage, listed: t.Sequence[JoinCommand], first: int = 0) -> tuple[Call, ...]:
+    """Return the calls that run programs in order; the batch stops at the first program that fails.
+
+    Args:
+        stage: when the programs run. Those after kubeadm are recorded on the node.
+        listed: all programs of the stage.
+        first: index of the first program to run.
+    """
+    calls_in_order: list[Call] = []
+    for index in range(first, len(listed)):
+        calls_in_order.append(_run(f"{stage}-{index}", listed[index]))
+        if stage == "post" and index + 1 < len(listed):
+            calls_in_order.append(record(index + 1))
+    return tuple(calls_in_order)
+
+
+def record(ended: int) -> Call:
+    """Return the call that records how many of the programs after kubeadm have ended.
+
+    Args:
+        ended: the number.
+    """
+    parameters = {"path": RECORD, "content": f"{ended}\n", "sddl": ADMINISTRATORS_ONLY_FILE}
+    return action(f"record-{ended}", "@write-file", parameters)
+
+
+def end_record() -> Call:
+    """Return the call that removes the record, after all programs have ended."""
+    return action(
+        "end-record", "Remove-Item", {"LiteralPath": RECORD, "Force": True, "ErrorAction": "SilentlyContinue"}
+    )
+
+
+def ended(content: object) -> int | None:
+    """Return how many of the programs after kubeadm have ended, or None if no program remains.
+
+    Args:
+        content: content of the record; None if the record does not exist.
+    """
+    text = content.strip() if isinstance(content, str) else ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 5 else None
+
+
+def problem(call_id: str, result: CallResult) -> str | None:
+    """Return why a program failed, or None if the call does not run one of these programs.
+
+    Args:
+        call_id: id of the call that failed.
+        result: its result. It has no output if the program's output is secret.
+    """
+    stage, dash, index = call_id.partition("-")
+    if stage not in ("pre", "post") or not dash:
+        return None
+    where = f"{stage}_kubeadm_commands[{index}]"
+    output = (result.stderr.strip() or result.stdout.strip() or str(result.error or "failed"))[-_SHOWN:]
+    if result.exit_code is None:
+        return f"{where}: {text_without_secrets(output)}"
+    hidden = not result.stderr and not result.stdout
+    return f"{where}: exit code {result.exit_code}" + ("" if hidden else f": {text_without_secrets(output)}")
+
+
+def total_timeout(listed: t.Iterable[JoinCommand]) -> int:
+    """Return the sum of the programs' time limits in seconds.
+
+    Args:
+        listed: the programs.
+    """
+    return sum(one.timeout for one in listed)
+
+
+def _run(call_id: str, command: JoinCommand) -> Call:
+    return Call(
+        id=call_id,
+        command=command.program,
+        arguments=command.arguments,
+        environment=command.environment,
+        timeout=command.timeout,
+        success_codes=command.success_codes,
+        secret=command.secret,
+        private=True,
+        long=True,
+    )
