@@ -88,15 +88,15 @@ def with_join(prepared: t.Iterable[ResourceMapping], joined: t.Iterable[Resource
         joined: resources of role node_join.
     """
     after = list(joined)
-    replaced = {_identity(one) for one in after if one["type"] in ("NssmArguments", "Registry", "Service")}
+    replaced = {_identity(one) for one in after if one.get("type") in ("NssmArguments", "Registry", "Service")}
     return [*(one for one in prepared if _identity(one) not in replaced), *after]
 
 
 def _identity(resource: ResourceMapping) -> tuple[str, str, str]:
     """Return what identifies a resource: its type and name; for a registry value, its key and name."""
-    names = ("key", "value_name") if resource["type"] == "Registry" else ("name", "")
+    names = ("key", "value_name") if resource.get("type") == "Registry" else ("name", "")
     first, second = (str(resource.get(name) or "") for name in names)
-    return str(resource["type"]), first, second
+    return str(resource.get("type")), first, second
 
 
 def of_prepared(host: Variables) -> list[ResourceMapping]:
