@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from integration.playbooks import PlayRun, Site, cluster_nodes, node_name
 from integration.test_network_chain import deploy_workload
 
 from simulator.kubernetes_node import hns
+from simulator.kubernetes_node.cni.calico.node_service import _NodeService
 from simulator.kubernetes_node.hns.objects import Endpoint
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("calico_starts")]
@@ -42,7 +45,32 @@ def site(start_site: SiteFactory) -> Site:
 
 
 @pytest.fixture(scope="module")
-def run(site: Site) -> PlayRun:
+def late_clean_up() -> Iterator[dict[str, int]]:
+    """Delay the removal of HNS networks by Calico's node until a pod has an endpoint, as a slow pull of its image does.
+
+    Yield the number of endpoints of pods at the removal, by the name of the machine.
+    """
+    lost: dict[str, int] = {}
+    clean = _NodeService._clean
+
+    def wait_and_clean(service: _NodeService) -> None:
+        machine, end = service._machine, time.monotonic() + 30
+
+        def owned() -> int:
+            return sum(bool(one.container) for one in hns.store(machine).endpoints())
+
+        while not owned() and time.monotonic() < end:
+            time.sleep(0.05)
+        lost[machine.name] = owned()
+        clean(service)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_NodeService, "_clean", wait_and_clean)
+        yield lost
+
+
+@pytest.fixture(scope="module")
+def run(site: Site, late_clean_up: dict[str, int]) -> PlayRun:
     site.variables["kube_network_plugin"] = "calico"
     return site.run("site.yml").expect()
 
@@ -55,7 +83,10 @@ def endpoints(site: Site, host: str) -> list[Endpoint]:
 
 
 @pytest.mark.parametrize("host", [JOINS, CHANGES])
-def test_a_pod_that_started_before_calico_has_an_endpoint(site: Site, run: PlayRun, host: str) -> None:
+def test_a_pod_that_started_before_calico_has_an_endpoint(
+    site: Site, run: PlayRun, late_clean_up: dict[str, int], host: str
+) -> None:
+    assert late_clean_up[site.machine(host).name] == 1
     assert cluster_nodes(site)[node_name(host)]["ready"]
     wait_for(lambda: len(endpoints(site, host)) == 1, f"the pod on {host} has an endpoint", 30)
 
