@@ -72,11 +72,11 @@ def resources(
 
 def _features_together(listed: list[ResourceMapping]) -> list[ResourceMapping]:
     """Return resources with all Windows features at the place of the first one, so that they share one reboot."""
-    features = [one for one in listed if one["type"] == "WindowsFeature"]
+    features = [one for one in listed if one.get("type") == "WindowsFeature"]
     if not features:
         return listed
     place = listed.index(features[0])
-    others = [one for one in listed[place:] if one["type"] != "WindowsFeature"]
+    others = [one for one in listed[place:] if one.get("type") != "WindowsFeature"]
     return [*listed[:place], *features, *others]
 
 
