@@ -35,6 +35,8 @@ from simulator.kubernetes_node.hns import fixtures
 from simulator.machine.machine import Machine
 from simulator.machine.settings import MachineSettings
 from simulator.transport.faults import TransportFault
+from simulator.windows.networking import remote_access
+from simulator.windows.software import features
 from simulator.world import World
 
 pytestmark = [pytest.mark.integration, pytest.mark.sweep]
@@ -46,10 +48,13 @@ FORMER: Mapping[str, Mapping[str, str]] = {
     "flannel-vxlan": {"plugin": "flannel", "mode": "vxlan", "network": "flannel.4096"},
     "calico": {"plugin": "calico", "mode": "vxlan", "network": "Calico"},
     "azure": {"plugin": "azure", "mode": "bridge", "network": "azure"},
+    "calico-bgp": {"plugin": "calico", "mode": "bgp", "network": "Calico"},
 }
 """The records of nodes with these networks, by the name of the simulated scene."""
-NEXT = {"flannel-vxlan": "calico", "calico": "azure", "azure": "flannel"}
+NEXT = {"flannel-vxlan": "calico", "calico": "azure", "azure": "flannel", "calico-bgp": "flannel"}
 """The network that comes next."""
+ROUTER = ("RemoteAccess", "Routing", "RSAT-RemoteAccess-PowerShell")
+"""The features of Calico with BGP."""
 QUICK = {"timeout": 60, "port_pool_timeout": 2, "network_timeout": 0, "reboot_timeout": 60}
 FILES = (r"C:\etc\cni\net.d", r"C:\opt\cni\bin", r"C:\run", r"C:\var", r"C:\CalicoWindows", r"C:\Windows\System32")
 
@@ -108,6 +113,19 @@ def populate(machine: Machine, scene: str) -> None:
     for one in rest["resources"]:
         if one["type"] == "Registry":
             machine.registry.set(one["key"], one.get("value_name", "Value"), "of the former network", "String")
+    if FORMER[scene]["mode"] == "bgp":
+        route_with_bgp(machine)
+
+
+def route_with_bgp(machine: Machine) -> None:
+    """Make a machine a router of Remote Access, as a node with Calico and BGP."""
+    for name in ROUTER:
+        features.mark(machine, features.catalogue(machine)[name.casefold()], install=True)
+    features.on_boot(machine)
+    router = machine.part(remote_access.RemoteAccessState)
+    router.restarted, router.routing, router.router = True, True, (machine.address, 64512)
+    machine.services.configure(remote_access.SERVICE, Start=2)
+    machine.services.start(remote_access.SERVICE)
 
 
 def state_of(machine: Machine) -> dict[str, Any]:
@@ -124,6 +142,8 @@ def state_of(machine: Machine) -> dict[str, Any]:
         "files": sorted(files),
         "record": machine.files.read_text(r"C:\ProgramData\winkube\cni.json"),
         "node": {name: configured(machine)[name] for name in ("services", "registry", "firewall")},
+        "features": [name for name in ROUTER if features.is_installed(machine, name)],
+        "routing": machine.part(remote_access.RemoteAccessState).routing,
         "network": network.replace(machine.address, "ADDRESS").replace(prefix, "NETWORK"),
         "reachable": machine.network.is_up,
     }
@@ -190,6 +210,7 @@ def test_a_network_changes_wherever_the_link_is_cut(sweep: Sweeps) -> None:
     for scene in scenes():
         requests, expected[scene] = unhurt(scene)
         assert expected[scene]["networks"] == []
+        assert (expected[scene]["features"], expected[scene]["routing"]) == ([], False)
         points += [
             Point(scene, connection, kind, number)
             for connection, last in requests.items()

@@ -64,7 +64,7 @@ def problems(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
             "after each run of kubespray, with cni_calico_set_strict_affinity: true."
         )
         different.append(Problem("calico_ipam_strictaffinity", False, "expected true", hint))
-    return [*different, *_pool(values, ask), *_encapsulation(ask), *_fixed(ask), *_version(ask)]
+    return [*different, *_pool(values, ask), *_mtu(values, ask), *_encapsulation(ask), *_fixed(ask), *_version(ask)]
 
 
 def _pool(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
@@ -78,6 +78,17 @@ def _pool(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
         return []
     hint = "Calico gives pods addresses of its pool. Change one of them."
     return [Problem("calico_pool_cidr", given, f"expected a network inside {pods} (kube_pods_subnet)", hint)]
+
+
+def _mtu(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
+    """Return the problem if kubespray gives pods another MTU than cni_mtu (calico-node.yml.j2, FELIX_VXLANMTU)."""
+    name = "calico_veth_mtu" if number(ask("calico_veth_mtu")) else "calico_mtu"
+    expected, given = number(values.get("cni_mtu")), number(ask(name))
+    # kubespray uses none of the two if calico_mtu is not set.
+    if not expected or not given or given == expected or number(ask("calico_mtu")) is None:
+        return []
+    hint = "Pods of Linux nodes use it. Change one of them, or remove cni_mtu."
+    return [Problem(name, given, f"expected {expected} (cni_mtu)", hint)]
 
 
 def _encapsulation(ask: Ask) -> list[Problem]:

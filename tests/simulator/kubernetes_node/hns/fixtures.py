@@ -117,7 +117,7 @@ def populate(
     """Create the networks of a CNI plugin on a machine, with pods and leftovers of pods.
 
     Args:
-        scene: `flannel-host-gw`, `flannel-vxlan`, `calico` or `azure` (for Docker see `docker/fixtures.py`).
+        scene: `flannel-host-gw`, `flannel-vxlan`, `calico`, `calico-bgp` or `azure` (Docker: `docker/fixtures.py`).
         running, stale, creating, remote: the number of endpoints of each kind.
         stale_policies: by default one if there is a stale endpoint.
         isolated: whether pods use Hyper-V isolation, so that SharedContainers is empty.

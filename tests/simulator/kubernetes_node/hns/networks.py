@@ -61,6 +61,9 @@ SCENES = {
     "calico": Plan(
         "calico", "Calico", "Calico", "Overlay", "10.245.0.0/20", 4096, "External", host_endpoints=("Calico_ep",)
     ),
+    "calico-bgp": Plan(
+        "calico", "Calico", "Calico", "L2Bridge", "10.245.0.0/20", 0, "External", host_endpoints=("Calico_ep",)
+    ),
     "azure": Plan("azure-vnet", "azure", "azure", "L2Bridge", "10.240.0.0/16"),
 }
 
@@ -76,8 +79,9 @@ def place_all(machine: Machine, plan: Plan) -> list[Network]:
     """Create a plan's networks on a machine, with the pods' network last."""
     found: list[Network] = []
     if plan.external:
+        vni = 9999 if plan.vni else 0
         found.append(
-            place(machine, Network(new_id(), plan.external, plan.kind, "192.168.255.0/30", "192.168.255.1", 9999))
+            place(machine, Network(new_id(), plan.external, plan.kind, "192.168.255.0/30", "192.168.255.1", vni))
         )
     gateway = str(ipaddress.ip_network(plan.subnet)[1])
     found.append(place(machine, Network(new_id(), plan.network, plan.kind, plan.subnet, gateway, plan.vni)))

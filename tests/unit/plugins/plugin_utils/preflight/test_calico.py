@@ -232,6 +232,25 @@ def test_calicos_pool_is_a_part_of_the_pods_network(pods: str, pool: str, expect
 
 
 @pytest.mark.parametrize(
+    ("cni_mtu", "kubespray", "expected"),
+    [
+        (1350, {"calico_mtu": 1350}, []),
+        (1350, {"calico_mtu": 1500}, ["calico_mtu: expected 1350 (cni_mtu), got 1500"]),
+        ("1350", {"calico_mtu": "1500"}, ["calico_mtu: expected 1350 (cni_mtu), got 1500"]),
+        (1350, {"calico_mtu": 1350, "calico_veth_mtu": 1440}, ["calico_veth_mtu: expected 1350 (cni_mtu), got 1440"]),
+        (1350, {"calico_mtu": 1500, "calico_veth_mtu": 1350}, []),
+        (1350, {"calico_veth_mtu": 1440}, []),
+        (0, {"calico_mtu": 1500}, []),
+        (1350, {"calico_mtu": 0}, []),
+        (1350, {}, []),
+    ],
+)
+def test_cni_mtu_is_that_of_kubespray(cni_mtu: t.Any, kubespray: dict[str, t.Any], expected: list[str]) -> None:
+    found = of_variables({"cni_mtu": cni_mtu}, **kubespray)
+    assert [text.partition(". ")[0] for text in found] == expected
+
+
+@pytest.mark.parametrize(
     ("values", "kubespray", "variables"),
     [
         ({"cni_plugin": "flannel", "cni_flannel_backend": "vxlan"}, {}, []),
