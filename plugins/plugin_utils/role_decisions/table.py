@@ -8,7 +8,18 @@ import types
 import typing as t
 
 from ..node_resources.variables import Variables
-from . import calico, cni, live_nodes, node_join, node_maintenance, node_names, node_prepare, runtimes, windows_patches
+from . import (
+    calico,
+    cluster_support,
+    cni,
+    live_nodes,
+    node_join,
+    node_maintenance,
+    node_names,
+    node_prepare,
+    runtimes,
+    windows_patches,
+)
 from . import windows_settings as settings
 
 Decision: t.TypeAlias = t.Callable[[Variables], t.Any]
@@ -25,6 +36,7 @@ DECISIONS: t.Mapping[str, Decision] = types.MappingProxyType(
         **node_names.DECISIONS,
         **node_join.DECISIONS,
         **live_nodes.DECISIONS,
+        **cluster_support.DECISIONS,
     }
 )
 

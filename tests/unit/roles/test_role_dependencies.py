@@ -21,10 +21,12 @@ ORDER = (
     "node_prepare",
     "node_maintenance",
     "node_join",
+    "cluster_support",
 )
 """The order in docs/architecture.md. A role may read its own variables and those of the roles before it."""
 DECIDING = {
     "calico": "cni",
+    "cluster_support": "cluster_support",
     "cni": "cni",
     "live_nodes": "node_join",
     "node_join": "node_join",
