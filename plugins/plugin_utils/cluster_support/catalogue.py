@@ -37,8 +37,8 @@ class NodeManager:
 
     name: str
     source: str
-    releases: t.Mapping[str, NodeManagerRelease]
-    """Releases by minor version of Kubernetes, such as `1.36`."""
+    releases: tuple[NodeManagerRelease, ...]
+    """One release for each minor version of Kubernetes, whose number it has."""
 
     def image(self, kubernetes: str) -> str:
         """Return the image for a version of Kubernetes; the newest one for versions that are newer than all releases.
@@ -49,11 +49,10 @@ class NodeManager:
         Raises:
             ValueError: there is no release for this version.
         """
-        minors = {Version.parse(minor)[:2]: release for minor, release in self.releases.items()}
-        requested = Version.parse(kubernetes)[:2]
-        known = [minor for minor in minors if minor <= requested]
+        minors = {Version.parse(one.tag)[:2]: one for one in self.releases}
+        known = [minor for minor in minors if minor <= Version.parse(kubernetes)[:2]]
         if not known:
-            oldest = min(self.releases, key=lambda minor: Version.parse(minor)[:2])
+            oldest = ".".join(str(number) for number in min(minors))
             raise ValueError(
                 f"cluster_support_cloud_provider: expected Kubernetes {oldest} or newer for Azure's cloud-node-manager, "
                 f"got {kubernetes}. Upgrade the cluster, or set the image in cluster_support_images."

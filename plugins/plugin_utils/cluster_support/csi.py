@@ -67,7 +67,8 @@ def _pod(driver: CsiDriver, images: t.Mapping[str, str]) -> KubernetesObject:
         "command": ["cmd.exe"],
         "args": ["/c", f"if not exist {folder} mkdir {folder}"],
     }
-    socket = f"{folder}\\csi.sock"
+    # The upstream manifests write addresses of sockets with double backslashes.
+    socket = f"{folder}\\csi.sock".replace("\\", "\\\\")
     return host_process(
         [_registrar(images["registrar"], socket), _driver(driver, images["driver"], socket)],
         serviceAccountName=driver.account,
@@ -85,7 +86,7 @@ def _registrar(image: str, socket: str) -> KubernetesObject:
             "--v=2",
             f"--csi-address=unix://{socket}",
             f"--kubelet-registration-path={socket}",
-            f"--plugin-registration-path={_REGISTRY}\\",
+            f"--plugin-registration-path={_REGISTRY}".replace("\\", "\\\\"),
         ],
         "env": [field_variable("KUBE_NODE_NAME", "spec.nodeName")],
         "resources": resources("30m", "40Mi", "150Mi"),

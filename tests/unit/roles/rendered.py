@@ -208,6 +208,31 @@ def manifests() -> dict[str, str]:
         found[f"manifests/{name}.yaml.txt"] = _manifests(known, applied)
     made = task("cni", "services.yml")["kubernetes.core.k8s"]["definition"]
     found["manifests/docker.yaml.txt"] = _manifests(node("docker"), made)
+    return found | _cluster_support()
+
+
+def _cluster_support() -> dict[str, str]:
+    """Return what the role cluster_support applies, by component."""
+    off = {
+        f"cluster_support_{name}": False for name in ("restrict_linux_daemon_sets", "kube_proxy_account", "runtime_classes")
+    }
+    outputs = [{"name": "forward", "host": "logs.example", "port": 24224, "shared_key": "s3cret"}]
+    found = {}
+    for name, more in (
+        ("defaults", {}),
+        ("monitoring", {**off, "cluster_support_windows_exporter": True, "cluster_support_prometheus_rules": True,
+                        "cluster_support_namespace": "monitoring"}),
+        ("logs", {**off, "cluster_support_log_shipper": True, "cluster_support_log_outputs": outputs}),
+        ("csi-smb", {**off, "cluster_support_csi_drivers": ["smb"]}),
+        ("azure", {**off, "cluster_support_cloud_provider": "azure"}),
+        ("demo", {**off, "cluster_support_demo": True, "cluster_support_demo_builds": ["windows-2019", "windows-2025"]}),
+    ):  # fmt: skip
+        known = templar(
+            ("cluster_support",),
+            {"inventory_hostname": "localhost", "groups": {}, "hostvars": {}, "cluster_support_cluster": CLUSTER, **more},
+        )
+        both = "cluster_support_objects + cluster_support_secret_objects"
+        found[f"manifests/cluster-support-{name}.yaml.txt"] = _manifests(known, f"{{{{ {both} }}}}")
     return found
 
 
