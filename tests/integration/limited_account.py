@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""An account with exactly the rights in docs/rbac.yaml."""
+"""An account with exactly the rights in docs/rbac.yaml, or in another file of that folder."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ from kubernetes import client, config, utils
 from simulator.cluster import SimulatedCluster
 
 
-def limited_kubeconfig(cluster: SimulatedCluster, folder: Path) -> Path:
-    """Apply docs/rbac.yaml, and write a kubeconfig for its service account.
+def limited_kubeconfig(
+    cluster: SimulatedCluster, folder: Path, rights: str = "rbac.yaml", account: str = "winkube"
+) -> Path:
+    """Apply a file with rights, and write a kubeconfig for its service account.
 
     Args:
         folder: where the kubeconfig is written.
+        rights: name of the file in docs.
+        account: name of its service account in kube-system.
     """
     api = config.new_client_from_config(str(cluster.kubeconfig))
-    utils.create_from_yaml(api, str(ROOT / "docs" / "rbac.yaml"))
+    utils.create_from_yaml(api, str(ROOT / "docs" / rights))
     asked = {"spec": {"audiences": [], "expirationSeconds": 7200}}
-    made = client.CoreV1Api(api).create_namespaced_service_account_token("winkube", "kube-system", asked)
+    made = client.CoreV1Api(api).create_namespaced_service_account_token(account, "kube-system", asked)
     authority = base64.b64encode(cluster.ca_certificate.encode()).decode()
     document = {
         "apiVersion": "v1",

@@ -30,6 +30,11 @@ _ARGUMENTS = (
     f"--cert-dir={node_paths.KUBELET_PKI}",
 )
 
+_OF_CLOUD: t.Mapping[str, str] = {"cloud-provider": "external", "node-ip": "0.0.0.0"}  # noqa: S104 - not an interface
+"""Flags of a kubelet whose cloud provider is external. Without an address, the node has none until the provider has set
+it, and pods that need the host's address cannot start. 0.0.0.0 is the address that a kubelet without a provider finds
+(kubernetes/kubernetes#125337)."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KubernetesSettings(KubeletVariables):
@@ -149,7 +154,8 @@ def kubelet_service(settings: KubernetesSettings) -> ResourceMapping:
     """
     program = f"{settings.install_dir}\\kubelet.exe"
     logged = [f"-log-file={settings.kubelet_log_file}", *settings.log_rotation, program]
-    own = [f"--{name}={value}" for name, value in sorted(settings.kubelet_arguments.items())]
+    flags = {**(_OF_CLOUD if settings.cloud_provider else {}), **settings.kubelet_arguments}
+    own = [f"--{name}={value}" for name, value in sorted(flags.items())]
     proxy = settings.downloads.proxy
     return {
         "type": "Service",

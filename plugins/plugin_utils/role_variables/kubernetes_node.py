@@ -22,6 +22,7 @@ class KubeletVariables:
     cluster_dns: tuple[str, ...]
     kubelet_configuration: t.Mapping[str, t.Any]
     kubelet_arguments: t.Mapping[str, t.Any] = dataclasses.field(metadata=SECRET)
+    cloud_provider: t.Literal["", "azure", "external"]
     kubelet_log_file: str
     kubelet_log_max_mb: int
     kubelet_log_max_days: int
