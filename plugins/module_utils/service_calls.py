@@ -49,14 +49,14 @@ def windows_addresses(nodes: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, str
     Args:
         nodes: nodes as the API returns them.
     """
-    found = {}
+    addresses_by_node = {}
     for node in nodes:
         labels, status = node["metadata"].get("labels") or {}, node.get("status") or {}
         ready = any(one["type"] == "Ready" and one["status"] == "True" for one in status.get("conditions") or ())
         addresses = [one["address"] for one in status.get("addresses") or () if one["type"] == "InternalIP"]
         if labels.get("kubernetes.io/os") == "windows" and ready and addresses:
-            found[str(node["metadata"]["name"])] = str(addresses[0])
-    return found
+            addresses_by_node[str(node["metadata"]["name"])] = str(addresses[0])
+    return addresses_by_node
 
 
 def call_all(api: CallsApi, services: t.Iterable[str], tools: CallTools) -> list[ServiceCall]:

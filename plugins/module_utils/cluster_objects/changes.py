@@ -30,12 +30,12 @@ def shown(item: t.Mapping[str, t.Any] | None) -> str:
     Args:
         item: the object; None if it does not exist.
     """
-    found = comparable(item)
-    if not found:
+    fields = comparable(item)
+    if not fields:
         return ""
-    if found.get("kind") == "Secret":
-        found = {**found, **{key: "(hidden)" for key in ("data", "stringData") if key in found}}
-    return json.dumps(found, indent=2, sort_keys=True) + "\n"
+    if fields.get("kind") == "Secret":
+        fields = {**fields, **{key: "(hidden)" for key in ("data", "stringData") if key in fields}}
+    return json.dumps(fields, indent=2, sort_keys=True) + "\n"
 
 
 def conflict(where: str, message: str) -> str:

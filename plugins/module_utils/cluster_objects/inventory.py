@@ -32,10 +32,10 @@ def read(data: t.Mapping[str, str]) -> list[Recorded]:
         ValueError: the record cannot be read. Somebody has changed it.
     """
     try:
-        found = json.loads(data.get(KEY) or "[]")
+        rows = json.loads(data.get(KEY) or "[]")
         return [
             Recorded(Reference(*(str(one[name]) for name in Reference._fields)), bool(one.get("adopted")))
-            for one in found
+            for one in rows
         ]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"expected a list of objects as JSON in the key {KEY!r}, got something else") from error

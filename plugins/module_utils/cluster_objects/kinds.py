@@ -60,11 +60,11 @@ class Reference(t.NamedTuple):
         Raises:
             ValueError: the kind is not supported.
         """
-        found = KINDS.get((self.api_version, self.kind))
-        if found is None:
-            names = ", ".join(sorted(f"{kind} ({version})" for version, kind in KINDS))
+        kind = KINDS.get((self.api_version, self.kind))
+        if kind is None:
+            names = ", ".join(sorted(f"{name} ({version})" for version, name in KINDS))
             raise ValueError(f"{self}: expected one of {names}, got {self.kind} ({self.api_version})")
-        return found
+        return kind
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -85,15 +85,15 @@ def reference(item: t.Mapping[str, t.Any]) -> Reference:
         ValueError: the object has no kind or name, or its kind is not supported, or it needs a namespace and has none.
     """
     about = item.get("metadata") or {}
-    found = Reference(
+    identity = Reference(
         str(item.get("apiVersion") or ""),
         str(item.get("kind") or ""),
         str(about.get("namespace") or ""),
         str(about.get("name") or ""),
     )
-    if not found.name:
-        raise ValueError(f"{found.kind or 'an object'}: expected metadata.name, got nothing")
-    if found.known.namespaced != bool(found.namespace):
-        expected = "metadata.namespace" if found.known.namespaced else "no metadata.namespace"
-        raise ValueError(f"{found}: expected {expected}, got {found.namespace or 'nothing'}")
-    return found
+    if not identity.name:
+        raise ValueError(f"{identity.kind or 'an object'}: expected metadata.name, got nothing")
+    if identity.known.namespaced != bool(identity.namespace):
+        expected = "metadata.namespace" if identity.known.namespaced else "no metadata.namespace"
+        raise ValueError(f"{identity}: expected {expected}, got {identity.namespace or 'nothing'}")
+    return identity

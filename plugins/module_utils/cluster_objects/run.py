@@ -130,9 +130,9 @@ class ObjectSet:
         self._write_record(list(known.values()), kept)
 
     def _recorded(self) -> list[Recorded]:
-        found = self._api.read(self._record)
+        existing = self._api.read(self._record)
         try:
-            return inventory.read((found or {}).get("data") or {})
+            return inventory.read((existing or {}).get("data") or {})
         except ValueError as error:
             raise ObjectSetError(f"{self._record}: {error}. Correct or delete it") from error
 
