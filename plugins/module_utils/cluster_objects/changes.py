@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import typing as t
 
+from ..redaction import HIDDEN
 from .kinds import Object
 
 _OF_SERVER = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink")
@@ -34,7 +35,7 @@ def shown(item: t.Mapping[str, t.Any] | None) -> str:
     if not fields:
         return ""
     if fields.get("kind") == "Secret":
-        fields = {**fields, **{key: "(hidden)" for key in ("data", "stringData") if key in fields}}
+        fields = {**fields, **{key: HIDDEN for key in ("data", "stringData") if key in fields}}
     return json.dumps(fields, indent=2, sort_keys=True) + "\n"
 
 

@@ -43,7 +43,11 @@ def node_manager(settings: SupportSettings) -> list[KubernetesObject]:
         image,
         imagePullPolicy="IfNotPresent",
         command=[f"{MOUNT}/cloud-node-manager.exe"],
-        args=["--node-name=$(NODE_NAME)", "--use-instance-metadata=true", f"--kubeconfig={POD_VOLUME}\\kubeconfig.conf"],
+        args=[
+            "--node-name=$(NODE_NAME)",
+            "--use-instance-metadata=true",
+            f"--kubeconfig={POD_VOLUME}\\kubeconfig.conf",
+        ],
         env=environment("POD_UID", "NODE_NAME"),
         resources=resources("50m", "50Mi", "512Mi"),
     )

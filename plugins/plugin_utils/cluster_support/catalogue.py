@@ -54,8 +54,8 @@ class NodeManager:
         if not known:
             oldest = ".".join(str(number) for number in min(minors))
             raise ValueError(
-                f"cluster_support_cloud_provider: expected Kubernetes {oldest} or newer for Azure's cloud-node-manager, "
-                f"got {kubernetes}. Upgrade the cluster, or set the image in cluster_support_images."
+                f"cluster_support_cloud_provider: expected Kubernetes {oldest} or newer for Azure's cloud-node-manager,"
+                f" got {kubernetes}. Upgrade the cluster, or set the image in cluster_support_images."
             )
         release = minors[max(known)]
         return f"{release.repository}/{self.name}:{release.tag}"

@@ -214,7 +214,8 @@ def manifests() -> dict[str, str]:
 def _cluster_support() -> dict[str, str]:
     """Return what the role cluster_support applies, by component."""
     off = {
-        f"cluster_support_{name}": False for name in ("restrict_linux_daemon_sets", "kube_proxy_account", "runtime_classes")
+        f"cluster_support_{name}": False
+        for name in ("restrict_linux_daemon_sets", "kube_proxy_account", "runtime_classes")
     }
     outputs = [{"name": "forward", "host": "logs.example", "port": 24224, "shared_key": "s3cret"}]
     found = {}
@@ -225,11 +226,18 @@ def _cluster_support() -> dict[str, str]:
         ("logs", {**off, "cluster_support_log_shipper": True, "cluster_support_log_outputs": outputs}),
         ("csi-smb", {**off, "cluster_support_csi_drivers": ["smb"]}),
         ("azure", {**off, "cluster_support_cloud_provider": "azure"}),
-        ("demo", {**off, "cluster_support_demo": True, "cluster_support_demo_builds": ["windows-2019", "windows-2025"]}),
+        ("demo", {**off, "cluster_support_demo": True,
+                  "cluster_support_demo_builds": ["windows-2019", "windows-2025"]}),
     ):  # fmt: skip
         known = templar(
             ("cluster_support",),
-            {"inventory_hostname": "localhost", "groups": {}, "hostvars": {}, "cluster_support_cluster": CLUSTER, **more},
+            {
+                "inventory_hostname": "localhost",
+                "groups": {},
+                "hostvars": {},
+                "cluster_support_cluster": CLUSTER,
+                **more,
+            },
         )
         both = "cluster_support_objects + cluster_support_secret_objects"
         found[f"manifests/cluster-support-{name}.yaml.txt"] = _manifests(known, f"{{{{ {both} }}}}")

@@ -17,10 +17,55 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 _COLLECTORS = frozenset(
-    "ad adcs adfs cache container cpu cpu_info dfsr dhcp diskdrive dns exchange filetime fsrmquota gpu hyperv iis license "
-    "logical_disk memory mscluster msmq mssql net netframework nps os pagefile performancecounter physical_disk printer "
-    "process remote_fx scheduled_task service smb smbclient smtp system tcp terminal_services textfile thermalzone time "
-    "udp update vmware".split()
+    [
+        "ad",
+        "adcs",
+        "adfs",
+        "cache",
+        "container",
+        "cpu",
+        "cpu_info",
+        "dfsr",
+        "dhcp",
+        "diskdrive",
+        "dns",
+        "exchange",
+        "filetime",
+        "fsrmquota",
+        "gpu",
+        "hyperv",
+        "iis",
+        "license",
+        "logical_disk",
+        "memory",
+        "mscluster",
+        "msmq",
+        "mssql",
+        "net",
+        "netframework",
+        "nps",
+        "os",
+        "pagefile",
+        "performancecounter",
+        "physical_disk",
+        "printer",
+        "process",
+        "remote_fx",
+        "scheduled_task",
+        "service",
+        "smb",
+        "smbclient",
+        "smtp",
+        "system",
+        "tcp",
+        "terminal_services",
+        "textfile",
+        "thermalzone",
+        "time",
+        "udp",
+        "update",
+        "vmware",
+    ]
 )
 _FLAGS = ("web.listen-address", "collectors.enabled", "config.file", "telemetry.path", "log.level", "log.file")
 

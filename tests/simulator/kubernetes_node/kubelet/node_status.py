@@ -153,7 +153,7 @@ def status(machine: Machine, name: str, settings: KubeletSettings, runtime: CriR
 
 
 def _addresses(machine: Machine, name: str, settings: KubeletSettings, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the addresses. With an external cloud provider, the kubelet sets them only once, if at all (setters.go)."""
+    """Return the addresses. A kubelet with an external cloud provider sets them only once, if at all (setters.go)."""
     if settings.has_cloud_provider and (known.get("conditions") or not settings.reports_addresses):
         return {}
     internal = {"type": "InternalIP", "address": settings.node_ip or machine.address}

@@ -55,5 +55,9 @@ def _delete(machine: Machine, options: Mapping[str, str]) -> ProgramResult:
     found = [key for key, rule in rules.items() if rule.display_name.casefold() == options["name"].casefold()]
     for key in found:
         del rules[key]
-    text = f"\r\nDeleted {len(found)} rule(s).\r\nOk.\r\n\r\n" if found else "\r\nNo rules match the specified criteria.\r\n\r\n"
+    text = (
+        f"\r\nDeleted {len(found)} rule(s).\r\nOk.\r\n\r\n"
+        if found
+        else "\r\nNo rules match the specified criteria.\r\n\r\n"
+    )
     return ProgramResult(0 if found else 1, text)

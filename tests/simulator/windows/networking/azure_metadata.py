@@ -39,8 +39,8 @@ def answers(machine: Machine) -> bool:
 def instance(machine: Machine) -> dict[str, Any] | None:
     """Return compute and network metadata of the machine; None if it is not in Azure.
 
-    learn.microsoft.com: Azure Instance Metadata Service, "Instance metadata". The machine has the size, the location and
-    the groups that its option `azure` names in `compute`; the defaults are invented.
+    learn.microsoft.com: Azure Instance Metadata Service, "Instance metadata". The option `azure` may set fields in
+    `compute`; the defaults are invented.
     """
     about = machine.settings.option("azure")
     if not isinstance(about, Mapping):

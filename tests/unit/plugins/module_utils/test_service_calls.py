@@ -86,7 +86,9 @@ def test_a_service_that_does_not_answer_is_called_until_the_time_is_up() -> None
         ("other", 2, [node("a", "10.0.0.1")], "the namespace has no Service of this name"),
     ],
 )
-def test_a_service_that_cannot_be_called_is_named(service: str, available: int, nodes: list[Object], problem: str) -> None:
+def test_a_service_that_cannot_be_called_is_named(
+    service: str, available: int, nodes: list[Object], problem: str
+) -> None:
     api, clock = Workloads(*nodes), Clock({})
     api.available, api.errors = available, []
     assert wait_for_calls(api, [service], 0, clock.tools) == [ServiceCall(service, "", "", problem)]

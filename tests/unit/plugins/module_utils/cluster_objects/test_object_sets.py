@@ -38,7 +38,10 @@ class MemoryApi:
     def apply(self, of: Reference, item: t.Mapping[str, t.Any], *, dry_run: bool) -> Object:
         if of == self.conflict:
             raise ApiError('Apply failed with 1 conflict: conflict with "helm": .data.a', 409)
-        if of.namespace not in ("", "kube-system") and Reference("v1", "Namespace", "", of.namespace) not in self.objects:
+        if (
+            of.namespace not in ("", "kube-system")
+            and Reference("v1", "Namespace", "", of.namespace) not in self.objects
+        ):
             raise ApiError(f'namespaces "{of.namespace}" not found', 404)
         result = copy.deepcopy(dict(item))
         result["metadata"]["managedFields"] = [{"manager": "winkube"}]
@@ -161,7 +164,9 @@ def test_a_conflict_ends_the_run_before_the_first_change() -> None:
 def test_an_unknown_api_ends_the_run_before_the_first_change() -> None:
     api = MemoryApi()
     rule = {**config_map("rules"), "apiVersion": "monitoring.coreos.com/v1", "kind": "PrometheusRule"}
-    with pytest.raises(ObjectSetError, match=r"expected a cluster that knows PrometheusRule \(monitoring.coreos.com/v1\)"):
+    with pytest.raises(
+        ObjectSetError, match=r"expected a cluster that knows PrometheusRule \(monitoring.coreos.com/v1\)"
+    ):
         run(api, config_map("a"), rule)
     assert api.writes == []
     api.served.add("monitoring.coreos.com/v1")

@@ -49,7 +49,9 @@ def names(**given: t.Any) -> dict[str, list[str]]:
     """Return the objects by component, as KIND NAME."""
     found: dict[str, list[str]] = {}
     for one in support_objects(settings(**given)):
-        found.setdefault(one["metadata"]["labels"][COMPONENT_LABEL], []).append(f"{one['kind']} {one['metadata']['name']}")
+        found.setdefault(one["metadata"]["labels"][COMPONENT_LABEL], []).append(
+            f"{one['kind']} {one['metadata']['name']}"
+        )
     return found
 
 
@@ -98,12 +100,18 @@ def test_cloud_node_manager_follows_kubernetes(version: str, image: str) -> None
 
 def images(**given: t.Any) -> dict[str, str]:
     """Return the images of the containers by name."""
-    pods = [one["spec"]["template"]["spec"] for one in support_objects(settings(**given)) if "template" in one.get("spec", {})]
+    pods = [
+        one["spec"]["template"]["spec"]
+        for one in support_objects(settings(**given))
+        if "template" in one.get("spec", {})
+    ]
     return {each["name"]: each["image"] for pod in pods for each in pod["containers"]}
 
 
 def test_an_old_kubernetes_needs_an_image_of_the_users() -> None:
-    with pytest.raises(ValueError, match=r"expected Kubernetes 1.30 or newer for Azure's cloud-node-manager, got 1.29.1"):
+    with pytest.raises(
+        ValueError, match=r"expected Kubernetes 1.30 or newer for Azure's cloud-node-manager, got 1.29.1"
+    ):
         images(cloud_provider="azure", kubernetes_version="1.29.1")
     own = {"cloud_node_manager": {"cloud_node_manager": "registry.example/cnm:1"}}
     found = images(cloud_provider="azure", kubernetes_version="1.29.1", images=own)
@@ -113,9 +121,11 @@ def test_an_old_kubernetes_needs_an_image_of_the_users() -> None:
 def test_images_can_be_replaced_by_name_only() -> None:
     own = {"windows_exporter": {"windows_exporter": "registry.example/exporter:1"}}
     assert images(windows_exporter=True, images=own)["windows-exporter"] == "registry.example/exporter:1"
-    with pytest.raises(ValueError, match="cluster_support_images: expected the programs .*, got exporter"):
+    with pytest.raises(ValueError, match=r"cluster_support_images: expected the programs .*, got exporter"):
         images(images={"exporter": {}})
-    with pytest.raises(ValueError, match="cluster_support_images.windows_exporter: expected the names windows_exporter, got x"):
+    with pytest.raises(
+        ValueError, match=r"cluster_support_images\.windows_exporter: expected the names windows_exporter, got x"
+    ):
         images(windows_exporter=True, images={"windows_exporter": {"x": "y"}})
 
 
@@ -130,7 +140,9 @@ def test_a_new_output_replaces_the_pods_of_the_log_shipper() -> None:
     def of(**output: t.Any) -> tuple[t.Any, t.Any]:
         objects = support_objects(settings(**OFF, log_shipper=True, log_outputs=[{**OUTPUT, **output}]))
         data = json.loads(base64.b64decode(objects[0]["data"]["fluent-bit.yaml"]))
-        marks = {one["spec"]["template"]["metadata"]["annotations"]["winkube.node/configuration"] for one in objects[1:]}
+        marks = {
+            one["spec"]["template"]["metadata"]["annotations"]["winkube.node/configuration"] for one in objects[1:]
+        }
         return data["pipeline"]["outputs"], marks
 
     outputs, before = of()
@@ -150,7 +162,9 @@ def test_unknown_choices_are_refused_with_the_known_ones(name: str) -> None:
 
 def test_all_pods_of_daemon_sets_are_host_process_pods_on_windows() -> None:
     objects = support_objects(
-        settings(windows_exporter=True, log_shipper=True, log_outputs=[OUTPUT], csi_drivers=["smb"], cloud_provider="azure")
+        settings(
+            windows_exporter=True, log_shipper=True, log_outputs=[OUTPUT], csi_drivers=["smb"], cloud_provider="azure"
+        )
     )
     pods = [one["spec"]["template"]["spec"] for one in objects if one["kind"] == "DaemonSet"]
     assert len(pods) == 8
