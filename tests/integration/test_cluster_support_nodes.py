@@ -65,29 +65,27 @@ def tainted(site: Site) -> list[str]:
 
 
 def not_running(site: Site) -> list[str]:
-    """Return the pods of the role's DaemonSets that are not ready, and the DaemonSets whose pods are missing."""
+    """Return the DaemonSets of the role whose pods are not all ready, with the reasons."""
     api = cluster_api(site)
-    missing = []
     sets = client.AppsV1Api(api).list_daemon_set_for_all_namespaces(label_selector="winkube.node/cluster-support")
+    missing = []
     for one in sets.items:
-        expected = 1 if one.metadata.name.startswith("windows-logs") else len(HOSTS)
-        pods = client.CoreV1Api(api).list_namespaced_pod(
-            one.metadata.namespace, label_selector=f"app={one.metadata.name}"
-        )
-        ready = [
-            pod
-            for pod in pods.items
-            if any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions or ())
-        ]
-        if len(ready) != expected:
-            reasons = [
-                f"{pod.spec.node_name}: {status.state.waiting or status.last_state.terminated or status.state.terminated}"
-                for pod in pods.items
-                for status in [*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ())]
-                if not status.ready
-            ]
-            missing.append(f"{one.metadata.name}: {len(ready)} of {expected}: {reasons}")
+        name, space = one.metadata.name, one.metadata.namespace
+        pods = client.CoreV1Api(api).list_namespaced_pod(space, label_selector=f"app={name}").items
+        ready = [pod for pod in pods if is_ready(pod)]
+        if len(ready) != (1 if name.startswith("windows-logs") else len(HOSTS)):
+            missing.append(f"{name}: {[why(pod) for pod in pods if pod not in ready]}")
     return missing
+
+
+def is_ready(pod: Any) -> bool:
+    return any(one.type == "Ready" and one.status == "True" for one in pod.status.conditions or ())
+
+
+def why(pod: Any) -> list[str]:
+    """Return the states of a pod's containers."""
+    statuses = [*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ())]
+    return [f"{pod.spec.node_name} {one.name}: {one.state} {one.last_state}" for one in statuses if not one.ready]
 
 
 @pytest.fixture(scope="module")

@@ -20,21 +20,68 @@ if TYPE_CHECKING:
 
 # Plugins of the Windows build (cmake/windows-setup.cmake), without those for special protocols.
 _PLUGINS = {
-    "inputs": frozenset("tail winlog winevtlog winstat dummy http forward exec syslog tcp".split()),
-    "filters": frozenset("modify record_modifier grep parser kubernetes lua nest rewrite_tag".split()),
+    "inputs": frozenset(
+        ["tail", "winlog", "winevtlog", "winstat", "dummy", "http", "forward", "exec", "syslog", "tcp"]
+    ),
+    "filters": frozenset(["modify", "record_modifier", "grep", "parser", "kubernetes", "lua", "nest", "rewrite_tag"]),
     "outputs": frozenset(
-        "forward http es opensearch loki splunk stdout null file kafka azure s3 tcp opentelemetry syslog cloudwatch_logs "
-        "stackdriver gelf influxdb datadog azure_blob".split()
+        [
+            "forward",
+            "http",
+            "es",
+            "opensearch",
+            "loki",
+            "splunk",
+            "stdout",
+            "null",
+            "file",
+            "kafka",
+            "azure",
+            "s3",
+            "tcp",
+            "opentelemetry",
+            "syslog",
+            "cloudwatch_logs",
+            "stackdriver",
+            "gelf",
+            "influxdb",
+            "datadog",
+            "azure_blob",
+        ]
     ),
 }
 _OPTIONS = {
     "tail": frozenset(
-        "name tag path path_key db skip_long_lines refresh_interval parser exclude_path read_from_head mem_buf_limit "
-        "key".split()
+        [
+            "name",
+            "tag",
+            "path",
+            "path_key",
+            "db",
+            "skip_long_lines",
+            "refresh_interval",
+            "parser",
+            "exclude_path",
+            "read_from_head",
+            "mem_buf_limit",
+            "key",
+        ]
     ),
     "winevtlog": frozenset(
-        "name tag channels db interval_sec interval_nsec ignore_missing_channels read_existing_events string_inserts "
-        "render_event_as_xml use_ansi event_query".split()
+        [
+            "name",
+            "tag",
+            "channels",
+            "db",
+            "interval_sec",
+            "interval_nsec",
+            "ignore_missing_channels",
+            "read_existing_events",
+            "string_inserts",
+            "render_event_as_xml",
+            "use_ansi",
+            "event_query",
+        ]
     ),
 }
 

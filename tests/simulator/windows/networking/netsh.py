@@ -22,7 +22,7 @@ _PORTS = {
 
 
 def netsh(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate netsh.exe winhttp …, advfirewall firewall …, interface ipv4 show|set dynamicportrange|excludedportrange …."""
+    """Simulate netsh.exe winhttp …, advfirewall firewall …, interface ipv4 show|set dynamicportrange|… …."""
     words = [argument.casefold() for argument in run.argv]
     if words[:1] == ["winhttp"]:
         return proxy.winhttp(machine, run)
