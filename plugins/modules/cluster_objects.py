@@ -135,6 +135,17 @@ def refuse_unlabelled(items: t.Iterable[t.Mapping[str, t.Any]], label: str) -> N
             raise ObjectSetError(f"{item.get('kind')} {about.get('name')}: expected the label {label}, got none")
 
 
+def identity_texts(items: t.Iterable[t.Mapping[str, t.Any]]) -> set[str]:
+    """Return the texts of objects that are not secret: kind, API version, type and metadata."""
+    texts: set[str] = set()
+    for item in items:
+        about = item.get("metadata") or {}
+        texts |= {str(item.get(name)) for name in ("apiVersion", "kind", "type")}
+        texts |= {str(about.get(name)) for name in ("name", "namespace")}
+        texts |= {str(value) for value in (about.get("labels") or {}).values()}
+    return texts
+
+
 def result_of(planned: t.Sequence[PlannedObject]) -> dict[str, t.Any]:
     """Return the module's result."""
     changes = [one for one in planned if one.action != UNCHANGED]
@@ -160,6 +171,8 @@ def main() -> None:
     params = module.params
     items = [*params["objects"], *params["secret_objects"]]
     cluster = Cluster(module)
+    # Ansible would also replace names, such as kube-system, in all output.
+    module.no_log_values -= identity_texts(params["secret_objects"])
     api = ObjectApi(cluster, params["field_manager"], force=params["force_conflicts"])
     try:
         refuse_unlabelled(items, params["label"])

@@ -201,10 +201,13 @@ def applied(admin: Client, kubeconfig: Path, folder: Path) -> Iterator[str]:
 
 
 def test_a_dry_run_changes_nothing_and_shows_everything(admin: Client, kubeconfig: Path, folder: Path) -> None:
-    output = play(folder, kubeconfig, "--check", "--diff", **EVERYTHING)
+    output = play(folder, kubeconfig, "--check", "--diff", "-v", **EVERYTHING)
     assert changed(output) >= 1
     assert "DaemonSet kube-system/csi-smb-node-win" in output
     assert "v3ry-s3cret" not in output
+    # Names of objects next to the secret are not replaced.
+    assert "Secret monitoring/windows-logs" in output
+    assert '"namespace": "monitoring"' in output
     assert owned(admin) == {}
     assert admin.request("GET", RECORD)[0] == 404
 
@@ -255,41 +258,33 @@ def test_a_change_by_somebody_else_is_a_conflict(admin: Client, applied: str, ku
     output = " ".join(play(folder, kubeconfig, expected=2, **EVERYTHING).split())
     assert "DaemonSet kube-system/csi-smb-node-win: another program has set the same fields differently" in output
     assert (admin.get(path)["metadata"]["generation"], others(admin)) == before
-    play(folder, kubeconfig, **EVERYTHING, cluster_support_force_conflicts=True)
-    assert admin.get(path)["spec"]["template"]["spec"]["priorityClassName"] == "system-node-critical"
 
 
 def test_a_service_that_does_not_answer_fails_the_run(
     admin: Client, kubeconfig: Path, folder: Path, applied: str
 ) -> None:
-    quick = {
+    given = {
         **EVERYTHING,
+        "cluster_support_force_conflicts": True,
         "cluster_support_demo_timeout": 0,
         "cluster_support_demo_builds": ["windows-2022", "windows-2025"],
     }
-    output = " ".join(play(folder, kubeconfig, expected=2, **quick).split())
+    output = " ".join(play(folder, kubeconfig, expected=2, **given).split())
     # No node has Windows Server 2025.
     assert "iis-windows-2025: expected 1 available pods, got 0" in output
+    # The change by somebody else was overwritten on request.
+    item = admin.get("/apis/apps/v1/namespaces/kube-system/daemonsets/csi-smb-node-win")
+    assert item["spec"]["template"]["spec"]["priorityClassName"] == "system-node-critical"
 
 
 def test_what_is_no_longer_requested_is_removed(admin: Client, applied: str, kubeconfig: Path, folder: Path) -> None:
     del applied
-    kept = {**EVERYTHING, "cluster_support_demo": False, "cluster_support_log_shipper": False, "cloud_provider": ""}
-    play(folder, kubeconfig, **kept)
-    found = {entry.rpartition(" ")[2] for entry in owned(admin)}
-    assert "kube-system/csi-smb-node-win" in found
-    assert not [name for name in found if "azure" in name or "logs" in name or "cloud" in name or "iis" in name]
-    gone = "/apis/apps/v1/namespaces/winkube-demo/deployments/win-webserver"
-    eventually(lambda: admin.request("GET", gone)[0] == 404, "the Deployment is gone")
-    output = play(folder, kubeconfig, cluster_support_kube_proxy_account=False, cluster_support_runtime_classes=False)
+    off = {"cluster_support_kube_proxy_account": False, "cluster_support_runtime_classes": False}
+    output = play(folder, kubeconfig, **off, cluster_support_csi_drivers=["smb"])
     assert changed(output) == 1
     left = {entry.rpartition(" ")[2] for entry in owned(admin)}
+    assert {name for name in left if "smb" not in name} == set()
+    assert len(left) == len(json.loads(admin.get(RECORD)["data"]["objects"])) == 5
     # Namespaces stay, because they may contain objects of others.
-    assert left == {"/monitoring", "/winkube-demo"}
-    assert json.loads(admin.get(RECORD)["data"]["objects"]) == []
-    assert (
-        changed(
-            play(folder, kubeconfig, cluster_support_kube_proxy_account=False, cluster_support_runtime_classes=False)
-        )
-        == 0
-    )
+    for name in ("monitoring", "winkube-demo"):
+        assert admin.get(f"/api/v1/namespaces/{name}")["status"]["phase"] == "Active"

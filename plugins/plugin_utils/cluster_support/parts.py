@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..pod_networks.manifests import node_affinity
 from ..pod_networks.settings import KubernetesObject
 
 MOUNT = "%CONTAINER_SANDBOX_MOUNT_POINT%"
@@ -17,7 +18,9 @@ _RBAC = "rbac.authorization.k8s.io"
 
 
 def host_process(containers: t.Sequence[KubernetesObject], **more: t.Any) -> KubernetesObject:
-    """Return the specification of a HostProcess pod that runs on Windows nodes.
+    """Return the specification of a HostProcess pod that runs on Windows nodes, except where services run the network.
+
+    All nodes with Docker are such nodes. Docker cannot run HostProcess containers, so a pod would never be ready there.
 
     Args:
         containers: the containers.
@@ -28,6 +31,7 @@ def host_process(containers: t.Sequence[KubernetesObject], **more: t.Any) -> Kub
         "hostNetwork": True,
         "securityContext": SYSTEM,
         "nodeSelector": selector,
+        "affinity": node_affinity(),
         "priorityClassName": "system-node-critical",
         "tolerations": [dict(one) for one in ALL_TOLERATIONS],
         **more,

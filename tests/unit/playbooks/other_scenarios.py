@@ -373,4 +373,11 @@ def roles() -> dict[str, Rehearsal]:
     }
 
 
-OTHERS: dict[str, Rehearsal] = {**images(), **inspections(), **clusters(), **tokens_and_resets(), **patches(), **roles()}
+OTHERS: dict[str, Rehearsal] = {
+    **images(),
+    **inspections(),
+    **clusters(),
+    **tokens_and_resets(),
+    **patches(),
+    **roles(),
+}

@@ -109,6 +109,7 @@ def kubelet() -> dict[str, str]:
         ("1.30-to-1.33", {"kubernetes_node_version": "1.33.8"}),
         ("1.34-and-later", {"kubernetes_node_version": "1.34.4"}),
         ("without-log", {"kubernetes_node_kubelet_log_file": "", "kubernetes_node_version": "1.37.1"}),
+        ("cloud-provider", {"kubernetes_node_cloud_provider": "azure", "kubernetes_node_version": "1.37.1"}),
         ("own-flags", {"kubernetes_node_kubelet_arguments": {"node-ip": "10.0.0.11"}}),
     ):
         service = of_role(node(**more), "kubernetes_node", "kubelet")
