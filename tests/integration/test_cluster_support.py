@@ -19,13 +19,14 @@ from typing import Any
 import pytest
 from integration.limited_account import limited_kubeconfig
 from integration.playbooks import ROOT
-from simulator_tests.cluster.node_client import STRATEGIC, Client, admin_client, eventually
+from simulator_tests.cluster.node_client import Client, admin_client, eventually
 from simulator_tests.cluster.small_kubelet import SmallKubelet
 
 from simulator.cluster import SimulatedCluster, start_cluster
 
 pytestmark = [pytest.mark.waits, pytest.mark.integration]
 
+APPLY = "application/apply-patch+yaml"
 LABEL = "winkube.node/cluster-support"
 RECORD = "/api/v1/namespaces/kube-system/configmaps/winkube-cluster-support"
 PATHS = (
@@ -249,10 +250,16 @@ def test_a_second_run_writes_nothing(
         assert dry_runs(admin) == tried + len(before[0])
 
 
-def test_a_change_by_somebody_else_is_a_conflict(admin: Client, applied: str, kubeconfig: Path, folder: Path) -> None:
+def test_a_change_by_another_program_is_a_conflict(admin: Client, applied: str, kubeconfig: Path, folder: Path) -> None:
     path = "/apis/apps/v1/namespaces/kube-system/daemonsets/csi-smb-node-win"
-    pod = {"spec": {"template": {"spec": {"priorityClassName": "system-cluster-critical"}}}}
-    code, answer = admin.request("PATCH", f"{path}?fieldManager=somebody", pod, STRATEGIC)
+    change = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "csi-smb-node-win", "namespace": "kube-system"},
+        "spec": {"template": {"spec": {"priorityClassName": "system-cluster-critical"}}},
+    }
+    # The cluster in memory knows the managers of applied fields only.
+    code, answer = admin.request("PATCH", f"{path}?fieldManager=other&force=true", change, APPLY)
     assert code == 200, answer
     before = admin.get(path)["metadata"]["generation"], others(admin)
     output = " ".join(play(folder, kubeconfig, expected=2, **EVERYTHING).split())
@@ -272,7 +279,7 @@ def test_a_service_that_does_not_answer_fails_the_run(
     output = " ".join(play(folder, kubeconfig, expected=2, **given).split())
     # No node has Windows Server 2025.
     assert "iis-windows-2025: expected 1 available pods, got 0" in output
-    # The change by somebody else was overwritten on request.
+    # The change by the other program was overwritten on request.
     item = admin.get("/apis/apps/v1/namespaces/kube-system/daemonsets/csi-smb-node-win")
     assert item["spec"]["template"]["spec"]["priorityClassName"] == "system-node-critical"
 
