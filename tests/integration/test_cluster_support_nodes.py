@@ -114,7 +114,7 @@ def test_the_log_shipper_keeps_its_positions_on_the_node(applied: Site) -> None:
     for host in HOSTS:
         files = applied.machine(host).files
         for name in ("kubelet.db", "containerd.db", "event-windows.db", "event-hns.db"):
-            assert files.is_file(rf"C:\var\lib\winkube-logs\{name}")
+            assert files.is_file(rf"C:\var\lib\kubelet\winkube-logs\{name}")
 
 
 def test_the_drivers_are_offered_to_the_kubelet(applied: Site) -> None:

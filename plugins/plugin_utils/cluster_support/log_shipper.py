@@ -20,7 +20,8 @@ from .runtime_classes import BUILD_LABEL
 from .settings import SupportSettings
 
 SHIPPER = "windows-logs"
-_STATE = "C:\\var\\lib\\winkube-logs"
+_STATE = "C:\\var\\lib\\kubelet\\winkube-logs"
+"""Only administrators can write to the kubelet's folder (role kubernetes_node), and a reset removes it."""
 
 
 def configuration(outputs: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
