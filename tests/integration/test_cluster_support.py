@@ -175,21 +175,24 @@ def others(admin: Client) -> dict[str, str]:
     return {name: version for name, version in owned(admin).items() if "/apis/apps/" not in name}
 
 
-def writes(admin: Client) -> int:
-    """Return how many objects clients of a real API server have applied or deleted; dry runs do not count."""
+def requests(admin: Client, verbs: str, dry_run: str) -> int:
+    """Return how many requests with these verbs a real API server has counted, for the kinds that the role applies."""
     code, answer = admin.request("GET", "/metrics")
     assert code == 200, answer
-    # Kubernetes' own controllers apply ClusterRoles.
-    rows = re.findall(
-        r'^apiserver_request_total\{([^}]*verb="(?:APPLY|DELETE)"[^}]*)\} (\d+)', answer["text"], re.MULTILINE
-    )
-    return sum(int(count) for labels, count in rows if 'dry_run=""' in labels and 'verb="' in labels)
+    kinds = "|".join(path.rpartition("/")[2] for path in PATHS)
+    count = 0
+    for labels, number in re.findall(r"^apiserver_request_total\{([^}]*)\} (\d+)", answer["text"], re.MULTILINE):
+        expected = (rf'verb="(?:{verbs})"', f'dry_run="{dry_run}"', rf'resource="(?:{kinds})"', 'subresource=""')
+        count += int(number) if all(re.search(one, labels) for one in expected) else 0
+    return count
+
+
+def writes(admin: Client) -> int:
+    return requests(admin, "APPLY|PATCH|POST|PUT|DELETE", "")
 
 
 def dry_runs(admin: Client) -> int:
-    answer = admin.request("GET", "/metrics")[1]["text"]
-    rows = re.findall(r'^apiserver_request_total\{([^}]*verb="APPLY"[^}]*)\} (\d+)', answer, re.MULTILINE)
-    return sum(int(count) for labels, count in rows if 'dry_run="All"' in labels)
+    return requests(admin, "APPLY", "All")
 
 
 @pytest.fixture(scope="module")
