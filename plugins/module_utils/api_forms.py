@@ -21,7 +21,7 @@ _STATUSES = [{"name": str, "containerID": str, "state": {"waiting": {}, "running
 
 NODE: Form = {
     "metadata!": {**_META, "resourceVersion!": str},
-    "spec": {"podCIDR": str},
+    "spec": {"podCIDR": str, "taints": [{"key!": str}]},
     "status": {
         "conditions": _CONDITIONS,
         "addresses": [{"type!": str, "address!": str}],

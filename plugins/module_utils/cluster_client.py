@@ -39,6 +39,8 @@ _NODES: t.Mapping[str, t.Any] = {"nodes": {"type": "list", "elements": "str", "r
 REQUEST_TIMEOUT = 30
 """Time limit of a request to the API server, in seconds."""
 _PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+"""Content type of server-side apply (kubernetes.io: Server-Side Apply). JSON is valid YAML."""
 
 Object = dict[str, t.Any]
 
@@ -84,8 +86,9 @@ class Cluster:
         body: t.Mapping[str, t.Any] | None = None,
         query: t.Mapping[str, str] | None = None,
         form: Form = ANYTHING,
+        content_type: str = "",
     ) -> Object:
-        """Send a request; patches are strategic merge patches.
+        """Send a request; patches are strategic merge patches by default.
 
         Args:
             method: the HTTP method.
@@ -93,6 +96,7 @@ class Cluster:
             body: the JSON body.
             query: the query parameters.
             form: the expected form of the response, see `api_forms`.
+            content_type: content type of the body; empty for the default.
 
         Returns:
             The response.
@@ -100,7 +104,7 @@ class Cluster:
         Raises:
             ApiError: the server rejected the request, could not be reached, or sent an invalid response.
         """
-        content_type = _PATCH if method == "PATCH" else "application/json"
+        content_type = content_type or (_PATCH if method == "PATCH" else "application/json")
         try:
             answer = self._client.request(
                 method,

@@ -11,6 +11,8 @@ short_description: Wait until nodes of a cluster are Ready
 version_added: "0.1.0"
 description:
   - Waits until all of O(nodes) are registered with the cluster and, by default, Ready.
+  - A node with the taint C(node.cloudprovider.kubernetes.io/uninitialized) is not Ready, because only pods that
+    tolerate all taints can run on it. The programs of the cloud provider in the cluster remove the taint.
   - One task waits for all nodes. The task runs on the controller or a control plane host, never on a Windows node.
   - The account needs permission to read nodes.
 options:
@@ -144,6 +146,9 @@ from ..module_utils.printable import printable
 POLL_SECONDS = 1.0
 FIRST_ANSWER_SECONDS = 15.0
 FORBIDDEN = 403
+UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
+"""The taint of a node whose kubelet has an external cloud provider, until the provider has initialized the node
+(kubernetes.io: Cloud Controller Manager Administration, "Running cloud-controller-manager")."""
 
 
 def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "", version: str = "") -> dict[str, t.Any]:
@@ -168,6 +173,8 @@ def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "", version: str
         reason = "the kubelet has not reported since the reboot"
     elif version and version != (reported := reported_version(status)):
         reason = f"expected the kubelet {version}, got {reported or 'no version'}"
+    elif not reason and UNINITIALIZED in [one["key"] for one in (node.get("spec") or {}).get("taints") or ()]:
+        reason = f"the cloud provider has not initialized the node (taint {UNINITIALIZED})"
     return {
         "registered": True,
         "ready": not reason,

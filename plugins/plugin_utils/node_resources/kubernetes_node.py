@@ -52,6 +52,11 @@ _FLAGS: t.Mapping[str, str] = types.MappingProxyType(
 _LOG_FOLDER = "C:\\var\\log\\kubelet"
 """Folder of the log that nssm writes if no log file is set."""
 
+_OF_CLOUD: t.Mapping[str, str] = {"cloud-provider": "external", "node-ip": "0.0.0.0"}  # noqa: S104 - not an interface
+"""Flags of a kubelet whose cloud provider is external. Without an address, the node has none until the provider has set
+it, and pods that need the host's address cannot start. 0.0.0.0 is the address that a kubelet without a provider finds
+(kubernetes/kubernetes#125337)."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KubernetesSettings(KubeletVariables):
@@ -109,7 +114,11 @@ class KubernetesSettings(KubeletVariables):
             "image-credential-provider-bin-dir": self.credential_provider_dir,
             "image-credential-provider-config": _CREDENTIAL_PROVIDERS,
         }
-        own = {**(providers if self.credential_providers else {}), **self.kubelet_arguments}
+        own = {
+            **(_OF_CLOUD if self.cloud_provider else {}),
+            **(providers if self.credential_providers else {}),
+            **self.kubelet_arguments,
+        }
         version = Version.parse(self.version)
         gates = [] if "feature-gates" in own else required_gates(version)
         return [

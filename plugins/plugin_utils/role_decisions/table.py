@@ -10,6 +10,7 @@ import typing as t
 from ..node_resources.variables import Variables
 from . import (
     calico,
+    cluster_support,
     cni,
     kubeadm_join,
     live_nodes,
@@ -43,6 +44,7 @@ DECISIONS: t.Mapping[str, Decision] = types.MappingProxyType(
         **live_nodes.DECISIONS,
         **node_reset.DECISIONS,
         **node_upgrade.DECISIONS,
+        **cluster_support.DECISIONS,
     }
 )
 

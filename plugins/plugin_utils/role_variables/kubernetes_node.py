@@ -28,6 +28,7 @@ class KubeletVariables:
     kubelet_arguments: t.Mapping[str, t.Any] = dataclasses.field(metadata=SECRET)
     credential_providers: tuple[CredentialProvider, ...]
     kubelet_service: t.Literal["native", "nssm"]
+    cloud_provider: t.Literal["", "azure", "external"]
     kubelet_log_file: str
     kubelet_log_max_mb: int
     kubelet_log_max_days: int

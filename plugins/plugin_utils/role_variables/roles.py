@@ -9,6 +9,7 @@ import types
 import typing as t
 
 from ..specification.variable import Variable, variables
+from .cluster_support import ClusterSupportVariables
 from .cni import CniVariables
 from .container_runtime import ContainerRuntimeVariables
 from .hns_cleanup import HnsCleanupVariables
@@ -26,6 +27,7 @@ from .windows_settings import WindowsSettingsVariables
 
 ROLES: t.Mapping[str, type[t.Any]] = types.MappingProxyType(
     {
+        "cluster_support": ClusterSupportVariables,
         "cni": CniVariables,
         "container_runtime": ContainerRuntimeVariables,
         "hns_cleanup": HnsCleanupVariables,

@@ -29,6 +29,10 @@ LAYER = Layer(
         "simulator.kubernetes_node.nssm.program",
         "simulator.kubernetes_node.nssm.commands",
         "simulator.kubernetes_node.kubelet.pods",
+        "simulator.kubernetes_node.addons.exporter",
+        "simulator.kubernetes_node.addons.fluent_bit",
+        "simulator.kubernetes_node.addons.csi",
+        "simulator.kubernetes_node.addons.cloud_node_manager",
     ),
     needs=("core", "windows"),
 )

@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+from simulator.machine.machine import Machine
+
+from .conftest import Shell
+
 RULE = {
     "Name": "kubelet",
     "DisplayName": "kubelet API",
@@ -101,3 +105,23 @@ def test_a_rule_for_accounts(shell: Any) -> None:
     shell.all("Set-NetFirewallRule", Name="kubelet", LocalUser="O:LSD:(A;;CC;;;S-1-1-0)")
     assert shell.one("Get-NetFirewallSecurityFilter", AssociatedNetFirewallRule=rule)["LocalUser"] != everyone
     assert shell.error("Set-NetFirewallRule", Name="kubelet", LocalUser="me").category == "InvalidArgument"
+
+
+def netsh(machine: Machine, *words: str) -> tuple[int, str]:
+    result = machine.programs.run("netsh.exe", ["advfirewall", "firewall", *words])
+    return result.exit_code, result.stdout.strip()
+
+
+def test_netsh_adds_and_deletes_rules_by_display_name(machine: Machine) -> None:
+    added = ("add", "rule", "name=exporter", "dir=in", "action=allow", "protocol=TCP", "localport=9182")
+    assert netsh(machine, *added) == netsh(machine, *added) == (0, "Ok.")
+    shell = Shell(machine)
+    rules = shell.all("Get-NetFirewallRule", DisplayName="exporter")
+    assert [str(rule["Direction"]) for rule in rules] == ["Inbound", "Inbound"]
+    assert netsh(machine, "delete", "rule", "name=Exporter") == (0, "Deleted 2 rule(s).\r\nOk.")
+    assert netsh(machine, "delete", "rule", "name=exporter") == (1, "No rules match the specified criteria.")
+
+
+@pytest.mark.parametrize("words", [("dir=x", "action=allow"), ("dir=in",), ("dir=in", "action=allow", "localport=1")])
+def test_netsh_refuses_invalid_rules(machine: Machine, words: tuple[str, ...]) -> None:
+    assert netsh(machine, "add", "rule", "name=a", *words) == (1, "A specified value is not valid.")

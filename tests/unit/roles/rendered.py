@@ -121,6 +121,7 @@ def kubelet() -> dict[str, str]:
         ("1.30-to-1.33", {"kubernetes_node_version": "1.33.8"}),
         ("1.34-and-later", {"kubernetes_node_version": "1.34.4"}),
         ("without-log", {"kubernetes_node_kubelet_log_file": "", "kubernetes_node_version": "1.37.1"}),
+        ("cloud-provider", {"kubernetes_node_cloud_provider": "azure", "kubernetes_node_version": "1.37.1"}),
         ("own-flags", {"kubernetes_node_kubelet_arguments": {"node-ip": "10.0.0.11"}}),
     ):
         service = of_role(node(**more), "kubernetes_node", "kubelet")
@@ -220,6 +221,39 @@ def manifests() -> dict[str, str]:
         found[f"manifests/{name}.yaml.txt"] = _manifests(known, applied)
     made = task("cni", "services.yml")["kubernetes.core.k8s"]["definition"]
     found["manifests/docker.yaml.txt"] = _manifests(node("docker"), made)
+    return found | _cluster_support()
+
+
+def _cluster_support() -> dict[str, str]:
+    """Return what the role cluster_support applies, by component."""
+    off = {
+        f"cluster_support_{name}": False
+        for name in ("restrict_linux_daemon_sets", "kube_proxy_account", "runtime_classes")
+    }
+    outputs = [{"name": "forward", "host": "logs.example", "port": 24224, "shared_key": "s3cret"}]
+    found = {}
+    for name, more in (
+        ("defaults", {}),
+        ("monitoring", {**off, "cluster_support_windows_exporter": True, "cluster_support_prometheus_rules": True,
+                        "cluster_support_namespace": "monitoring"}),
+        ("logs", {**off, "cluster_support_log_shipper": True, "cluster_support_log_outputs": outputs}),
+        ("csi-smb", {**off, "cluster_support_csi_drivers": ["smb"]}),
+        ("azure", {**off, "cluster_support_cloud_provider": "azure"}),
+        ("demo", {**off, "cluster_support_demo": True,
+                  "cluster_support_demo_builds": ["windows-2019", "windows-2025"]}),
+    ):  # fmt: skip
+        known = templar(
+            ("cluster_support",),
+            {
+                "inventory_hostname": "localhost",
+                "groups": {},
+                "hostvars": {},
+                "cluster_support_cluster": CLUSTER,
+                **more,
+            },
+        )
+        both = "cluster_support_objects + cluster_support_secret_objects"
+        found[f"manifests/cluster-support-{name}.yaml.txt"] = _manifests(known, f"{{{{ {both} }}}}")
     return found
 
 

@@ -148,6 +148,7 @@ def test_kubelet_and_kube_proxy_know_every_field_by_contract(file: str, version:
         ("1.34-and-later", KUBERNETES[len(OLD) :]),
         ("without-log", KUBERNETES),
         ("nssm", KUBERNETES),
+        ("cloud-provider", KUBERNETES[len(OLD) :]),
         ("own-flags", KUBERNETES[len(OLD) :]),
     ],
 )

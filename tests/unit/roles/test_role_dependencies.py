@@ -23,10 +23,12 @@ ORDER = (
     "node_join",
     "node_reset",
     "node_upgrade",
+    "cluster_support",
 )
 """The order in docs/architecture.md. A role may read its own variables and those of the roles before it."""
 DECIDING = {
     "calico": "cni",
+    "cluster_support": "cluster_support",
     "cni": "cni",
     "kubeadm_join": "node_join",
     "live_nodes": "node_join",

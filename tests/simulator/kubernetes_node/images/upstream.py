@@ -19,7 +19,7 @@ from functools import cache
 from typing import Any
 
 from simulator.artifacts.archives import tar_gz
-from simulator.kubernetes_node.images import calico_images, oci
+from simulator.kubernetes_node.images import addon_images, calico_images, oci
 from simulator.machine.executables import make
 
 BUILDS: Mapping[str, str] = {"2019": "10.0.17763.6532", "2022": "10.0.20348.2849", "2025": "10.0.26100.2314"}
@@ -122,6 +122,7 @@ def _upstream() -> Blobs:
     blobs.add("registry.k8s.io/e2e-test-images/agnhost:2.53", _OLD, linux=True, size=8 * KB)
     blobs.add("registry.k8s.io/e2e-test-images/agnhost:2.63.0", _NEW, linux=True, size=8 * KB)
     calico_images.add(blobs)
+    addon_images.add(blobs)
     blobs.add("docker.io/rancher/mirrored-flannelcni-flannel:v0.25.7", [], linux=True)
     for component in ("kube-proxy", "coredns/coredns"):
         blobs.add(f"registry.k8s.io/{component}:v1.37.1", [], linux=True)

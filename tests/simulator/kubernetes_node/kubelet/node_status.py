@@ -76,6 +76,10 @@ def node(machine: Machine, name: str, settings: KubeletSettings) -> dict[str, An
     spec: dict[str, Any] = {}
     if settings.taints:
         spec["taints"] = settings.taints
+    annotations = {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
+    if settings.has_cloud_provider and settings.node_ip:
+        # The cloud provider checks that the machine has this address.
+        annotations["alpha.kubernetes.io/provided-node-ip"] = settings.node_ip
     provider = settings.flags.text("provider-id") or settings.document.get("providerID")
     if provider:
         spec["providerID"] = provider
@@ -85,7 +89,7 @@ def node(machine: Machine, name: str, settings: KubeletSettings) -> dict[str, An
         "metadata": {
             "name": name,
             "labels": labels(machine, name, settings),
-            "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
+            "annotations": annotations,
         },
         "spec": spec,
     }
@@ -123,10 +127,7 @@ def status(machine: Machine, name: str, settings: KubeletSettings, runtime: CriR
     }
     images = runtime.store.images() if runtime else []
     return {
-        "addresses": [
-            {"type": "InternalIP", "address": settings.node_ip or machine.address},
-            {"type": "Hostname", "address": name},
-        ],
+        **_addresses(machine, name, settings, known),
         "capacity": capacity,
         "allocatable": capacity,
         "conditions": conditions,
@@ -149,6 +150,14 @@ def status(machine: Machine, name: str, settings: KubeletSettings, runtime: CriR
             "systemUUID": machine.sid,
         },
     }
+
+
+def _addresses(machine: Machine, name: str, settings: KubeletSettings, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the addresses. A kubelet with an external cloud provider sets them only once, if at all (setters.go)."""
+    if settings.has_cloud_provider and (known.get("conditions") or not settings.reports_addresses):
+        return {}
+    internal = {"type": "InternalIP", "address": settings.node_ip or machine.address}
+    return {"addresses": [internal, {"type": "Hostname", "address": name}]}
 
 
 def lease(machine: Machine, name: str, seconds: int, uid: str) -> dict[str, Any]:

@@ -125,6 +125,8 @@ class Kubelet:
     def _work(self) -> None:
         # The kubelet's API starts after it has credentials. The port is only listed, and serves nothing.
         self._machine.part(Listeners).ports[self.settings.port] = Port("::", "kubelet")
+        # kubernetes pkg/kubelet/kubelet.go, setupDataDirs
+        self._machine.files.make_directory(f"{self.settings.root_dir}\\plugins_registry")
         if self._client is None:
             self._stop.wait()
             return

@@ -89,12 +89,30 @@ class KubeletSettings:
             pair, _, effect = text.rpartition(":")
             key, _, value = pair.partition("=")
             found.append({"key": key, "value": value, "effect": effect} if value else {"key": key, "effect": effect})
+        if self.has_cloud_provider:
+            # kubernetes pkg/kubelet/kubelet_node_status.go, initialNode
+            key = "node.cloudprovider.kubernetes.io/uninitialized"
+            found.append({"key": key, "value": "true", "effect": "NoSchedule"})
         return found
 
     @property
+    def has_cloud_provider(self) -> bool:
+        """Whether a cloud provider outside of the kubelet initializes the node."""
+        return self.flags.text("cloud-provider") == "external"
+
+    @property
     def node_ip(self) -> str:
-        """The address in --node-ip."""
-        return self.flags.text("node-ip")
+        """The address in --node-ip; empty if the kubelet has to find one, which 0.0.0.0 and :: mean, too."""
+        given = self.flags.text("node-ip")
+        return "" if given in ("0.0.0.0", "::") else given
+
+    @property
+    def reports_addresses(self) -> bool:
+        """Whether the kubelet reports addresses before an external cloud provider has set them.
+
+        kubernetes pkg/kubelet/nodestatus/setters.go, NodeAddress (kubernetes/kubernetes#121028, #125337).
+        """
+        return not self.has_cloud_provider or bool(self.flags.text("node-ip"))
 
     @property
     def max_pods(self) -> int:

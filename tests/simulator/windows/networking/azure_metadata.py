@@ -36,6 +36,22 @@ def answers(machine: Machine) -> bool:
     return isinstance(machine.settings.option("azure"), Mapping)
 
 
+def instance(machine: Machine) -> dict[str, Any] | None:
+    """Return compute and network metadata of the machine; None if it is not in Azure.
+
+    learn.microsoft.com: Azure Instance Metadata Service, "Instance metadata". The option `azure` may set fields in
+    `compute`; the defaults are invented.
+    """
+    about = machine.settings.option("azure")
+    if not isinstance(about, Mapping):
+        return None
+    name = machine.host_name.lower()
+    resource = f"/subscriptions/0/resourceGroups/nodes/providers/Microsoft.Compute/virtualMachines/{name}"
+    compute = {"name": name, "vmSize": "Standard_D4s_v5", "location": "westeurope", "platformFaultDomain": "0",
+               "resourceId": resource, **(about.get("compute") or {})}  # fmt: skip
+    return {"compute": compute, "network": {"interface": _interfaces(about)}}
+
+
 def connect(machine: Machine) -> socket.socket:
     """Return a connection to the Instance Metadata Service. Each connection serves one request."""
     client, server = socket.socketpair()
@@ -69,13 +85,17 @@ def _document(machine: Machine, target: str, query: str) -> tuple[int, Any]:
         return 404, _error("Not found")
     about = machine.settings.option("azure")
     assert isinstance(about, Mapping)
+    return 200, _interfaces(about)
+
+
+def _interfaces(about: Mapping[str, Any]) -> list[dict[str, Any]]:
     subnet = ipaddress.ip_network(str(about["subnet"]))
     addresses = [str(about["primary"]), *map(str, about.get("secondary") or ())]
     ipv4 = {
         "ipAddress": [{"privateIpAddress": address, "publicIpAddress": ""} for address in addresses],
         "subnet": [{"address": str(subnet.network_address), "prefix": str(subnet.prefixlen)}],
     }
-    return 200, [{"ipv4": ipv4, "ipv6": {"ipAddress": []}, "macAddress": "000D3AF806EC"}]
+    return [{"ipv4": ipv4, "ipv6": {"ipAddress": []}, "macAddress": "000D3AF806EC"}]
 
 
 def _error(text: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from simulator.machine.objects import Invocation, Program, ProgramResult
 from simulator.windows.networking import port_ranges, proxy
+from simulator.windows.networking.advfirewall import advfirewall
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -21,10 +22,12 @@ _PORTS = {
 
 
 def netsh(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate netsh.exe winhttp …, netsh.exe interface ipv4 show|set dynamicportrange|excludedportrange …."""
+    """Simulate netsh.exe winhttp …, advfirewall firewall …, interface ipv4 show|set dynamicportrange|… …."""
     words = [argument.casefold() for argument in run.argv]
     if words[:1] == ["winhttp"]:
         return proxy.winhttp(machine, run)
+    if words[:2] == ["advfirewall", "firewall"]:
+        return advfirewall(machine, run)
     for context, command in _PORTS.items():
         if len(words) >= len(context) and all(map(_means, words, context)):
             return command(machine, run.argv[len(context) :])

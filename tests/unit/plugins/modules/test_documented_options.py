@@ -31,6 +31,7 @@ SECRET: dict[str, set[str]] = {
     "bundle": {"key_passphrase"},
     "bundle_content": {"proxy", "registries"},
     "bundle_server": {"urls"},
+    "cluster_objects": {"secret_objects"},
     "container_images": {"environment", "registries"},
     "cluster_check": {"settings"},
     "kubeadm_join": {"configuration", "discovery", "kubelet", "post_commands", "pre_commands"},

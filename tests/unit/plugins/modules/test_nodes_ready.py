@@ -155,6 +155,17 @@ def test_messages_of_a_kubelet_are_safe_to_print() -> None:
     assert state(api)["reason"] == "runtime \\x1b]52;c;cm0=\\x07 down"
 
 
+def test_a_node_that_the_cloud_provider_has_not_initialized_is_not_ready() -> None:
+    api = Api()
+    taint = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
+    api.node["spec"]["taints"] = [{"key": "os", "effect": "NoSchedule"}, taint]  # type: ignore[index]
+    found = state(api)
+    assert (found["registered"], found["ready"]) == (True, False)
+    assert found["reason"].startswith("the cloud provider has not initialized the node (taint node.cloudprovider")
+    api.node["spec"]["taints"].pop()  # type: ignore[index]
+    assert state(api)["ready"]
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

@@ -1,0 +1,53 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What differs between two states of an object (no I/O)."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+from ..redaction import HIDDEN
+from .kinds import Object
+
+_OF_SERVER = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink")
+
+
+def comparable(item: t.Mapping[str, t.Any] | None) -> Object:
+    """Return an object without its status and without what the API server keeps about it.
+
+    Args:
+        item: the object; None if it does not exist.
+    """
+    if item is None:
+        return {}
+    about = {key: value for key, value in (item.get("metadata") or {}).items() if key not in _OF_SERVER}
+    return {**{key: value for key, value in item.items() if key != "status"}, "metadata": about}
+
+
+def shown(item: t.Mapping[str, t.Any] | None) -> str:
+    """Return an object as text for `--diff`. The data of Secrets is not shown.
+
+    Args:
+        item: the object; None if it does not exist.
+    """
+    fields = comparable(item)
+    if not fields:
+        return ""
+    if fields.get("kind") == "Secret":
+        fields = {**fields, **{key: HIDDEN for key in ("data", "stringData") if key in fields}}
+    return json.dumps(fields, indent=2, sort_keys=True) + "\n"
+
+
+def conflict(where: str, message: str) -> str:
+    """Return the message about fields that another manager owns.
+
+    Args:
+        where: the object.
+        message: the API server's message, which names the managers and the fields.
+    """
+    text = " ".join(message.split())
+    return (
+        f"{where}: another program has set the same fields differently: {text}. Use that program to change the object, "
+        "or overwrite the fields with force_conflicts: true"
+    )

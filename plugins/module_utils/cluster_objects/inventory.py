@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The ConfigMap that records which objects a set has, so that a later run can remove those it no longer has (no I/O).
+
+An object that existed before the set applied it is recorded as adopted. It stays when the set no longer has it.
+"""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+from .kinds import Object, Reference
+
+KEY = "objects"
+
+
+class Recorded(t.NamedTuple):
+    """An object in the record."""
+
+    reference: Reference
+    adopted: bool
+
+
+def read(data: t.Mapping[str, str]) -> list[Recorded]:
+    """Return the recorded objects.
+
+    Args:
+        data: data of the ConfigMap.
+
+    Raises:
+        ValueError: the record cannot be read. Somebody has changed it.
+    """
+    try:
+        rows = json.loads(data.get(KEY) or "[]")
+        return [
+            Recorded(Reference(*(str(one[name]) for name in Reference._fields)), bool(one.get("adopted")))
+            for one in rows
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"expected a list of objects as JSON in the key {KEY!r}, got something else") from error
+
+
+def write(namespace: str, name: str, entries: t.Iterable[Recorded]) -> Object:
+    """Return the ConfigMap.
+
+    Args:
+        namespace: its namespace.
+        name: its name.
+        entries: the objects.
+    """
+    rows = [
+        {**one.reference._asdict(), **({"adopted": True} if one.adopted else {})}
+        for one in sorted(entries, key=lambda one: one.reference)
+    ]
+    text = "[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]"
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {KEY: text}}

@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Kinds of objects, and their paths in the API (no I/O)."""
+
+from __future__ import annotations
+
+import types
+import typing as t
+
+Object = dict[str, t.Any]
+_RBAC, _MONITORING = "rbac.authorization.k8s.io/v1", "monitoring.coreos.com/v1"
+
+
+class KnownKind(t.NamedTuple):
+    """A kind of objects."""
+
+    plural: str
+    namespaced: bool = True
+    custom: bool = False
+    """Whether a CustomResourceDefinition defines it, which may be missing."""
+
+
+KINDS: t.Mapping[tuple[str, str], KnownKind] = types.MappingProxyType(
+    {
+        ("v1", "Namespace"): KnownKind("namespaces", namespaced=False),
+        ("v1", "ServiceAccount"): KnownKind("serviceaccounts"),
+        ("v1", "ConfigMap"): KnownKind("configmaps"),
+        ("v1", "Secret"): KnownKind("secrets"),
+        ("v1", "Service"): KnownKind("services"),
+        ("apps/v1", "DaemonSet"): KnownKind("daemonsets"),
+        ("apps/v1", "Deployment"): KnownKind("deployments"),
+        (_RBAC, "ClusterRole"): KnownKind("clusterroles", namespaced=False),
+        (_RBAC, "ClusterRoleBinding"): KnownKind("clusterrolebindings", namespaced=False),
+        (_RBAC, "Role"): KnownKind("roles"),
+        (_RBAC, "RoleBinding"): KnownKind("rolebindings"),
+        ("node.k8s.io/v1", "RuntimeClass"): KnownKind("runtimeclasses", namespaced=False),
+        ("storage.k8s.io/v1", "CSIDriver"): KnownKind("csidrivers", namespaced=False),
+        (_MONITORING, "PodMonitor"): KnownKind("podmonitors", custom=True),
+        (_MONITORING, "PrometheusRule"): KnownKind("prometheusrules", custom=True),
+    }
+)
+
+
+class Reference(t.NamedTuple):
+    """An object's identity. The text is for messages."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        place = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.kind} {place}"
+
+    @property
+    def known(self) -> KnownKind:
+        """The kind.
+
+        Raises:
+            ValueError: the kind is not supported.
+        """
+        kind = KINDS.get((self.api_version, self.kind))
+        if kind is None:
+            names = ", ".join(sorted(f"{name} ({version})" for version, name in KINDS))
+            raise ValueError(f"{self}: expected one of {names}, got {self.kind} ({self.api_version})")
+        return kind
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The parts of the path, as `Cluster.ask` accepts them."""
+        group = f"apis/{self.api_version}" if "/" in self.api_version else f"api/{self.api_version}"
+        if self.known.namespaced:
+            return (f"{group}/namespaces", self.namespace, self.known.plural, self.name)
+        return (f"{group}/{self.known.plural}", self.name)
+
+
+def reference(item: t.Mapping[str, t.Any]) -> Reference:
+    """Return the identity of an object.
+
+    Args:
+        item: an object.
+
+    Raises:
+        ValueError: the object has no kind or name, or its kind is not supported, or it needs a namespace and has none.
+    """
+    about = item.get("metadata") or {}
+    identity = Reference(
+        str(item.get("apiVersion") or ""),
+        str(item.get("kind") or ""),
+        str(about.get("namespace") or ""),
+        str(about.get("name") or ""),
+    )
+    if not identity.name:
+        raise ValueError(f"{identity.kind or 'an object'}: expected metadata.name, got nothing")
+    if identity.known.namespaced != bool(identity.namespace):
+        expected = "metadata.namespace" if identity.known.namespaced else "no metadata.namespace"
+        raise ValueError(f"{identity}: expected {expected}, got {identity.namespace or 'nothing'}")
+    return identity

@@ -1,0 +1,188 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Apply a set of objects, and remove what is no longer in it.
+
+All requests that change something come after all checks: the API server computes the result of each object in a dry
+run, and a conflict with another field manager ends the run before the first change. The record of the set is written
+before new objects are created, so a run that is interrupted leaves no object that the record does not name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..api_error import ApiError
+from . import inventory
+from .changes import comparable, conflict, shown
+from .inventory import Recorded
+from .kinds import Object, Reference, reference
+
+CREATED, CHANGED, UNCHANGED, REMOVED = "created", "changed", "unchanged", "removed"
+KEPT, GONE = "kept", "gone"
+_PERMANENT = "Namespace"
+"""Namespaces are never deleted, because they may contain objects of others."""
+
+
+class ObjectsApi(t.Protocol):
+    """The requests of a run; every method raises ApiError."""
+
+    def knows(self, api_version: str) -> bool:
+        """Return whether the API server serves a group and version."""
+
+    def read(self, of: Reference) -> Object | None:
+        """Return an object, or None if it does not exist."""
+
+    def apply(self, of: Reference, item: t.Mapping[str, t.Any], *, dry_run: bool) -> Object:
+        """Apply an object, and return the result."""
+
+    def delete(self, of: Reference) -> bool:
+        """Delete an object, and return whether it existed."""
+
+
+class ObjectSetError(Exception):
+    """The set cannot be applied. Nothing was changed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PlannedObject:
+    """What a run does with one object."""
+
+    of: Reference
+    item: t.Mapping[str, t.Any]
+    """The fields to apply."""
+    action: str
+    before: Object | None = None
+    after: Object | None = None
+    adopted: bool = False
+
+    def to_result(self) -> dict[str, t.Any]:
+        """Return the row of the module's result."""
+        return {**self.of._asdict(), "action": self.action}
+
+    def to_diff(self) -> dict[str, str]:
+        """Return the difference for `--diff`."""
+        header = str(self.of)
+        return {
+            "before_header": header,
+            "after_header": header,
+            "before": shown(self.before),
+            "after": "" if self.action == REMOVED else shown(self.after),
+        }
+
+
+class ObjectSet:
+    """A set of objects with a record in the cluster.
+
+    Args:
+        api: the requests.
+        record: the ConfigMap with the record.
+        label: the label that all objects of the set have.
+    """
+
+    def __init__(self, api: ObjectsApi, record: Reference, label: str) -> None:
+        self._api, self._record, self._label = api, record, label
+
+    def plan(self, items: t.Iterable[t.Mapping[str, t.Any]]) -> list[PlannedObject]:
+        """Return what a run does with each object: those of the set, then those that it no longer has.
+
+        Args:
+            items: the objects of the set.
+
+        Raises:
+            ObjectSetError: the objects cannot be applied.
+            ApiError: a request failed.
+        """
+        recorded = {one.reference: one for one in self._recorded()}
+        try:
+            listed = [(reference(item), item) for item in items]
+        except ValueError as error:
+            raise ObjectSetError(str(error)) from error
+        twice = sorted({str(of) for of, _item in listed if [one for one, _ in listed].count(of) > 1})
+        if twice:
+            raise ObjectSetError(f"expected each object once, got {', '.join(twice)} more than once")
+        self._refuse_unknown_kinds([of for of, _item in listed])
+        created = {of.name for of, _item in listed if of.kind == "Namespace" and self._api.read(of) is None}
+        planned = [self._planned(of, item, recorded.get(of), created) for of, item in listed]
+        obsolete = [one for of, one in recorded.items() if of not in dict(listed)]
+        return [*planned, *(self._obsolete(one) for one in reversed(obsolete))]
+
+    def perform(self, planned: t.Sequence[PlannedObject]) -> None:
+        """Change the cluster as planned.
+
+        Args:
+            planned: the plan. If nothing has to be changed, nothing is written.
+
+        Raises:
+            ApiError: a request failed. The next run continues.
+        """
+        before = self._recorded()
+        kept = [Recorded(one.of, one.adopted) for one in planned if one.action in (CREATED, CHANGED, UNCHANGED)]
+        known = {one.reference: one for one in (*before, *kept)}
+        self._write_record(before, list(known.values()))
+        for one in planned:
+            if one.action in (CREATED, CHANGED):
+                self._api.apply(one.of, one.item, dry_run=False)
+            elif one.action == REMOVED:
+                self._api.delete(one.of)
+            elif one.action == KEPT and one.adopted and one.before is not None:
+                self._give_up(one.of)
+        self._write_record(list(known.values()), kept)
+
+    def _recorded(self) -> list[Recorded]:
+        existing = self._api.read(self._record)
+        try:
+            return inventory.read((existing or {}).get("data") or {})
+        except ValueError as error:
+            raise ObjectSetError(f"{self._record}: {error}. Correct or delete it") from error
+
+    def _write_record(self, before: t.Sequence[Recorded], after: t.Sequence[Recorded]) -> None:
+        if set(before) != set(after):
+            item = inventory.write(self._record.namespace, self._record.name, after)
+            self._api.apply(self._record, item, dry_run=False)
+
+    def _refuse_unknown_kinds(self, listed: t.Iterable[Reference]) -> None:
+        custom = {of.api_version: of.kind for of in listed if of.known.custom}
+        missing = [f"{kind} ({version})" for version, kind in custom.items() if not self._api.knows(version)]
+        if missing:
+            raise ObjectSetError(
+                f"expected a cluster that knows {', '.join(missing)}, got one without this API. Install the operator "
+                "that provides it, or do not request these objects"
+            )
+
+    def _planned(
+        self, of: Reference, item: t.Mapping[str, t.Any], known: Recorded | None, created: t.Collection[str]
+    ) -> PlannedObject:
+        before = self._api.read(of)
+        labels = ((before or {}).get("metadata") or {}).get("labels") or {}
+        adopted = known.adopted if known is not None else before is not None and self._label not in labels
+        if before is None and of.namespace in created:
+            # The API server cannot check an object in a namespace that does not exist yet.
+            return PlannedObject(of, item, CREATED, None, dict(item))
+        try:
+            after = self._api.apply(of, item, dry_run=True)
+        except ApiError as error:
+            if error.status == 409:
+                raise ObjectSetError(conflict(str(of), str(error))) from error
+            raise ObjectSetError(f"{of}: the API server rejects the object: {error}") from error
+        action = CREATED if before is None else CHANGED
+        if before is not None and comparable(before) == comparable(after):
+            action = UNCHANGED
+        return PlannedObject(of, item, action, before, after, adopted)
+
+    def _obsolete(self, one: Recorded) -> PlannedObject:
+        before = self._api.read(one.reference)
+        labels = ((before or {}).get("metadata") or {}).get("labels") or {}
+        if before is None:
+            return PlannedObject(one.reference, {}, GONE)
+        if self._label not in labels:
+            # Something else has replaced the object, so this run does not change it.
+            return PlannedObject(one.reference, {}, KEPT)
+        action = KEPT if one.adopted or one.reference.kind == _PERMANENT else REMOVED
+        return PlannedObject(one.reference, {}, action, before, before, one.adopted)
+
+    def _give_up(self, of: Reference) -> None:
+        """Give up the fields of an object that stays. Those that others own, too, keep their values."""
+        place = {"namespace": of.namespace} if of.namespace else {}
+        bare = {"apiVersion": of.api_version, "kind": of.kind, "metadata": {"name": of.name, **place}}
+        self._api.apply(of, bare, dry_run=False)

@@ -1,0 +1,126 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Call services of a namespace through their NodePorts on Windows nodes. The caller does all I/O."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .api_error import ApiError
+
+Object = dict[str, t.Any]
+
+
+class ServiceCall(t.NamedTuple):
+    """One call of a service."""
+
+    service: str
+    node: str
+    url: str
+    problem: str
+    """Why the call failed; empty if it succeeded."""
+
+
+class CallsApi(t.Protocol):
+    """The requests to the cluster; every method raises ApiError."""
+
+    def nodes(self) -> list[Object]:
+        """Return all nodes."""
+
+    def service(self, name: str) -> Object | None:
+        """Return a service of the namespace."""
+
+    def deployment(self, name: str) -> Object | None:
+        """Return a Deployment of the namespace."""
+
+
+class CallTools(t.NamedTuple):
+    """The clock and the HTTP client."""
+
+    clock: t.Callable[[], float]
+    sleep: t.Callable[[float], None]
+    get: t.Callable[[str], str]
+    """Requests a URL, and returns why that failed; empty if the response has the status 200."""
+
+
+def windows_addresses(nodes: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, str]:
+    """Return the internal addresses of the Windows nodes that are Ready, by node.
+
+    Args:
+        nodes: nodes as the API returns them.
+    """
+    addresses_by_node = {}
+    for node in nodes:
+        labels, status = node["metadata"].get("labels") or {}, node.get("status") or {}
+        ready = any(one["type"] == "Ready" and one["status"] == "True" for one in status.get("conditions") or ())
+        addresses = [one["address"] for one in status.get("addresses") or () if one["type"] == "InternalIP"]
+        if labels.get("kubernetes.io/os") == "windows" and ready and addresses:
+            addresses_by_node[str(node["metadata"]["name"])] = str(addresses[0])
+    return addresses_by_node
+
+
+def call_all(api: CallsApi, services: t.Iterable[str], tools: CallTools) -> list[ServiceCall]:
+    """Call each service once through each Windows node.
+
+    Args:
+        api: the requests to the cluster.
+        services: names of services, which are also those of their Deployments.
+        tools: the HTTP client.
+
+    Raises:
+        ApiError: a request to the cluster failed.
+    """
+    addresses = windows_addresses(api.nodes())
+    calls: list[ServiceCall] = []
+    for name in services:
+        why, port = _state(api, name)
+        if not why and not addresses:
+            why = "the cluster has no Windows node that is Ready"
+        if why:
+            calls.append(ServiceCall(name, "", "", why))
+            continue
+        for node, address in addresses.items():
+            host = f"[{address}]" if ":" in address else address
+            url = f"http://{host}:{port}/"
+            calls.append(ServiceCall(name, node, url, tools.get(url)))
+    return calls
+
+
+def _state(api: CallsApi, name: str) -> tuple[str, int]:
+    """Return why a service cannot be called yet, and its NodePort."""
+    deployment, service = api.deployment(name), api.service(name)
+    if deployment is None or service is None:
+        return f"the namespace has no {'Deployment' if deployment is None else 'Service'} of this name", 0
+    expected = int((deployment.get("spec") or {}).get("replicas") or 1)
+    available = int((deployment.get("status") or {}).get("availableReplicas") or 0)
+    if available < expected:
+        return f"expected {expected} available pods, got {available}", 0
+    ports = [one.get("nodePort") for one in service["spec"].get("ports") or ()]
+    return ("", int(ports[0])) if ports and ports[0] else ("the service has no NodePort", 0)
+
+
+def wait_for_calls(api: CallsApi, services: t.Sequence[str], seconds: float, tools: CallTools) -> list[ServiceCall]:
+    """Call the services until all calls succeed, or the time is up.
+
+    Args:
+        api: the requests to the cluster.
+        services: names of services.
+        seconds: how long to wait.
+        tools: clock and HTTP client.
+
+    Returns:
+        The last call of each service through each node.
+
+    Raises:
+        ApiError: a request to the cluster failed, and would fail again.
+    """
+    end = tools.clock() + seconds
+    while True:
+        try:
+            calls = call_all(api, services, tools)
+            if not any(one.problem for one in calls) or tools.clock() >= end:
+                return calls
+        except ApiError as error:
+            if not error.is_temporary or tools.clock() >= end:
+                raise
+        tools.sleep(2.0)

@@ -1,0 +1,152 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Call services through their NodePorts on Windows nodes."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: services_check
+short_description: Call services through their NodePorts on Windows nodes
+version_added: "0.1.0"
+description:
+  - Waits until the Deployment of each service has its pods, and requests C(/) over HTTP through the NodePort of each
+    Windows node that is Ready. The task fails if a call does not get the status 200 in time.
+  - Runs on the controller or a control plane host, never on a Windows node. Firewalls between this machine and the
+    nodes must allow the calls. No proxy is used.
+  - The account needs permission to list nodes, and to read the Deployments and services.
+options:
+  namespace:
+    description: Namespace of the services.
+    type: str
+    required: true
+  services:
+    description: Names of services of type C(NodePort). The Deployment of each service has the same name.
+    type: list
+    elements: str
+    required: true
+  timeout:
+    description: Seconds to wait until all calls succeed.
+    type: int
+    default: 900
+  call_timeout:
+    description: Seconds until one call counts as failed.
+    type: int
+    default: 5
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+  - winkube.node.cluster_options
+attributes:
+  check_mode:
+    description: Calls nothing, because the services may not exist yet.
+    support: full
+author:
+  - winkube.node contributors (@winkube)
+"""
+
+EXAMPLES = r"""
+- name: Call a web server on all Windows nodes
+  winkube.node.services_check:
+    kubeconfig: ~/.kube/config
+    namespace: winkube-demo
+    services: [win-webserver]
+  delegate_to: localhost
+  run_once: true
+"""
+
+RETURN = r"""
+calls:
+  description: The last call of each service through each node.
+  type: list
+  elements: dict
+  returned: always
+  contains:
+    service:
+      description: The service.
+      type: str
+    node:
+      description: The node, or empty if the service could not be called.
+      type: str
+    url:
+      description: The URL.
+      type: str
+    problem:
+      description: Why the call failed, or empty if it succeeded.
+      type: str
+"""
+
+import time
+import typing as t
+import urllib.error
+import urllib.request
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.api_error import ApiError
+from ..module_utils.api_forms import NODE, SERVICE
+from ..module_utils.cluster_client import Cluster, cluster_arguments
+from ..module_utils.service_calls import CallTools, wait_for_calls
+
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class ServicesApi:
+    """The requests to the cluster."""
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        self._cluster, self._namespace = cluster, namespace
+
+    def nodes(self) -> list[dict[str, t.Any]]:
+        """Return all nodes."""
+        return self._cluster.items("api/v1/nodes", form=NODE)
+
+    def service(self, name: str) -> dict[str, t.Any] | None:
+        """Return a service."""
+        return self._cluster.lookup("api/v1/namespaces", self._namespace, "services", name, form=SERVICE)
+
+    def deployment(self, name: str) -> dict[str, t.Any] | None:
+        """Return a Deployment."""
+        return self._cluster.lookup("apis/apps/v1/namespaces", self._namespace, "deployments", name, form={})
+
+
+def get(url: str, seconds: float) -> str:
+    """Request a URL, and return why that failed; empty if the response has the status 200."""
+    try:
+        with _OPENER.open(url, timeout=seconds) as response:
+            status = int(response.status)
+            return "" if status == 200 else f"expected the status 200, got {status}"
+    except urllib.error.HTTPError as error:
+        return f"expected the status 200, got {error.code}"
+    except (OSError, ValueError) as error:
+        return str(getattr(error, "reason", error))
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec=cluster_arguments(
+            namespace={"type": "str", "required": True},
+            services={"type": "list", "elements": "str", "required": True},
+            timeout={"type": "int", "default": 900},
+            call_timeout={"type": "int", "default": 5},
+        ),
+        supports_check_mode=True,
+    )
+    params = module.params
+    if module.check_mode:
+        module.exit_json(changed=False, calls=[])
+    api = ServicesApi(Cluster(module), params["namespace"])
+    tools = CallTools(time.monotonic, time.sleep, lambda url: get(url, params["call_timeout"]))
+    try:
+        calls = wait_for_calls(api, params["services"], params["timeout"], tools)
+    except ApiError as error:
+        module.fail_json(msg=str(error), calls=[])
+    rows = [one._asdict() for one in calls]
+    failed = [f"- {one.service}{' at ' + one.url if one.url else ''}: {one.problem}" for one in calls if one.problem]
+    if failed:
+        lines = "\n".join(failed)
+        module.fail_json(msg=f"after {params['timeout']} seconds, these services do not answer:\n{lines}", calls=rows)
+    module.exit_json(changed=False, calls=rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the role cluster_support applies in the cluster (no I/O). Read components.py first.
+
+| module | what it does |
+|---|---|
+| `components` | which component has which objects, and which components the variables request |
+| `catalogue` | versions, images and names: content of data/cluster_support.yml |
+| `settings` | what the objects are built from |
+| `parts` | parts of objects that several components share |
+| `runtime_classes` | one RuntimeClass for each version of Windows |
+| `exporter` | windows_exporter, and rules for alerts |
+| `log_shipper` | Fluent Bit |
+| `csi` | CSI drivers as HostProcess DaemonSets |
+| `azure` | cloud-node-manager |
+| `demo` | workloads that show that the cluster runs Windows containers |
+"""

@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The components of cluster_support: which of them the variables request, and their objects."""
+
+from __future__ import annotations
+
+import functools
+import types
+import typing as t
+
+from ..pod_networks import kube_proxy_pods
+from ..pod_networks.settings import KubernetesObject
+from .azure import NODE_MANAGER, node_manager
+from .catalogue import support_catalogue
+from .csi import csi_driver
+from .demo import demo
+from .exporter import exporter, prometheus
+from .log_shipper import log_shipper
+from .parts import namespace
+from .runtime_classes import runtime_classes
+from .settings import SupportSettings
+
+COMPONENT_LABEL = "winkube.node/cluster-support"
+"""The label of all objects that the role applies. Its value is the component."""
+_OF_AZURE = ("azure_disk", "azure_file")
+
+
+def _account(_settings: SupportSettings) -> list[KubernetesObject]:
+    """Return the account of kube-proxy as a service, without a token, which the role cni creates if a node needs it."""
+    return [one for one in kube_proxy_pods.account_objects() if one["kind"] != "Secret"]
+
+
+def _namespace(settings: SupportSettings) -> list[KubernetesObject]:
+    """Return the namespace of HostProcess pods. kube-system always exists."""
+    return [] if settings.namespace == "kube-system" else [namespace(settings.namespace, "privileged")]
+
+
+def requested_drivers(settings: SupportSettings) -> list[str]:
+    """Return the CSI drivers that the variables request, including those of the cloud provider.
+
+    Args:
+        settings: the settings.
+    """
+    known = support_catalogue().csi_drivers
+    of_cloud = _OF_AZURE if settings.cloud_provider == "azure" else ()
+    return [name for name in known if name in {*settings.csi_drivers, *of_cloud}]
+
+
+def _is_namespace_used(settings: SupportSettings) -> bool:
+    return settings.windows_exporter or settings.prometheus_rules or settings.log_shipper
+
+
+class SupportComponent(t.NamedTuple):
+    """A part of the cluster's side that can be requested alone."""
+
+    is_requested: t.Callable[[SupportSettings], bool]
+    objects: t.Callable[[SupportSettings], list[KubernetesObject]]
+
+
+COMPONENTS: t.Mapping[str, SupportComponent] = types.MappingProxyType(
+    {
+        "namespace": SupportComponent(_is_namespace_used, _namespace),
+        "kube-proxy-account": SupportComponent(lambda settings: settings.kube_proxy_account, _account),
+        "runtime-classes": SupportComponent(lambda settings: settings.runtime_classes, runtime_classes),
+        "windows-exporter": SupportComponent(lambda settings: settings.windows_exporter, exporter),
+        "prometheus": SupportComponent(lambda settings: settings.prometheus_rules, prometheus),
+        "log-shipper": SupportComponent(lambda settings: settings.log_shipper, log_shipper),
+        "cloud-node-manager": SupportComponent(lambda settings: settings.cloud_provider == "azure", node_manager),
+        **{
+            f"csi-{name.replace('_', '-')}": SupportComponent(
+                functools.partial(lambda settings, driver: driver in requested_drivers(settings), driver=name),
+                functools.partial(csi_driver, name=name),
+            )
+            for name in ("smb", *_OF_AZURE)
+        },
+        "demo": SupportComponent(lambda settings: settings.demo, demo),
+    }
+)
+"""The components in the order in which they are applied."""
+
+
+def support_objects(settings: SupportSettings) -> list[KubernetesObject]:
+    """Return the objects of all requested components. Each has the label of its component.
+
+    Args:
+        settings: the settings.
+
+    Raises:
+        ValueError: the settings cannot be used.
+    """
+    _check_images(settings)
+    return [
+        _labelled(one, name)
+        for name, component in COMPONENTS.items()
+        if component.is_requested(settings)
+        for one in component.objects(settings)
+    ]
+
+
+def _check_images(settings: SupportSettings) -> None:
+    """Refuse images of unknown programs, which would be ignored otherwise."""
+    names = [*support_catalogue().programs, NODE_MANAGER]
+    unknown = sorted(set(settings.images) - set(names))
+    if unknown:
+        raise ValueError(f"cluster_support_images: expected the programs {', '.join(names)}, got {', '.join(unknown)}")
+
+
+def _labelled(item: KubernetesObject, component: str) -> KubernetesObject:
+    labels = {**item["metadata"].get("labels", {}), COMPONENT_LABEL: component}
+    return {**item, "metadata": {**item["metadata"], "labels": labels}}

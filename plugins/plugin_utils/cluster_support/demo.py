@@ -1,0 +1,91 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Workloads that show that the cluster runs Windows containers and that services reach them.
+
+`win-webserver` runs agnhost, the web server of Kubernetes' own network tests, which exists for all versions of Windows.
+IIS runs once for each requested version of Windows.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..pod_networks.settings import KubernetesObject
+from .catalogue import support_catalogue
+from .parts import namespace
+from .runtime_classes import BUILD_LABEL
+from .settings import SupportSettings
+
+WEB_SERVER = "win-webserver"
+
+
+def demo_services(settings: SupportSettings) -> list[str]:
+    """Return the names of the Deployments, which are also those of their services.
+
+    Args:
+        settings: the settings.
+    """
+    return [WEB_SERVER, *(f"iis-{build}" for build in settings.demo_builds)]
+
+
+def demo(settings: SupportSettings) -> list[KubernetesObject]:
+    """Return the workloads, their services and their namespace.
+
+    Args:
+        settings: the settings.
+
+    Raises:
+        ValueError: the user replaces an unknown image.
+    """
+    builds, program = support_catalogue().builds, settings.program("demo")
+    web = {"image": program.images["web_server"], "args": ["netexec", "--http-port=80"]}
+    objects = [namespace(settings.demo_namespace, "baseline"), *_workload(settings, WEB_SERVER, web, {})]
+    for build in settings.demo_builds:
+        iis = {"image": program.images_by_build[build]}
+        objects += _workload(settings, f"iis-{build}", iis, {BUILD_LABEL: builds[build]})
+    return objects
+
+
+def _workload(
+    settings: SupportSettings, name: str, container: t.Mapping[str, t.Any], selector: t.Mapping[str, str]
+) -> list[KubernetesObject]:
+    labels = {"app": name}
+    metadata = {"name": name, "namespace": settings.demo_namespace, "labels": labels}
+    ready = {"httpGet": {"path": "/", "port": 80}, "periodSeconds": 5, "timeoutSeconds": 5}
+    pod = {
+        "os": {"name": "windows"},
+        "nodeSelector": {"kubernetes.io/os": "windows", **selector},
+        "tolerations": [dict(one) for one in settings.tolerations],
+        "automountServiceAccountToken": False,
+        "containers": [
+            {
+                "name": "web",
+                **container,
+                "ports": [{"containerPort": 80, "protocol": "TCP"}],
+                "readinessProbe": ready,
+                "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "800Mi"}},
+            }
+        ],
+    }
+    return [
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": metadata,
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": pod},
+            },
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": metadata,
+            "spec": {
+                "type": "NodePort",
+                "selector": labels,
+                "ports": [{"name": "http", "port": 80, "targetPort": 80, "protocol": "TCP"}],
+            },
+        },
+    ]

@@ -1,0 +1,97 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""windows_exporter as a HostProcess DaemonSet, and rules for alerts from its metrics.
+
+prometheus-community/windows_exporter v0.31.8, kubernetes/windows-exporter-daemonset.yaml. Differences: settings are
+flags, the image has a fixed version, and the rule of the firewall goes with the pod.
+"""
+
+from __future__ import annotations
+
+import functools
+import typing as t
+
+from ansible.module_utils.common.yaml import yaml_load
+
+from ..pod_networks.settings import KubernetesObject
+from ..values.versions import DATA
+from .parts import MOUNT, host_process, resources, rolling_daemon_set
+from .settings import SupportSettings
+
+EXPORTER = "windows-exporter"
+MONITORING = "monitoring.coreos.com/v1"
+_RULE = "winkube-windows-exporter"
+"""Name of the rule in Windows' firewall."""
+
+
+def exporter(settings: SupportSettings) -> list[KubernetesObject]:
+    """Return the DaemonSet of windows_exporter.
+
+    Args:
+        settings: the settings.
+    """
+    image, port = settings.program("windows_exporter").images["windows_exporter"], settings.windows_exporter_port
+    container = {
+        "name": EXPORTER,
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": [f"{MOUNT}/windows_exporter.exe"],
+        "args": [
+            f"--web.listen-address=:{port}",
+            f"--collectors.enabled={settings.windows_exporter_collectors}",
+        ],
+        "ports": [{"name": "http", "containerPort": port, "hostPort": port, "protocol": "TCP"}],
+        "resources": resources("50m", "64Mi", "256Mi"),
+        **(_close() if settings.windows_exporter_open_port else {}),
+    }
+    first = {"initContainers": [_open(image, port)]} if settings.windows_exporter_open_port else {}
+    pod = host_process([container], automountServiceAccountToken=False, **first)
+    return [rolling_daemon_set(settings.namespace, EXPORTER, pod)]
+
+
+def _open(image: str, port: int) -> KubernetesObject:
+    """Return the container that opens the port. Any older rule of this name is replaced."""
+    rule = f"netsh.exe advfirewall firewall delete rule name={_RULE}"
+    added = f"netsh.exe advfirewall firewall add rule name={_RULE} dir=in action=allow protocol=TCP localport={port}"
+    # The first command fails if there is no such rule.
+    return {"name": "open-port", "image": image, "command": ["cmd.exe"], "args": ["/c", f"{rule} & {added}"]}
+
+
+def _close() -> KubernetesObject:
+    command = ["netsh.exe", "advfirewall", "firewall", "delete", "rule", f"name={_RULE}"]
+    return {"lifecycle": {"preStop": {"exec": {"command": command}}}}
+
+
+@functools.cache
+def alert_groups() -> tuple[t.Mapping[str, t.Any], ...]:
+    """Return the groups of rules in data/alert_rules.yml."""
+    return tuple(yaml_load((DATA / "alert_rules.yml").read_text(encoding="utf-8"))["groups"])
+
+
+def prometheus(settings: SupportSettings) -> list[KubernetesObject]:
+    """Return the objects of the Prometheus operator: where it finds the metrics, and the rules for alerts.
+
+    Args:
+        settings: the settings.
+    """
+    metadata = {"name": EXPORTER, "namespace": settings.namespace, "labels": dict(settings.prometheus_labels)}
+    # The label `node` is in the alerts' texts.
+    relabel = {"sourceLabels": ["__meta_kubernetes_pod_node_name"], "targetLabel": "node", "action": "replace"}
+    return [
+        {
+            "apiVersion": MONITORING,
+            "kind": "PodMonitor",
+            "metadata": metadata,
+            "spec": {
+                "jobLabel": "app",
+                "selector": {"matchLabels": {"app": EXPORTER}},
+                "podMetricsEndpoints": [{"port": "http", "relabelings": [relabel]}],
+            },
+        },
+        {
+            "apiVersion": MONITORING,
+            "kind": "PrometheusRule",
+            "metadata": {**metadata, "name": "windows-nodes"},
+            "spec": {"groups": [dict(group) for group in alert_groups()]},
+        },
+    ]

@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Parts of objects that several components share (no I/O)."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..pod_networks.manifests import node_affinity
+from ..pod_networks.settings import KubernetesObject
+
+MOUNT = "%CONTAINER_SANDBOX_MOUNT_POINT%"
+"""Root of a HostProcess container's image and volumes. containerd replaces it in commands and arguments. Windows Server
+2019 and containerd 1.6 do not mount volumes anywhere else (kubernetes.io: Create a Windows HostProcess Pod)."""
+SYSTEM = {"windowsOptions": {"hostProcess": True, "runAsUserName": "NT AUTHORITY\\SYSTEM"}}
+ALL_TOLERATIONS: t.Sequence[t.Mapping[str, t.Any]] = ({"operator": "Exists"},)
+_RBAC = "rbac.authorization.k8s.io"
+
+
+def host_process(containers: t.Sequence[KubernetesObject], **more: t.Any) -> KubernetesObject:
+    """Return the specification of a HostProcess pod that runs on Windows nodes, except where services run the network.
+
+    All nodes with Docker are such nodes. Docker cannot run HostProcess containers, so a pod would never be ready there.
+
+    Args:
+        containers: the containers.
+        more: further fields; `nodeSelector` is added to the selection of Windows nodes.
+    """
+    selector = {"kubernetes.io/os": "windows", **more.pop("nodeSelector", {})}
+    return {
+        "hostNetwork": True,
+        "securityContext": SYSTEM,
+        "nodeSelector": selector,
+        "affinity": node_affinity(),
+        "priorityClassName": "system-node-critical",
+        "tolerations": [dict(one) for one in ALL_TOLERATIONS],
+        **more,
+        "containers": list(containers),
+    }
+
+
+def rolling_daemon_set(namespace: str, name: str, pod: KubernetesObject, **annotations: str) -> KubernetesObject:
+    """Return a DaemonSet whose pods are replaced one node after the other when it changes.
+
+    Args:
+        namespace: its namespace.
+        name: its name, which is also the value of the label `app`.
+        pod: specification of the pods.
+        annotations: annotations of the pods, such as a hash of their configuration.
+    """
+    labels = {"app": name}
+    marks = {f"winkube.node/{key}": value for key, value in annotations.items()}
+    template = {"metadata": {"labels": labels, **({"annotations": marks} if marks else {})}, "spec": pod}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}},
+            "template": template,
+        },
+    }
+
+
+def resources(cpu: str, memory: str, limit: str) -> KubernetesObject:
+    """Return requests and the limit of memory. The limit of memory is for programs that leak.
+
+    Args:
+        cpu: requested processors.
+        memory: requested memory.
+        limit: limit of memory.
+    """
+    return {"requests": {"cpu": cpu, "memory": memory}, "limits": {"memory": limit}}
+
+
+def cluster_role(name: str, rules: t.Iterable[t.Mapping[str, t.Any]]) -> KubernetesObject:
+    """Return a ClusterRole.
+
+    Args:
+        name: its name.
+        rules: its rules.
+    """
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": name},
+        "rules": [{key: list(values) for key, values in rule.items()} for rule in rules],
+    }
+
+
+def binding(name: str, role: str, namespace: str, account: str) -> KubernetesObject:
+    """Return a ClusterRoleBinding.
+
+    Args:
+        name: its name.
+        role: name of the ClusterRole.
+        namespace: namespace of the account.
+        account: name of the service account.
+    """
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
+    }
+
+
+def namespace(name: str, level: str) -> KubernetesObject:
+    """Return a namespace.
+
+    Args:
+        name: its name.
+        level: the level of the Pod Security Standards that its pods need.
+    """
+    labels = {"pod-security.kubernetes.io/enforce": level}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def field_variable(name: str, path: str) -> KubernetesObject:
+    """Return an environment variable with a field of the pod.
+
+    Args:
+        name: its name.
+        path: path of the field.
+    """
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}

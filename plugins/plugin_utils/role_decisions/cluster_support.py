@@ -1,0 +1,37 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Decisions of role cluster_support: the objects that it applies in the cluster."""
+
+from __future__ import annotations
+
+import types
+import typing as t
+
+from ..cluster_support.components import support_objects
+from ..cluster_support.demo import demo_services
+from ..cluster_support.settings import SupportSettings
+from ..node_resources.variables import Variables
+
+ROLE = "cluster_support"
+
+
+def settings(host: Variables) -> SupportSettings:
+    """Return the settings of the role's objects.
+
+    Args:
+        host: the variables of the host on which the role runs.
+    """
+    return host.fields(SupportSettings, ROLE)
+
+
+def _objects(host: Variables, *, secret: bool) -> list[dict[str, t.Any]]:
+    return [one for one in support_objects(settings(host)) if (one["kind"] == "Secret") is secret]
+
+
+DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(
+    {
+        "cluster_support_objects": lambda host: _objects(host, secret=False),
+        "cluster_support_secret_objects": lambda host: _objects(host, secret=True),
+        "cluster_support_demo_services": lambda host: demo_services(settings(host)),
+    }
+)

@@ -1,0 +1,44 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The variables of role cluster_support."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..specification.describe import SECRET
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClusterSupportVariables:
+    """The variables `cluster_support_*`."""
+
+    namespace: str
+    restrict_linux_daemon_sets: bool
+    kube_proxy_account: bool
+    runtime_classes: bool
+    runtime_handler: str
+    tolerations: tuple[t.Mapping[str, t.Any], ...]
+    windows_exporter: bool
+    windows_exporter_port: int
+    windows_exporter_collectors: str
+    windows_exporter_open_port: bool
+    prometheus_rules: bool
+    prometheus_labels: t.Mapping[str, str]
+    log_shipper: bool
+    log_outputs: tuple[t.Mapping[str, t.Any], ...] = dataclasses.field(metadata=SECRET)
+    log_builds: tuple[t.Literal["windows-2019", "windows-2022", "windows-2025"], ...]
+    csi_drivers: tuple[t.Literal["smb", "azure_disk", "azure_file"], ...]
+    cloud_provider: t.Literal["", "azure", "external"]
+    demo: bool
+    demo_namespace: str
+    demo_builds: tuple[t.Literal["windows-2019", "windows-2022", "windows-2025"], ...]
+    demo_timeout: int
+    images: t.Mapping[str, t.Any]
+    force_conflicts: bool
+    kubernetes_version: str
+    api_server: str
+    kubeconfig: str
+    kubeconfig_context: str
+    delegate: str

@@ -1,0 +1,30 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Command lines of Go's package flag, as far as the programs of this package use it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+
+class GoUsageError(Exception):
+    """The command line is invalid. The text is what the program prints."""
+
+
+def parse(argv: Sequence[str], known: Collection[str]) -> dict[str, str]:
+    """Return the flags of a command line.
+
+    Args:
+        argv: the arguments, without the program.
+        known: names of the program's flags.
+
+    Raises:
+        GoUsageError: a flag is unknown, or an argument is not a flag.
+    """
+    flags = {}
+    for word in argv:
+        name, given, value = word.lstrip("-").partition("=")
+        if not word.startswith("-") or name not in known:
+            raise GoUsageError(f"flag provided but not defined: -{name}")
+        flags[name] = value if given else "true"
+    return flags
