@@ -8,6 +8,7 @@ import typing as t
 
 from ..node_resources.services import DOCKER_RUNTIMES
 from ..pod_networks.catalogue import KnownNetwork, catalogue
+from ..values.version_support import kubernetes_problems
 from ..values.versions import Version
 from .networks import parsed_networks
 from .variables import Problem
@@ -52,7 +53,8 @@ def supported_versions(known: KnownNetwork, kubernetes: str, runtime: str) -> li
         runtime: value of `container_runtime`.
     """
     try:
-        Version.parse(kubernetes)
+        # Another check refuses an unsupported version, unless users allow it.
+        kubernetes = "" if kubernetes_problems(Version.parse(kubernetes)) else kubernetes
     except ValueError:
         kubernetes = ""  # unknown yet, or refused by another check
     kind = "docker" if runtime in DOCKER_RUNTIMES else "containerd"

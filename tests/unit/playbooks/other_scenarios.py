@@ -8,6 +8,7 @@ import typing as t
 from collections.abc import Mapping
 from dataclasses import replace
 
+from unit.playbooks.cluster_scenarios import clusters
 from unit.playbooks.fleet import HOSTS, KUBECONFIG, LOST, RESULTS, cluster, facts, member
 from unit.playbooks.rehearsal import Rehearsal
 from unit.playbooks.reset_scenarios import RESETS
@@ -234,37 +235,6 @@ def inspections() -> dict[str, Rehearsal]:
                 "winkube_certificate_days": 1,
                 "winkube_certificate_valid_days": 2,
                 "winkube_certificate_force": True,
-            },
-        ),
-    }
-
-
-def clusters() -> dict[str, Rehearsal]:
-    """Return runs of cluster.yml."""
-    unbound = [{"namespace": "kube-system", "name": "kube-proxy", "owner": "", "managers": {}}]
-    answers = {
-        "cluster_info": {"api_server": "lb:6443", "node_version": "1.36.3", "unbound_daemon_sets": unbound},
-        "cluster_objects": {"changed": True, "objects": []},
-    }
-    off = ("restrict_linux_daemon_sets", "kube_proxy_account", "runtime_classes")
-    return {
-        "cluster/plain": Rehearsal("cluster.yml", {}, answers, KUBECONFIG),
-        "cluster/full": Rehearsal(
-            "cluster.yml",
-            {},
-            answers,
-            {
-                "node_join_kubeconfig": "/own.conf",
-                "node_join_kubeconfig_context": "prod",
-                "node_join_delegate": "localhost",
-                **{f"cluster_support_{name}": False for name in off},
-                "cluster_support_log_shipper": True,
-                "cluster_support_log_outputs": [{"name": "forward", "host": "logs.example", "shared_key": "s3cret"}],
-                "cluster_support_log_builds": ["windows-2022"],
-                "cluster_support_demo": True,
-                "cluster_support_demo_builds": [],
-                "cluster_support_demo_timeout": 5,
-                "cluster_support_force_conflicts": True,
             },
         ),
     }

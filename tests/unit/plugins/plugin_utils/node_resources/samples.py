@@ -99,6 +99,7 @@ def kubernetes(**given: t.Any) -> KubernetesSettings:
         "eviction_hard": {},
         "kubelet_arguments": {},
         "credential_providers": (),
+        "cloud_provider": "",
         "kubelet_service": "native",
         "kubelet_log_file": "C:\\var\\log\\kubelet\\kubelet.log",
         "kubelet_log_max_mb": 50,

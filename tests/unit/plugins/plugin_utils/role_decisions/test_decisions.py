@@ -25,7 +25,7 @@ def host(**variables: t.Any) -> t.Any:
 
 def test_an_unknown_variable_is_refused() -> None:
     with pytest.raises(
-        ValueError, match="variable: expected the name of a decided variable, such as cni_account_objects"
+        ValueError, match="variable: expected the name of a decided variable, such as cluster_support_demo_services"
     ):
         table.decide("cni_plugin", host())
 
