@@ -104,4 +104,4 @@ def ranked(findings: t.Iterable[FoundCause]) -> tuple[RankedCause, ...]:
 
 
 def _leads_to(cause: str, other: str) -> bool:
-    return cause != other and other in known()[cause].leads_to
+    return other in known()[cause].leads_to
