@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What is observed of a machine: services, those that nssm runs, their environment, the disk."""
+"""What is observed of a machine: services, those that nssm runs, their environment, the disk; and in which order."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import typing as t
 
 from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis import machine_facts
 from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis.machine_facts import DiskSpace, MachineFacts
+from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis.observation import ObservationOptions, first_calls
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import FactsOptions
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import registry_keys
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallResult
 
@@ -58,3 +60,16 @@ def test_the_disk() -> None:
     assert read({}, disk={"free": 1, "total": 2}).disk == DiskSpace(free=1, total=2)
     assert read({}, disk={"free": 0, "total": 0}).disk is None
     assert read({}).disk is None
+
+
+def test_a_runtime_that_hangs_is_waited_for_once_per_pipe() -> None:
+    calls = first_calls(ObservationOptions(hns=FactsOptions(grace=1.0)))
+    clients = [call for call in calls if call.command in ("crictl.exe", "ctr.exe")]
+    free = [call.id for call in clients if not {"cri.info", "cri.docker-info"} & set(call.needs)]
+    assert len(clients) > 15
+    assert free == ["cri.info", "cri.docker-info"]
+
+
+def test_the_state_of_hns_is_read_before_a_query_starts_it() -> None:
+    names = [call.command for call in first_calls(ObservationOptions())]
+    assert names.index("Get-Service") < min(names.index(name) for name in names if name.startswith("Get-Hns"))
