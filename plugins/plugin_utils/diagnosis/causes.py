@@ -10,9 +10,13 @@ import typing as t
 
 from ..specification.data_files import load_data
 from ..values.errors import ResourceError
+from ..values.text_table import shorten
 
 Effect = t.Literal["not_ready", "pods", "risk"]
 """`not_ready`: the node is not Ready; `pods`: its pods fail; `risk`: the node may work."""
+
+_LONGEST = 600
+"""Maximum length of a text of evidence in characters."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -74,9 +78,9 @@ def finding(cause: str, *evidence: str) -> FoundCause:
 
     Args:
         cause: name of the cause.
-        evidence: what was observed; empty texts are left out.
+        evidence: what was observed; empty texts are left out, and long ones are shortened.
     """
-    return FoundCause(cause=cause, evidence=tuple(filter(None, evidence)))
+    return FoundCause(cause=cause, evidence=tuple(shorten(one, _LONGEST) for one in evidence if one))
 
 
 def ranked(findings: t.Iterable[FoundCause]) -> tuple[RankedCause, ...]:
@@ -100,4 +104,4 @@ def ranked(findings: t.Iterable[FoundCause]) -> tuple[RankedCause, ...]:
 
 
 def _leads_to(cause: str, other: str) -> bool:
-    return cause != other and other in known()[cause].leads_to
+    return other in known()[cause].leads_to

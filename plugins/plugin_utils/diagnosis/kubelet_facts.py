@@ -88,8 +88,11 @@ class KubeletFacts:
         Source: kubernetes.io, Set Kubelet Parameters Via A Configuration File, "Kubelet configuration merging order".
         """
         merged: dict[str, t.Any] = {}
-        for file in (self.configuration, *self.drop_ins) if self.configuration is not None else ():
-            merged = _merged(merged, file.document or {})
+        try:
+            for file in (self.configuration, *self.drop_ins) if self.configuration is not None else ():
+                merged = _merged(merged, file.document or {})
+        except RecursionError:
+            return {}
         return merged
 
     @property

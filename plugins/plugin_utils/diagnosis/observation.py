@@ -97,18 +97,24 @@ class SecondFacts:
 def first_calls(options: ObservationOptions) -> tuple[Call, ...]:
     """Return the calls of the first remote command."""
     programs = options.hns.programs
+    hns = hns_facts.facts_calls(dataclasses.replace(options.hns, conf_dirs=options.conf_dirs))
     return (
         # Queries of HNS start its service, so the state of the service is read before them.
         *map(_MACHINE.call, machine_facts.calls()),
-        *hns_facts.facts_calls(dataclasses.replace(options.hns, conf_dirs=options.conf_dirs)),
         *map(_KUBELET.call, kubelet_facts.calls()),
         *map(_RUNTIME.call, runtime_facts.calls(programs.crictl, programs.ctr)),
+        *(_if_runtime_responds(call) if call.command in (programs.crictl, programs.ctr) else call for call in hns),
         query(
             "network-files",
             "@read-file",
             {"paths": [node_paths.NETWORK_RECORD, options.kube_proxy_configuration], "content": True},
         ),
     )
+
+
+def _if_runtime_responds(call: Call) -> Call:
+    """Return a call that is skipped if containerd does not respond, so that a runtime that hangs is waited for once."""
+    return dataclasses.replace(call, needs=(*call.needs, _RUNTIME.id("info")))
 
 
 def read_first(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> FirstFacts:

@@ -42,7 +42,7 @@ def _matches(entry: str, host: str, port: int) -> bool:
         return True
     address = _address(host)
     if address is not None and (network := _network(entry)) is not None:
-        return address.version == network.version and address in network
+        return address in network
     name, colon, number = entry.rpartition(":")
     if colon and number.isdigit():
         if int(number) != port:

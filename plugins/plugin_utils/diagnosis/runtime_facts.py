@@ -49,7 +49,6 @@ class RuntimeState:
 class ImageState:
     """An image in containerd's store."""
 
-    unpacked: bool
     status: str
     """Which parts exist, such as `complete (3/3)`; `unavailable` if there is no manifest for this build."""
     builds: tuple[int, ...] = ()
@@ -223,7 +222,6 @@ def _images(listed: CallResult | None, checked: CallResult | None) -> dict[str, 
     builds = {columns[0]: _builds(line) for line, columns in _rows(listed)}
     return {
         columns[0]: ImageState(
-            unpacked=columns[-1] == "true",
             status=next((word for word in ("complete", "incomplete", "unavailable") if word in columns), ""),
             builds=builds.get(columns[0], ()),
         )

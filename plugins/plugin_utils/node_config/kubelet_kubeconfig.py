@@ -17,6 +17,9 @@ from ansible.module_utils.common.yaml import yaml_load
 from . import kubelet_certificate
 from .kubelet_certificate import CURRENT_CERTIFICATE, ClientCertificate
 
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""libyaml's parser, if PyYAML was built with it."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KubeletKubeconfig:
@@ -74,8 +77,14 @@ class KubeletKubeconfig:
 
 
 def mapping_in(text: str) -> dict[str, t.Any] | None:
-    """Return a mapping in YAML; None if the text is something else."""
+    """Return a mapping in YAML from a node; None if the text is something else.
+
+    A text with aliases counts as something else: Kubernetes writes none, and a few of them can make a document that
+    fills the memory as soon as it is printed.
+    """
     try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_LOADER)):
+            return None
         document = yaml_load(text)
     except (yaml.YAMLError, ValueError, RecursionError):
         return None

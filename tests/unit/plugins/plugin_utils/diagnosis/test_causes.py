@@ -36,6 +36,13 @@ def test_findings_of_one_cause_become_one() -> None:
     assert [one.finding for one in merged] == [FoundCause(cause="disk_full", evidence=("a", "b"))]
 
 
+def test_long_evidence_is_shortened() -> None:
+    (text,) = finding("disk_full", "a" * 300 + "b" * 16000).evidence
+    assert len(text) == 600
+    assert text.startswith("aaa")
+    assert text.endswith("bbb")
+
+
 def test_a_cause_that_leads_to_another_precedes_it() -> None:
     names = list(causes.known())
     # Only a reboot that installs HNS comes after what it explains, because it rarely is the cause.

@@ -16,6 +16,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis import (
     check_kubelet,
     check_machine,
     check_network,
+    kubelet_facts,
     observation,
     runtime_facts,
 )
@@ -51,6 +52,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.runtime imp
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.uplink import AdapterFacts
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubelet_certificate import ClientCertificate
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubelet_kubeconfig import KubeletKubeconfig
+from ansible_collections.winkube.node.plugins.plugin_utils.windows.node_paths import CONTAINERD_PIPE
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallResult
 
@@ -116,6 +118,7 @@ def test_eviction_thresholds(text: str, expected: float | None) -> None:
     ("free", "eviction", "expected"),
     [
         (16, {}, []),
+        (15, {}, []),
         (14, {}, ["imagefs.available is 15%"]),
         (9, {}, ["nodefs.available is 10%", "imagefs.available is 15%"]),
         (9, {"nodefs.available": "5%", "imagefs.available": "5%"}, []),
@@ -213,6 +216,7 @@ def test_an_error_in_the_log_of_a_kubelet_that_runs_is_an_old_one() -> None:
         "kubelet_configuration_invalid"
     ]
     unknown = SecondFacts(kubelet_error="failed to parse kubelet flag: unknown flag: --x")
+    assert causes(check_kubelet.flags(examination(second=unknown))) == []
     assert causes(check_kubelet.flags(examination(second=unknown, machine=stopped))) == ["kubelet_flags_unknown"]
 
 
@@ -276,7 +280,7 @@ def test_a_name_that_the_inventory_does_not_expect() -> None:
 
 def test_a_folder_of_configurations_that_was_not_searched_is_not_missing() -> None:
     def missing(folder: str, problem: str = "") -> list[str]:
-        pipe = "npipe:////./pipe/containerd-containerd"
+        pipe = CONTAINERD_PIPE
         state = RuntimeState(conf_dir=folder, network_problem=problem)
         runtime = RuntimeFacts(
             pipes=frozenset([pipe]), states={pipe: state}, problems={}, sandbox_image="", images={}, containers=None
@@ -298,11 +302,11 @@ def test_the_pause_image_before_containerd_2() -> None:
         return causes(check_network.pause_image(examination(runtime=runtime, view=view)))
 
     assert pause_causes(None) == []
-    assert pause_causes(ImageState(unpacked=True, status="complete")) == []
-    assert pause_causes(ImageState(unpacked=False, status="incomplete")) == []
-    assert pause_causes(ImageState(unpacked=False, status="unavailable")) == ["pause_image_unusable"]
-    assert pause_causes(ImageState(unpacked=True, status="complete", builds=(17763,))) == ["pause_image_unusable"]
-    assert pause_causes(ImageState(unpacked=True, status="complete", builds=(17763, 20348))) == []
+    assert pause_causes(ImageState(status="complete")) == []
+    assert pause_causes(ImageState(status="incomplete")) == []
+    assert pause_causes(ImageState(status="unavailable")) == ["pause_image_unusable"]
+    assert pause_causes(ImageState(status="complete", builds=(17763,))) == ["pause_image_unusable"]
+    assert pause_causes(ImageState(status="complete", builds=(17763, 20348))) == []
     error = 'failed to get sandbox image "pause": no match for platform in manifest: not found'
     assert pause_causes(None, sandbox_errors=[error]) == ["pause_image_unusable"]
     # An image of a user's pod is not the pause image.
@@ -317,6 +321,29 @@ def test_a_node_that_is_not_ready_is_never_without_a_cause(status: str) -> None:
     assert found.status in ("NotReady", "Unknown")
     assert found.findings
     assert found.status_detail == "Kubelet: x (since then)"
+
+
+def test_a_risk_does_not_explain_why_a_node_is_not_ready() -> None:
+    view = {"authorities": [], "nodes": {"win": NODE | {"ready": "False", "reason": "x"}}}
+    windows = dataclasses.replace(examination().first.windows, pending_reboot=("update",))
+    runtime = dataclasses.replace(examination().first.runtime, pipes=frozenset([CONTAINERD_PIPE]))
+    files = {"C:\\etc\\cni\\net.d\\10.conf": "{}"}
+    kubelet = KubeletFacts(joined=True)
+    node = examination(kubelet=kubelet, windows=windows, runtime=runtime, cni_files=files, view=view)
+    diagnosis = diagnose(node, NOW)
+    assert {one.finding.cause for one in diagnosis.findings} == {"pending_reboot", "unexplained"}
+
+
+@pytest.mark.parametrize(("flags", "expected"), [((), 0), (("--config-dir=x",), 1)])
+def test_drop_ins_count_only_if_the_kubelet_reads_them(flags: tuple[str, ...], expected: int) -> None:
+    file = {"path": "C:\\x.conf", "exists": True, "content": "a: 1"}
+    seen = {
+        "kubelet-files": CallResult(ok=True, output=({}, {})),
+        "bootstrap": CallResult(ok=True, output=({},)),
+        "certificate": CallResult(ok=True, output=({},)),
+        "drop-in-files": CallResult(ok=True, output=(file,)),
+    }
+    assert len(kubelet_facts.read(seen, KubeletCommand(program="k", flags=flags)).drop_ins) == expected
 
 
 @pytest.mark.parametrize(
