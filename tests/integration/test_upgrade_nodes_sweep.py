@@ -65,7 +65,7 @@ UPGRADE_NODES = Subject("upgrade_nodes.yml", state, gave_up, changed)
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("connection", connections(2))
+@pytest.mark.parametrize("connection", connections(4))
 def test_nodes_are_upgraded_wherever_the_run_is_hit(
     connection: str, sweep: Sweeps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ Role node_maintenance keeps one record per host, as a fact. The record of a host
 from __future__ import annotations
 
 import enum
+import re
 import typing as t
 
 from ..values.errors import refusal
@@ -89,6 +90,12 @@ def advance(record: Record, stage: str, now: float, **values: t.Any) -> dict[str
     return {**record, **values, **stamp, "stage": after.value}
 
 
+def ring_order(ring: str) -> tuple[tuple[int, int | str], ...]:
+    """Return the sort key of a ring, in which numbers in names count as numbers: ring2 comes before ring10."""
+    parts = re.findall(r"\d+|\D+", ring)
+    return tuple((0, int(part)) if part.isdigit() else (1, part.lower()) for part in parts)
+
+
 class RolloutHosts(t.NamedTuple):
     """Hosts of a rollout, by their names in the inventory."""
 
@@ -104,6 +111,7 @@ def select(records: t.Sequence[Record], play_hosts: t.Container[str]) -> Rollout
     """Return which hosts a rollout works on.
 
     Nodes that an earlier run left cordoned come first, so that no more nodes are out of service than `serial` allows.
+    The others follow ring by ring.
 
     Args:
         records: records of all hosts of the play, in the play's order; empty for hosts that are not nodes.
@@ -111,6 +119,7 @@ def select(records: t.Sequence[Record], play_hosts: t.Container[str]) -> Rollout
     """
     nodes = [record for record in records if record]
     waiting = [one for one in nodes if one["stage"] == Stage.WAITING.value and one["host"] in play_hosts]
+    waiting.sort(key=lambda one: ring_order(str(one.get("ring", ""))))
     resumed = [one["host"] for one in waiting if one.get("ours")]
     fresh = [one["host"] for one in waiting if one.get("work") and not one.get("ours")]
     failed = [one["host"] for one in nodes if one["stage"] == Stage.FAILED.value]

@@ -49,10 +49,13 @@ def plan(before: str, after: str, known: t.Iterable[str]) -> UpgradePlan:
         known: versions that may be used for the steps between them.
     """
     before = before.removeprefix("v")
+    if not before:
+        problem = "the cluster does not show the version of the node's kubelet; expected a kubelet that has reported"
+        return UpgradePlan(before=before, after=after, problem=problem)
     try:
         old, new = Version.parse(before), Version.parse(after)
     except ValueError as error:
-        return UpgradePlan(before=before, after=after, problem=f"the version of the kubelet or its successor: {error}")
+        return UpgradePlan(before=before, after=after, problem=f"version of Kubernetes: {error}")
     if old == new:
         return UpgradePlan(before=before, after=after)
     if (new.major, new.minor) < (old.major, old.minor) or new.major != old.major:

@@ -15,6 +15,7 @@ from ansible.module_utils.common.yaml import yaml_load
 
 from ...module_utils.redaction import hidden
 from ...module_utils.redaction.names import may_be_secret
+from ..lifecycle import rollout_times
 from ..role_variables import roles as role_variables
 from ..specification.variable import Variable
 from ..values import version_support
@@ -359,4 +360,19 @@ def rollout_problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
         problems.append(Problem("node_maintenance_serial", serial, expected))
     if isinstance(failed, (int, str)) and re.fullmatch(r"-\d+", str(failed)):
         problems.append(Problem("node_maintenance_max_failed", failed, "expected a number of nodes, 0 or more"))
-    return problems
+    return [*problems, *_time_problems(values)]
+
+
+def _time_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
+    """Yield the maintenance windows that are malformed, and an unknown time zone."""
+    windows = values.get("node_maintenance_windows")
+    for number, window in enumerate(windows if isinstance(windows, list) else ()):
+        try:
+            rollout_times.MaintenanceWindow.parse(str(window))
+        except ValueError as error:
+            yield Problem(f"node_maintenance_windows[{number}]", window, str(error))
+    zone = values.get("node_maintenance_time_zone", "UTC")
+    try:
+        rollout_times.zone(str(zone))
+    except ValueError as error:
+        yield Problem("node_maintenance_time_zone", zone, str(error))

@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import datetime
+import time
 import types
 import typing as t
 
-from ..lifecycle import maintenance
+from ..lifecycle import maintenance, rollout_times
 from ..lifecycle.maintenance import Record
 from ..node_resources.variables import Variables
 
@@ -40,6 +42,48 @@ def _failed(host: Variables) -> list[str]:
     return list(dict.fromkeys([*earlier, *host.value("node_maintenance_selection")["failed"]]))
 
 
+def _batch_sizes(host: Variables) -> list[int]:
+    chosen = host.value("node_maintenance_selection")["chosen"]
+    rings = {one["host"]: str(one.get("ring", "")) for one in host.value("node_maintenance_records")}
+    return rollout_times.batch_sizes([rings[name] for name in chosen], str(host.value("node_maintenance_serial")))
+
+
+def _closed(host: Variables) -> str:
+    windows, zone = host.value("node_maintenance_windows"), str(host.value("node_maintenance_time_zone"))
+    return rollout_times.closed([str(one) for one in windows], zone, datetime.datetime.now(datetime.UTC))
+
+
+def _earlier(host: Variables) -> list[Record]:
+    return rollout_times.earlier_rings(host.value("node_maintenance_batch"), host.value("node_maintenance_records"))
+
+
+def gate_problem(ready: t.Mapping[str, t.Any], gate: t.Mapping[str, t.Any]) -> str:
+    """Return why the rollout must not begin with the next ring; empty if it may.
+
+    Args:
+        ready: result of nodes_ready for the nodes of earlier rings; empty if there was no such check.
+        gate: result of the user's own check; empty if there is none.
+    """
+    stopped = "the rollout stopped before the next ring"
+    if waiting := ready.get("waiting"):
+        reasons = ", ".join(f"{name} ({ready['nodes'][name]['reason']})" for name in waiting if name in ready["nodes"])
+        return f"{stopped}: nodes of earlier rings are no longer ready: {reasons or ', '.join(waiting)}"
+    if "nodes" not in ready and ready.get("msg"):
+        return f"{stopped}: {ready['msg']}"
+    if gate.get("rc"):
+        output = str(gate.get("stderr") or gate.get("stdout") or "").strip()[-500:]
+        return f"{stopped}: node_maintenance_gate ended with {gate['rc']}: {output}"
+    return ""
+
+
+def _gate_problem(host: Variables) -> str:
+    if not host.value("node_maintenance_earlier_nodes"):
+        return ""
+    return gate_problem(
+        host.optional("node_maintenance_earlier_ready", {}), host.optional("node_maintenance_gate_result", {})
+    )
+
+
 def _kubelet_versions(host: Variables) -> dict[str, str]:
     """Return the expected version of the kubelet of each node of the batch whose playbook upgrades the kubelet."""
     plans = {one["node"]: one.get("found") or {} for one in host.value("node_maintenance_batch") if one}
@@ -65,6 +109,13 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "node_maintenance_initial_state": _initial_record,
         "node_maintenance_seen": _seen,
         "node_maintenance_kubelet_versions": _kubelet_versions,
+        "node_maintenance_batch_sizes": _batch_sizes,
+        "node_maintenance_closed": _closed,
+        "node_maintenance_earlier_nodes": lambda host: [one["node"] for one in _earlier(host)],
+        "node_maintenance_soak_left": lambda host: rollout_times.soak_left(
+            _earlier(host), float(host.value("node_maintenance_soak")), time.time()
+        ),
+        "node_maintenance_gate_problem": _gate_problem,
         "node_maintenance_nodes_to_drain": _in_batch("work", value=True),
         "node_maintenance_worked_nodes": _in_batch("stage", "worked"),
         "node_maintenance_ready_nodes": _in_batch("stage", "ready"),

@@ -14,6 +14,11 @@ class NodeMaintenanceVariables:
     drain: bool
     serial: str
     max_failed: int
+    ring: str
+    soak: int
+    gate: tuple[str, ...]
+    windows: tuple[str, ...]
+    time_zone: str
     owner: str
     node_name: str
     kubeconfig: str

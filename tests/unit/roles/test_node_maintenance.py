@@ -32,7 +32,13 @@ def test_a_rollout_stops_when_more_nodes_have_failed_than_are_allowed(
         node_maintenance_max_failed=limit,
         ansible_check_mode=dry,
     )
-    assert holds(found, task("node_maintenance", "check_limit.yml")["when"]) is stops
+    assert (
+        holds(
+            found,
+            task("node_maintenance", "check_limit.yml", "Stop the rollout when too many nodes have failed")["when"],
+        )
+        is stops
+    )
 
 
 @pytest.mark.parametrize(("grace_period", "argument"), [(-1, "left out"), (0, 0), (30, 30), ("0", "0")])

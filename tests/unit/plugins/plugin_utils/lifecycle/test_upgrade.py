@@ -43,7 +43,8 @@ def test_one_minor_version_per_step(before: str, after: str, steps: tuple[str, .
         ("v1.37.1", "1.36.3", ["expected a release of 1.37", "got 1.36.3", "no way back"]),
         ("v1.37.1", "2.0.0", ["expected a release of 1.37"]),
         ("v1.33.1", "1.37.1", ["node_upgrade_versions", "expected a release of 1.34, got 1.35.4, 1.36.10"]),
-        ("", "1.37.1", ["expected MAJOR.MINOR.PATCH"]),
+        ("", "1.37.1", ["does not show the version of the node's kubelet"]),
+        ("v1.37", "1.37.1", ["expected MAJOR.MINOR.PATCH such as 1.37.1, got '1.37'"]),
     ],
 )
 def test_upgrades_that_are_not_possible_are_explained(before: str, after: str, texts: list[str]) -> None:

@@ -11,6 +11,7 @@ import yaml
 from unit.plugins.plugin_utils.node_resources import samples
 from unit.plugins.plugin_utils.node_resources.samples import named
 
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config import kubelet_flags
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.credential_providers import CredentialProvider
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import kubernetes_node
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.kubernetes_node import (
@@ -219,3 +220,41 @@ def test_reserved_resources_and_thresholds_are_in_the_drop_in() -> None:
     # The site's own configuration overrides it.
     assert found["systemReserved"] == {"memory": "3Gi"}
     assert found["evictionHard"] == {"memory.available": "500Mi", "nodefs.available": "5%"}
+
+
+@pytest.mark.parametrize(
+    ("version", "present", "absent"),
+    [
+        ("1.30.4", ["--config-dir="], ["--resolv-conf=", "--cgroups-per-qos=", "--feature-gates="]),
+        (
+            "1.29.9",
+            ["--resolv-conf=", "--cgroups-per-qos=false", "--enforce-node-allocatable="],
+            ["--config-dir=", "--feature-gates="],
+        ),
+        ("1.22.17", ["--feature-gates=WindowsHostProcessContainers=true", "--resolv-conf="], ["--config-dir="]),
+    ],
+)
+def test_kubelets_without_drop_ins_get_flags(version: str, present: list[str], absent: list[str]) -> None:
+    arguments = kubelet_service(samples.kubernetes(version=version))["arguments"]
+
+    def has(flag: str) -> bool:
+        return any(argument.startswith(flag) for argument in arguments)
+
+    assert [flag for flag in present if not has(flag)] == []
+    assert [flag for flag in absent if has(flag)] == []
+
+
+def test_the_users_feature_gates_replace_the_collections() -> None:
+    settings = samples.kubernetes(version="1.22.17", kubelet_arguments={"feature-gates": "A=true"})
+    arguments = kubelet_service(settings)["arguments"]
+    assert [one for one in arguments if one.startswith("--feature-gates")] == ["--feature-gates=A=true"]
+
+
+@pytest.mark.parametrize(
+    ("version", "kept"), [("1.23.17", True), ("1.26.0", True), ("1.27.0", False), ("1.30.4", False)]
+)
+def test_kubelets_before_1_27_need_the_flag_of_kubeadm_for_their_runtime(version: str, kept: bool) -> None:
+    flags = ["--container-runtime=remote", "--node-ip=10.0.0.1"]
+    found = kubelet_flags.part(flags, version)
+    assert (flags[0] in found.kept) is kept
+    assert flags[1] in found.kept
