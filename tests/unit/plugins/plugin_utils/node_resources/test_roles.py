@@ -22,7 +22,11 @@ def host(*roles: str, **more: t.Any) -> Variables:
     return Variables(found.available_variables, found.template)
 
 
-@pytest.mark.parametrize("role", [role for role in ROLES if role != "node_join"])
+# These also use the variables of the roles that prepare a node.
+_OF_SEVERAL = ("node_join", "node_reset")
+
+
+@pytest.mark.parametrize("role", [role for role in ROLES if role not in _OF_SEVERAL])
 def test_the_defaults_of_each_role_are_resources(role: str) -> None:
     assert load(of_role(role, host(role)))
 
