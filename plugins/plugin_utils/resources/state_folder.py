@@ -99,8 +99,8 @@ class StateFolder(Resource):
         own, known = {name.casefold() for name in self.folders}, {name.casefold() for name in content}
         extra = sorted(name for name in content if name.casefold() not in own)
         missing = sorted(name for name in self.folders if name.casefold() not in known)
-        before: dict[str, list[str]] = {"content": extra, "missing": missing}
-        after: dict[str, list[str]] = {"content": [], "missing": []}
+        before: dict[str, t.Any] = {"content": extra, "missing": missing}
+        after: dict[str, t.Any] = {"content": [], "missing": []}
         return update(self, before, after, [*self._remove(), *self._make()], why=_why(extra, missing))
 
     def _content(self, seen: Results) -> list[str]:
