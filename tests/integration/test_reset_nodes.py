@@ -117,7 +117,7 @@ def test_a_dry_run_shows_what_would_be_removed(story: Story) -> None:
     assert {"Service flanneld", "Service kube-proxy", "Service kubelet", r"StateFolder C:\var\lib\kubelet"} <= changes
     assert r"File C:\etc\kubernetes\kubelet.conf" in changes
     assert [change for change in changes if change.startswith("HnsNetwork ")], changes
-    assert "-state: present" in run.output
+    assert r"--- before: StateFolder C:\var\lib\kubelet" in run.output
     # What the machines do by themselves does not count.
     ours = [line for line in story.checked["services"] + story.checked[FRESH] if "\\log\\" not in line]
     assert ours == []
