@@ -139,7 +139,7 @@ def test_a_reset_clears_the_nodes_one_after_the_other(site: Site) -> None:
         ("reset_nodes.yml", "role::kubernetes-for-windows", "Reset the machine", "Clean up HNS"),
         ("reset_nodes.yml", "windows::node", "Reset the machine", "Clean up HNS"),
         # A run with only a part of the reset also asks for confirmation.
-        ("reset_nodes.yml", "role::hns_cleanup", "Clean up HNS", "Reset the machine"),
+        ("reset_nodes.yml", "role::hns_cleanup", "Clean up HNS", "Reset the machine\t"),
         ("reset_nodes.yml", "role::hns_cleanup", "Stop unless", "Converge the node"),
         ("site.yml", "role::kubernetes-for-windows", "Join the node", "Clean up HNS"),
         ("site.yml", "install", "Converge the node\t", "Join the node"),

@@ -115,8 +115,9 @@ def test_a_dry_run_shows_what_would_be_removed(story: Story) -> None:
     run = story.runs["check"].expect(2)
     changes = set(run.changes("services"))
     assert {"Service flanneld", "Service kube-proxy", "Service kubelet", r"StateFolder C:\var\lib\kubelet"} <= changes
-    assert {"HnsNetwork flannel.4096", r"File C:\etc\kubernetes\kubelet.conf"} <= changes
-    assert "-state: present" in run.output
+    assert r"File C:\etc\kubernetes\kubelet.conf" in changes
+    assert [change for change in changes if change.startswith("HnsNetwork ")], changes
+    assert r"--- before: StateFolder C:\var\lib\kubelet" in run.output
     # What the machines do by themselves does not count.
     ours = [line for line in story.checked["services"] + story.checked[FRESH] if "\\log\\" not in line]
     assert ours == []

@@ -105,14 +105,18 @@ def set_fault(site: Site, host: str, point: Point) -> threading.Event:
     return hit
 
 
-def trouble(site: Site, host: str, point: Point, prepared: Mapping[str, Any]) -> str:
-    """Inject a fault into one reset, and return why the machine did not converge; empty if it did."""
+def trouble(site: Site, host: str, point: Point, prepared: Mapping[str, Any]) -> str | None:
+    """Inject a fault into one reset, and return why the machine did not converge; empty if it did.
+
+    The number of polls depends on the load, so a run may have fewer requests than the counted one: None if the fault
+    did not occur.
+    """
     machine, server = site.machine(host), site.node(host).server
     hit = set_fault(site, host, point)
     first = reset(site, host, point.connection)
     server.faults.clear()
     if not hit.is_set():
-        return f"{point}: the fault did not hit: {first}"
+        return f"{point}: failed without a fault: {first}" if first["failed"] else None
     joined_nodes.wait_for(lambda: machine.network.is_up, f"{host} is up again", 60)
     second = reset(site, host, point.connection)
     if second["failed"]:
@@ -178,15 +182,16 @@ def test_a_machine_is_reset_despite_a_fault_at_any_point(sweep: Sweeps, tmp_path
         for number in range(1, last + 1)
     ]
     chosen = sweep.choose("node_reset", points, SAMPLE, by=lambda point: point.kind)
-    found = []
+    found: list[str | None] = []
     for begin in range(0, len(chosen), AT_ONCE):
         found += sweep_some(tmp_path / str(begin), chosen[begin : begin + AT_ONCE])
-    bad = [text for text in found if text]
-    sweep.report("node_reset", injected=len(found), converged=len(found) - len(bad))
+    occurred, bad = [text for text in found if text is not None], [text for text in found if text]
+    sweep.report("node_reset", injected=len(occurred), converged=len(occurred) - len(bad))
     assert not bad, "\n".join(bad)
+    assert len(occurred) * 2 > len(found)
 
 
-def sweep_some(folder: Path, points: Sequence[Point]) -> list[str]:
+def sweep_some(folder: Path, points: Sequence[Point]) -> list[str | None]:
     """Inject a fault into each server at its point."""
     with joined(folder, len(points)) as (site, prepared), ThreadPoolExecutor(WORKERS) as pool:
         tasks = [

@@ -18,7 +18,7 @@ def listed(powershell: PowerShell, command: str, name: str) -> list[str]:
 
 @pytest.fixture
 def cleared(variables: dict[str, Any]) -> bool:
-    """Whether the scenario removed everything that Kubernetes created on this host."""
+    """Whether the scenario reset this host."""
     return str(variables["ansible_host"]).endswith(".25")
 
 
@@ -34,9 +34,11 @@ def test_pods_that_run_have_their_endpoints_and_nobody_else(powershell: PowerShe
     assert bool(names) is not cleared
 
 
-def test_services_run(powershell: PowerShell) -> None:
-    for service in ("containerd", "kubelet", "kube-proxy", "hns"):
+def test_services_run(powershell: PowerShell, cleared: bool) -> None:
+    for service in ("containerd", "hns", *(() if cleared else ("kubelet", "kube-proxy"))):
         assert powershell(f"(Get-Service -Name {service}).Status") == "Running", service
+    if cleared:
+        assert powershell("(Get-Service -Name kubelet).Status") == "Stopped"
 
 
 def test_no_cleanup_is_under_way(powershell: PowerShell) -> None:

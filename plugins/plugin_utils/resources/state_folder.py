@@ -20,6 +20,8 @@ from .file import check_acl, refuse_link
 
 _PATH = re.compile(r'[A-Za-z]:\\[^"%&|<>^*?/]{2,}')
 """Paths that cmd.exe takes literally in quotation marks. `%` would be replaced by the value of a variable."""
+_LONG = "\\\\?\\"
+"""With this prefix, `rd` also removes paths of more than 260 characters, which volumes of pods may have."""
 _GONE = (0, 2)
 """Exit codes of `rd`: removed, and not found."""
 
@@ -116,7 +118,7 @@ class StateFolder(Resource):
 
     def _remove(self) -> list[Call]:
         """Return the calls that remove the folder with its content."""
-        arguments = ("/d", "/c", "rd", "/s", "/q", self.path)
+        arguments = ("/d", "/c", "rd", "/s", "/q", f"{_LONG}{self.path}")
         # Programs that have just ended may still have files open.
         return [action("remove", "cmd.exe", arguments=arguments, success_codes=_GONE, retries=3, on_error="continue")]
 

@@ -112,7 +112,7 @@ def _uses_cluster(host: Variables) -> bool:
 
 
 def _purposes(host: Variables) -> list[str]:
-    """Return what any host of the play does in the cluster, by the names that cluster_info accepts."""
+    """Return what the reset does in the cluster, by the names that cluster_info accepts."""
     needed = {"drain": "node_reset_drain", "reset": "node_reset_delete_node"}
     return [purpose for purpose, name in needed.items() if to_bool(host.value(name))]
 

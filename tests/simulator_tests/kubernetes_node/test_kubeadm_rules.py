@@ -147,6 +147,57 @@ def test_a_joins_flags_are_checked_too(make_node: Callable[..., Node]) -> None:
     )
 
 
+# Flags of `kubeadm reset`, the kind of its configuration file, and what is said.
+RESETS = {
+    "another kind": ([], "ClusterConfiguration", "error: no ResetConfiguration found in the supplied config"),
+    "a flag beside the file": (
+        ["--force", "--cri-socket", "/run/cri.sock"],
+        "ResetConfiguration",
+        "error: can not mix '--config' with arguments [cri-socket force]",
+    ),
+}
+
+
+@pytest.mark.parametrize("version", ["1.34.4", "1.36.3"])
+@pytest.mark.parametrize("case", RESETS)
+def test_resets_are_refused_as_the_real_kubeadm_refuses_them(
+    make_node: Callable[..., Node], monkeypatch: pytest.MonkeyPatch, version: str, case: str
+) -> None:
+    flags, kind, expected = RESETS[case]
+    text = json.dumps({"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": kind})
+    real = kubeadm_real.find(version)
+    monkeypatch.setattr(kubeadm_real, "find", lambda _: None)
+    node = make_node(kubernetes=version)
+    node.install_kubernetes()
+    node.write(r"C:\c.yaml", text)
+    # A dry run, so that the real one would remove nothing either.
+    ours = node.run(r"C:\k\kubeadm.exe", "reset", "--dry-run", "--config", r"C:\c.yaml", *flags)
+    assert (ours.exit_code, ours.stderr.splitlines()[0]) == (1, expected)
+    if real is not None:
+        theirs = kubeadm_real.plain(real, ["reset", "--dry-run", "--config", "\0", *flags], text)
+        assert (ours.exit_code, printed_lines(ours.stderr)) == (theirs.exit_code, printed_lines(theirs.stderr))
+
+
+@pytest.mark.usefixtures("own")
+def test_an_unknown_field_of_a_reset_is_a_warning(make_node: Callable[..., Node]) -> None:
+    node = make_node()
+    node.install_kubernetes()
+    document = {"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ResetConfiguration", "forced": True}
+    node.write(r"C:\c.yaml", json.dumps(document))
+    found = node.run(r"C:\k\kubeadm.exe", "reset", "--dry-run", "--config", r"C:\c.yaml")
+    assert found.exit_code == 0
+    assert 'unknown field "forced"' in found.stderr
+
+
+@pytest.mark.usefixtures("own")
+def test_a_reset_asks_first(make_node: Callable[..., Node]) -> None:
+    node = make_node()
+    node.install_kubernetes()
+    found = node.run(r"C:\k\kubeadm.exe", "reset")
+    assert found.exit_code == 1
+    assert "won't proceed; the user didn't answer (Y|y) in order to continue" in found.stderr
+
+
 SKEWS = [  # cluster, kubeadm, kubelet, what is said ("": it goes on)
     ("1.37.1", "1.37.1", "1.34.0", ""),
     ("1.37.1", "1.37.1", "1.33.9", 'Kubelet version "1.33.9" is lower than kubeadm can support.'),

@@ -12,6 +12,9 @@ from ansible.template import Templar
 from unit import calico_facts
 from unit.roles.templates import task, templar, value
 
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config import kubeadm
+from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths
+
 CONTAINERD = ("1.6.36", "1.7.35", "2.0.14", "2.1.9", "2.2.9", "2.3.7", "2.4.2")
 BACKENDS = ("host-gw", "vxlan")
 RUNTIMES = ("containerd", "docker")
@@ -273,7 +276,7 @@ def _manifests(found: Templar, definition: str) -> str:
 
 
 def joins() -> dict[str, str]:
-    """Return kubeadm's JoinConfiguration, and the kubeconfig with which it may find the cluster."""
+    """Return kubeadm's JoinConfiguration and ResetConfiguration, and the kubeconfig that can lead to the cluster."""
     found = {}
     full = {
         "node_join_node_taints": [{"key": "os", "value": "windows", "effect": "NoSchedule"}],
@@ -291,6 +294,7 @@ def joins() -> dict[str, str]:
         ):
             known = node(runtime, kubernetes_node_version=version, **more)
             found[f"kubeadm/{api}/{name}.yaml"] = value(known, "node_join_configuration")
+    found["kubeadm/v1beta4/reset.yaml"] = kubeadm.reset_configuration("1.36.3", node_paths.CONTAINERD_PIPE)
     own = node(node_join_api_server="10.3.0.1:6443")
     found["kubeadm/discovery.json"] = value(own, "node_join_discovery")
     found["kubeadm/discovery-token.json"] = value(node(node_join_cluster=PRIVATE), "node_join_discovery")

@@ -176,6 +176,14 @@ def test_the_real_kubeadm_takes_the_join(api: str, name: str, tmp_path: Path, go
     assert kubeadm_objects_to(name, wrong, tmp_path).count('unknown field "nodeRegistration.criSockets"') == len(JOINS)
 
 
+@pytest.mark.parametrize("name", KUBEADM[1:])
+def test_the_real_kubeadm_takes_the_reset(name: str, tmp_path: Path, golden: Golden) -> None:
+    text = golden("kubeadm/v1beta4/reset.yaml")
+    assert kubeadm_objects_to(name, [text], tmp_path) == ""
+    wrong = text.replace("force:", "forced:")
+    assert 'unknown field "forced"' in kubeadm_objects_to(name, [wrong], tmp_path)
+
+
 @pytest.mark.parametrize("version", KUBERNETES)
 @pytest.mark.parametrize("join", JOINS)
 def test_kubeadm_takes_the_join_by_contract(join: str, version: str, golden: Golden) -> None:

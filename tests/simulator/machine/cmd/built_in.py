@@ -17,6 +17,7 @@ from simulator.machine.core.item_objects import Links
 from simulator.machine.objects import ProgramResult
 from simulator.machine.rights import trees
 from simulator.machine.session import Session
+from simulator.machine.windows_paths import LONG
 
 _SHARING_VIOLATION = 32
 # Commands that exist but are not modelled.
@@ -149,7 +150,7 @@ def _rmdir(session: Session, rest: str) -> ProgramResult:
     for word in words:
         if word.startswith("/"):
             continue
-        path = session.absolute(word)
+        path = session.absolute(word.removeprefix(LONG))
         if session.machine.files.real(path).is_symlink():
             # For a link to a folder, even a folder that no longer exists, remove the link and keep its target.
             session.machine.files.delete(path)

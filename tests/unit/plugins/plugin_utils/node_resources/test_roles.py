@@ -22,8 +22,11 @@ def host(*roles: str, **more: t.Any) -> Variables:
     return Variables(found.available_variables, found.template)
 
 
-# The roles node_join and node_reset need the variables of other roles.
-@pytest.mark.parametrize("role", [role for role in ROLES if role not in ("node_join", "node_reset")])
+# These also use the variables of the roles that prepare a node.
+_OF_SEVERAL = ("node_join", "node_reset")
+
+
+@pytest.mark.parametrize("role", [role for role in ROLES if role not in _OF_SEVERAL])
 def test_the_defaults_of_each_role_are_resources(role: str) -> None:
     assert load(of_role(role, host(role)))
 

@@ -52,7 +52,7 @@ def test_a_missing_or_empty_folder_needs_no_change() -> None:
 def test_an_absent_folder_is_removed_with_its_links() -> None:
     change = must(folder(state="absent"), **seen())
     assert [call.command for call in change.calls] == ["cmd.exe", "@read-file"]
-    assert change.calls[0].arguments == ("/d", "/c", "rd", "/s", "/q", KUBELET)
+    assert change.calls[0].arguments == ("/d", "/c", "rd", "/s", "/q", f"\\\\?\\{KUBELET}")
 
 
 def test_a_folder_with_content_is_made_again() -> None:
