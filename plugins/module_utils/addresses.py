@@ -6,6 +6,9 @@ from __future__ import annotations
 
 import ipaddress
 
+DEFAULT_DNS_DOMAIN = "cluster.local"
+"""The DNS domain of clusters: the default of kubeadm and kubespray."""
+
 
 def is_link_local(address: str) -> bool:
     """Return whether an address is valid on one machine only, such as 169.254.25.10 of kubespray's nodelocaldns.

@@ -17,8 +17,6 @@ from .pods import controller, is_pod_ready
 FLANNEL = "kube-flannel-cfg"
 FLANNEL_NAMESPACES = ("kube-flannel", "kube-system")
 """Namespaces in which old and new manifests of flannel and kubespray create flannel's ConfigMap."""
-DEFAULT_DNS_DOMAIN = "cluster.local"
-"""The default of kubeadm and kubespray."""
 DNS_SERVICES = ("kube-dns", "coredns")
 """Names of the cluster's DNS service in kube-system: kubeadm's (cmd/kubeadm/app/phases/addons/dns/manifests.go) and
 kubespray's (roles/kubernetes-apps/ansible/templates/coredns-svc.yml.j2)."""

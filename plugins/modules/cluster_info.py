@@ -236,6 +236,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ..module_utils import calico_state, cluster_state
+from ..module_utils.addresses import DEFAULT_DNS_DOMAIN
 from ..module_utils.api_forms import NODE
 from ..module_utils.cluster_access import NEEDS, removals, require_access
 from ..module_utils.cluster_ca import node_version
@@ -279,7 +280,7 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
         "cluster_name": kubeadm.get("clusterName") or "kubernetes",
         "pod_subnet": networking.get("podSubnet") or "",
         "service_subnet": networking.get("serviceSubnet") or "",
-        "dns_domain": networking.get("dnsDomain") or cluster_state.DEFAULT_DNS_DOMAIN,
+        "dns_domain": networking.get("dnsDomain") or DEFAULT_DNS_DOMAIN,
         "cluster_dns": cluster_dns,
         "dns_service": cluster_state.dns_service(cluster, cluster_dns),
         "unbound_daemon_sets": cluster_state.unbound_daemon_sets(daemon_sets),

@@ -211,9 +211,10 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.addresses import DEFAULT_DNS_DOMAIN
 from ..module_utils.cluster_access import require_access
 from ..module_utils.cluster_client import Cluster, cluster_arguments
-from ..module_utils.cluster_state import DEFAULT_DNS_DOMAIN, config_map
+from ..module_utils.cluster_state import config_map
 from ..module_utils.network_check import run as network_run
 from ..module_utils.network_check.api import NetworkCheckApi
 from ..module_utils.network_check.connections import Settings, Tools
@@ -263,11 +264,10 @@ def runs(process: int) -> bool:
 
 
 def dns_domain(cluster: Cluster, given: str | None) -> str:
-    """Return the cluster's DNS domain, from the option or from kubeadm's configuration."""
+    """Return the DNS domain, from the option or from kubeadm's configuration, in which the key is unique."""
     if given:
         return given
     text = (config_map(cluster, "kube-system", "kubeadm-config") or {}).get("ClusterConfiguration") or ""
-    # The key is unique in kubeadm's configuration.
     match = re.search(r"^ +dnsDomain: *[\"']?([\w.-]+)", text, re.MULTILINE)
     return match[1] if match else DEFAULT_DNS_DOMAIN
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...module_utils.addresses import DEFAULT_DNS_DOMAIN
 from ..pod_networks.catalogue import KnownNetwork, Mode, Program, network
 from ..pod_networks.network import PodNetwork, cluster_mode, images
 from ..pod_networks.settings import ClusterSettings, NetworkSettings
@@ -52,6 +53,7 @@ def pod_network(variables: Variables, *, in_azure: bool | None = None) -> PodNet
             pods_subnet=values.pods_subnet,
             services_subnet=values.services_subnet,
             cluster_dns=_cluster_dns(variables),
+            dns_domain=str(variables.part("winkube_cluster", "dns_domain", default="") or DEFAULT_DNS_DOMAIN),
             kubernetes=_kubernetes(variables),
             block_wireserver=values.block_wireserver == "always" or (in_azure and values.block_wireserver == "auto"),
             blocks_in_azure=values.block_wireserver == "auto" and not known_azure,

@@ -12,7 +12,6 @@ from .rules import NetworkRules
 
 _TIMEOUT = 120
 """Seconds that azure-vnet waits for HNS (Azure/azure-container-networking cni/azure-windows-swift.conflist)."""
-_SEARCH = "svc.cluster.local"
 
 
 class AzureCni(NetworkRules):
@@ -48,7 +47,8 @@ class AzureCni(NetworkRules):
 
     def _dns(self) -> dict[str, t.Any]:
         """Return the DNS settings. azure-vnet refuses servers without a search list."""
-        return {"Nameservers": [*self.settings.cluster_dns, platform().wire_server.address], "Search": [_SEARCH]}
+        servers = [*self.settings.cluster_dns, platform().wire_server.address]
+        return {"Nameservers": servers, "Search": [f"svc.{self.settings.dns_domain}"]}
 
     def _policies(self, *, dsr: bool) -> list[EndpointPolicy]:
         """Return the policies in the form that azure-vnet expects with each API of HNS.

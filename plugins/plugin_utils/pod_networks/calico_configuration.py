@@ -55,7 +55,7 @@ def cni_configuration(
             "kubeconfig": f"{_with_drive(cluster.conf_dir)}/calico-kubeconfig",
             "k8s_api_root": f"https://{cluster.api_server}",
         },
-        "DNS": {"Nameservers": list(settings.cluster_dns), "Search": ["svc.cluster.local"]},
+        "DNS": {"Nameservers": list(settings.cluster_dns), "Search": [f"svc.{settings.dns_domain}"]},
         "policies": [{"Name": "EndpointPolicy", "Value": policy} for policy in policies],
     }
     return {"name": settings.known_mode.hns_network, "cniVersion": cni_version, "plugins": [plugin]}

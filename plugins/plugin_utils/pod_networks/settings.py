@@ -8,6 +8,7 @@ import dataclasses
 import json
 import typing as t
 
+from ...module_utils.addresses import DEFAULT_DNS_DOMAIN
 from .catalogue import KnownNetwork, Mode, network
 
 KubernetesObject: t.TypeAlias = dict[str, t.Any]
@@ -30,6 +31,8 @@ class NetworkSettings:
     services_subnet: str
     cluster_dns: tuple[str, ...] = ()
     """Addresses of the cluster's DNS that Windows pods can reach; empty if unknown."""
+    dns_domain: str = DEFAULT_DNS_DOMAIN
+    """The cluster's DNS domain."""
     kubernetes: str = ""
     """Version of Kubernetes on the node; empty if unknown."""
     block_wireserver: bool = False

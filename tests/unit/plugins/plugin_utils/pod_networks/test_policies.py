@@ -82,8 +82,9 @@ def test_azure_cni_without_and_with_direct_server_return() -> None:
     assert [one["Type"] for one in values(document)] == ["OutBoundNAT"]
     # azure-vnet refuses servers without a search list, and a search list without servers.
     assert "dns" not in plugin
-    dns = configuration("azure", "bridge", cluster_dns=("10.96.0.10",))["plugins"][0]["dns"]
-    assert dns == {"Nameservers": ["10.96.0.10", "168.63.129.16"], "Search": ["svc.cluster.local"]}
+    given = {"cluster_dns": ("10.96.0.10",), "dns_domain": "site.example"}
+    dns = configuration("azure", "bridge", **given)["plugins"][0]["dns"]
+    assert dns == {"Nameservers": ["10.96.0.10", "168.63.129.16"], "Search": ["svc.site.example"]}
 
 
 def test_exceptions_of_outbound_nat_with_azure_cni() -> None:
