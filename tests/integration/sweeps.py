@@ -10,10 +10,9 @@ A full sweep takes minutes, so `make test` runs a sample of its points and `make
         points = sweep.choose("patches", all_points, 12, by=lambda point: point.kind)
         failures = [...]
         sweep.report("patches", injected=len(points), converged=len(points) - len(failures))
-        The sample depends only on a seed and on the name of the sweep. The seed is printed with the result. The same
-        seed always selects the same points. Environment variables:
-The sample depends on a seed and on the sweep's name only. The seed is printed with the result; the same seed gives the
-same points. Environment variables:
+
+The sample depends only on a seed and on the name of the sweep. The seed is printed with the result. The same seed
+always selects the same points. Environment variables:
 
 * WINKUBE_SWEEPS=full: all points.
 * WINKUBE_SWEEP_SEED: a number, or `random` for a new one in each run; 1 if unset, so that CI is reproducible.
