@@ -87,7 +87,8 @@ def test_objects_from_before_the_operator_are_removed_with_a_warning(site: Site,
     config_maps = client.CoreV1Api(cluster_api(site)).list_namespaced_config_map("kube-system").items
     assert "cni-config-windows" not in {one.metadata.name for one in config_maps}
     text = " ".join(first.output.split())
-    assert "This run removes the DaemonSet kube-system/calico-node-windows and the ConfigMap" in text
+    assert "this run changes the DaemonSet kube-system/calico-node-windows and the ConfigMap" in text
+    assert "This run removes them." in text
 
 
 def test_kube_proxy_has_the_address_of_the_endpoint(site: Site, first: PlayRun) -> None:
