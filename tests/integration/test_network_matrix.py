@@ -32,6 +32,7 @@ PATCHED = 6899
 AZURE = {"subnet": "10.244.0.0/16", "primary": "10.244.0.4", "secondary": ["10.244.0.5", "10.244.0.6"]}
 ARCHIVE = "packages.aks.azure.com/azure-cni/v1.6.21/binaries/azure-vnet-cni-windows-amd64-v1.6.21.zip"
 PROXY = r"C:\k\kube-proxy\config.yaml"
+LATE_POLLS = 2
 FIRST, SECOND, DRIFT = 12, 3, 1
 """The largest number of remote commands, for every network, runtime and way to run."""
 
@@ -144,7 +145,9 @@ def test_the_network_is_the_right_one(joined: Site, name: str) -> None:
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_the_first_run_is_within_the_budget(joined: Site, name: str) -> None:
-    assert joined.counted["first"][name]["remote_commands"] <= FIRST
+    # While all hosts start containers at the same time, a batch may outlast its first poll. The tests with one host per
+    # network have no such allowance.
+    assert joined.counted["first"][name]["remote_commands"] <= FIRST + LATE_POLLS
 
 
 @pytest.fixture(scope="module")

@@ -104,7 +104,7 @@ def test_the_rights_to_read_suffice_for_cluster_info(user: User) -> None:
 
 
 def test_a_run_without_all_rights_is_refused_with_the_missing_ones(user: User) -> None:
-    module = user("read", purposes=("read", "join"))
+    module = user("read", purposes=("read", "join", "tokens"))
     with pytest.raises(AssertionError, match="Grant these permissions:\n") as refused:
         cluster_info.read(module, ClusterClient(module))
     lines = str(refused.value).splitlines()[1:]

@@ -86,15 +86,15 @@ def test_wrong_values_are_refused(bare: Node, text: str, message: str) -> None:
 
 
 def test_drop_ins_override_the_configuration(bare: Node) -> None:
-    bare.write(r"C:\config.yaml", HEADER + "maxPods: 10\nevictionHard: {a: '1', b: '2'}\n")
+    bare.write(r"C:\config.yaml", HEADER + "maxPods: 10\nevictionHard: {memory.available: '1', nodefs.available: '2'}\n")
     bare.write(r"C:\drop\20.conf", HEADER + "maxPods: 20\n")
-    bare.write(r"C:\drop\10.conf", HEADER + "maxPods: 15\nevictionHard: {a: '3'}\n")
+    bare.write(r"C:\drop\10.conf", HEADER + "maxPods: 15\nevictionHard: {memory.available: '3'}\n")
     bare.write(r"C:\drop\30.txt", "not read")
 
     settings = kubelet_settings.read(bare.machine, [r"--config=C:\config.yaml", r"--config-dir=C:\drop"], "1.37.1")
 
     assert settings.max_pods == 20
-    assert settings.document["evictionHard"] == {"a": "3", "b": "2"}
+    assert settings.document["evictionHard"] == {"memory.available": "3", "nodefs.available": "2"}
     bare.write(r"C:\drop\40.conf", HEADER + "bogus: 1\n")
     assert 'unknown field "bogus"' in kubelet_error(bare, r"--config=C:\config.yaml", r"--config-dir=C:\drop")
 
