@@ -86,7 +86,9 @@ def test_wrong_values_are_refused(bare: Node, text: str, message: str) -> None:
 
 
 def test_drop_ins_override_the_configuration(bare: Node) -> None:
-    bare.write(r"C:\config.yaml", HEADER + "maxPods: 10\nevictionHard: {memory.available: '1', nodefs.available: '2'}\n")
+    bare.write(
+        r"C:\config.yaml", HEADER + "maxPods: 10\nevictionHard: {memory.available: '1', nodefs.available: '2'}\n"
+    )
     bare.write(r"C:\drop\20.conf", HEADER + "maxPods: 20\n")
     bare.write(r"C:\drop\10.conf", HEADER + "maxPods: 15\nevictionHard: {memory.available: '3'}\n")
     bare.write(r"C:\drop\30.txt", "not read")
