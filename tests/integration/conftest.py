@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,9 @@ from integration import sweeps
 from integration.networks import free_network
 from integration.playbooks import Site, describe
 from integration.sweeps import Sweeps
+from simulator_tests.cluster.node_client import Client, admin_client
 
+from simulator.cluster import SimulatedCluster, start_cluster
 from simulator.cluster.cluster import real_unavailable
 from simulator.world import World
 from wire_provider import detached
@@ -49,6 +52,25 @@ def prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     A detached process on it claims its key at once. If it is late, it still never runs twice.
     """
     monkeypatch.setattr(detached, "UNCLAIMED", 1.0)
+
+
+@pytest.fixture(scope="module")
+def cluster(cluster_kind: str) -> Iterator[SimulatedCluster]:
+    """Yield a cluster without servers, for tests whose nodes are only objects, and stay as they are for 15 minutes."""
+    with start_cluster(cluster_kind, node_grace_period=900.0) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of the module's tests."""
+    return tmp_path_factory.mktemp("module")
+
+
+@pytest.fixture(scope="module")
+def admin(cluster: SimulatedCluster, folder: Path) -> Client:
+    """Return an administrator's connection to the cluster."""
+    return admin_client(cluster, folder)
 
 
 @pytest.fixture(scope="module")

@@ -18,17 +18,11 @@ from kubernetes import client, config
 from unit.fake_cluster import run_module
 
 from ansible_collections.winkube.node.plugins.modules import cluster_info, nodes_info, nodes_ready
-from simulator.cluster import SimulatedCluster, start_cluster
+from simulator.cluster import SimulatedCluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.waits]
 
 Options = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def cluster(cluster_kind: Any) -> Iterator[SimulatedCluster]:
-    with start_cluster(cluster_kind) as cluster:
-        yield cluster
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from integration.playbooks import ROOT
 from simulator_tests.cluster.node_client import Client, admin_client, eventually
 from simulator_tests.cluster.small_kubelet import SmallKubelet
 
-from simulator.cluster import SimulatedCluster, start_cluster
+from simulator.cluster import SimulatedCluster
 
 pytestmark = [pytest.mark.waits, pytest.mark.integration]
 
@@ -55,17 +55,6 @@ EVERYTHING: dict[str, Any] = {
     "cluster_support_demo_timeout": 60,
     "cloud_provider": "azure",
 }
-
-
-@pytest.fixture(scope="module")
-def cluster(cluster_kind: Any) -> Iterator[SimulatedCluster]:
-    with start_cluster(cluster_kind, node_grace_period=900.0) as cluster:
-        yield cluster
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("support")
 
 
 @pytest.fixture(scope="module")

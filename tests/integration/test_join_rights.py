@@ -11,7 +11,7 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,34 +26,17 @@ from integration.playbooks import ROOT
 from simulator_tests.cluster.node_client import (
     MERGE,
     Client,
-    admin_client,
     bootstrap_token,
     eventually,
     signing_request,
 )
 
-from simulator.cluster import SimulatedCluster, start_cluster
+from simulator.cluster import SimulatedCluster
 
 pytestmark = [pytest.mark.waits, pytest.mark.integration]
 
 CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 Run = Callable[..., tuple[int, dict[str, Any]]]
-
-
-@pytest.fixture(scope="module")
-def cluster(cluster_kind: Any) -> Iterator[SimulatedCluster]:
-    with start_cluster(cluster_kind) as cluster:
-        yield cluster
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("rights")
-
-
-@pytest.fixture(scope="module")
-def admin(cluster: SimulatedCluster, folder: Path) -> Client:
-    return admin_client(cluster, folder)
 
 
 @pytest.fixture(scope="module")

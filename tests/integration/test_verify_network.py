@@ -18,9 +18,9 @@ import pytest
 from integration.limited_account import limited_kubeconfig
 from integration.network_kubelet import NetworkKubelets
 from integration.playbooks import ROOT
-from simulator_tests.cluster.node_client import Client, admin_client, eventually
+from simulator_tests.cluster.node_client import Client, eventually
 
-from simulator.cluster import SimulatedCluster, start_cluster
+from simulator.cluster import SimulatedCluster
 
 pytestmark = [pytest.mark.waits, pytest.mark.integration]
 
@@ -28,22 +28,6 @@ SELECTOR = "/api/v1/namespaces?labelSelector=winkube.node%2Fpurpose%3Dnetwork-ch
 NODES = {"win1": "windows", "win2": "windows", "lin1": "linux"}
 QUICK = {"verify_network_attempts": 2, "verify_network_result_timeout": 2, "verify_network_connect_timeout": 1,
          "verify_network_pod_timeout": 30, "verify_network_cleanup_timeout": 60}  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def cluster(cluster_kind: Any) -> Iterator[SimulatedCluster]:
-    with start_cluster(cluster_kind, node_grace_period=900.0) as cluster:
-        yield cluster
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("network")
-
-
-@pytest.fixture(scope="module")
-def admin(cluster: SimulatedCluster, folder: Path) -> Client:
-    return admin_client(cluster, folder)
 
 
 @pytest.fixture(scope="module")
