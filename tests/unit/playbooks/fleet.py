@@ -150,3 +150,8 @@ RESULTS: dict[str, t.Any] = {
     NEW_PODS: NEW_PODS_RUN,
     "Uncordon": {"changed": True, "nodes": {"win-live": {"failed": False, "unschedulable": False}}},
 }
+
+# Hosts and variables of other playbooks.
+PLAIN: t.Mapping[str, t.Mapping[str, t.Any]] = {"win1": {"ansible_host": "10.0.0.21"}, "win2": {}}
+PROXY = {"https_proxy": "http://proxy.example:3128", "no_proxy": "intranet.example"}
+LOOSE = {"allow_unsupported_windows": True, "allowed_code_policies": ["site"]}
