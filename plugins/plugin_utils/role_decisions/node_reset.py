@@ -55,10 +55,11 @@ def node_problem(machine: ResetHost, node: t.Mapping[str, t.Any], servers: t.Seq
         servers: addresses of the cluster's API server as `host:port`.
     """
     if machine.joined and machine.server and machine.server not in servers:
+        known = " or ".join(servers) or "an unknown address"
         return (
-            f"its kubelet uses the API server at {machine.server}, and the kubeconfig is for the cluster at "
-            f"{' or '.join(servers) or 'an unknown address'}. Use the kubeconfig of its cluster. If that is the same cluster, set "
-            f"node_join_api_server: {machine.server}. {_WITHOUT}"
+            f"its kubelet uses the API server at {machine.server}, and the kubeconfig is for the cluster at {known}. "
+            "Use the kubeconfig of its cluster. If that is the same cluster, set node_join_api_server: "
+            f"{machine.server}. {_WITHOUT}"
         )
     if not node:
         return ""
@@ -66,10 +67,11 @@ def node_problem(machine: ResetHost, node: t.Mapping[str, t.Any], servers: t.Seq
         return f"the cluster's node {machine.name} has the operating system {node['os']}, expected windows. {_WITHOUT}"
     reported = list(node.get("addresses") or ())
     if not identifies(machine.name, reported, machine.addresses):
-        expected = [one for one in machine.addresses if one.casefold() != machine.name.casefold()]
+        others = [one for one in machine.addresses if one.casefold() != machine.name.casefold()]
+        expected = f"one of {', '.join(others)}" if others else "the addresses of the machine"
         return (
-            f"the cluster's node {machine.name} is at {', '.join(reported) or 'an unknown address'}, expected one of "
-            f"{', '.join(expected) or 'the addresses of the machine'}. It may be another machine, so it is neither drained nor deleted. Set "
+            f"the cluster's node {machine.name} is at {', '.join(reported) or 'an unknown address'}, expected "
+            f"{expected}. It may be another machine, so it is neither drained nor deleted. Set "
             f"kubernetes_node_hostname to the right name, or delete the node yourself. {_WITHOUT}"
         )
     return ""

@@ -11,7 +11,6 @@ from dataclasses import replace
 from unit.playbooks.fleet import KUBECONFIG, cluster, member
 from unit.playbooks.rehearsal import Rehearsal
 
-
 _HOSTS: Mapping[str, Mapping[str, t.Any]] = {
     "first": {"ansible_host": "10.0.0.21", "kubernetes_node_hostname": "win-first"},
     "second": {"ansible_host": "10.0.0.22", "kubernetes_node_hostname": "win-second"},
