@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Addresses that other machines cannot reach."""
+"""Addresses of machines and nodes: which of them other machines cannot reach, and which identify a node."""
 
 from __future__ import annotations
 
 import ipaddress
+import typing as t
 
 DEFAULT_DNS_DOMAIN = "cluster.local"
 """The DNS domain of clusters: the default of kubeadm and kubespray."""
@@ -34,3 +35,18 @@ def is_loopback(host: str) -> bool:
     except ValueError:
         return text == "localhost" or text.endswith(".localhost")
     return address.is_loopback or address.is_unspecified
+
+
+def identifies(node: str, reported: t.Iterable[str], expected: t.Iterable[str]) -> bool:
+    """Return whether a node reports an address of a machine.
+
+    The kubelet also reports the node's name, with the type Hostname. The node was found by its name, so the name does
+    not show that the node belongs to the machine: another machine may have the same name.
+
+    Args:
+        node: the node's name.
+        reported: the addresses and names that the node reports.
+        expected: the addresses and names of the machine.
+    """
+    own = {one.casefold() for one in expected} - {node.casefold()}
+    return not own.isdisjoint(one.casefold() for one in reported)

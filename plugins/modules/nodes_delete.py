@@ -12,7 +12,8 @@ version_added: "0.1.0"
 description:
   - Deletes nodes from a cluster.
   - A node is deleted only if its kubelet reported one of the expected addresses, so that the node of another machine
-    with the same name stays. A node without addresses also stays.
+    with the same name stays. The kubelet also reports the node's name, which does not count. A node without addresses
+    stays, too.
   - The account needs permission to read and delete nodes.
 options:
   addresses:
@@ -62,22 +63,21 @@ nodes:
       type: bool
 """
 
-import time
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.addresses import identifies
 from ..module_utils.api_error import ApiError
 from ..module_utils.cluster_client import Cluster, cluster_arguments
 from ..module_utils.node_api import NodeApi
-
-POLL_SECONDS = 1.0
+from ..module_utils.node_changes import change_nodes
 
 
 def mismatch(node: t.Mapping[str, t.Any], expected: t.Collection[str]) -> str:
-    """Return why a node is not the node of a machine; empty if one of its addresses is an address of the machine."""
+    """Return why a node is not the node of a machine; empty if it reports an address of the machine."""
     reported = [str(one["address"]) for one in (node.get("status") or {}).get("addresses") or ()]
-    if set(reported) & set(expected):
+    if identifies(str(node["metadata"]["name"]), reported, expected):
         return ""
     where = ", ".join(reported) or "no address"
     return f"expected a node with one of the addresses {', '.join(expected) or 'none'}, got one with {where}"
@@ -103,17 +103,13 @@ def delete(api: NodeApi, name: str, expected: t.Collection[str], dry: bool) -> d
     return {"changed": True, "msg": "", "failed": False}
 
 
-def delete_with_retries(
-    api: NodeApi, name: str, expected: t.Collection[str], module: AnsibleModule, end: float
-) -> dict[str, t.Any]:
-    """Delete a node; retry conflicts and connection failures until the time is up."""
-    while True:
-        try:
-            return delete(api, name, expected, module.check_mode)
-        except ApiError as error:
-            if not error.is_temporary or time.monotonic() >= end:
-                return {"changed": False, "msg": f"{name}: {error}", "failed": True}
-        time.sleep(POLL_SECONDS)
+def expected_addresses(module: AnsibleModule) -> dict[str, list[str]]:
+    """Return the option `addresses`. The module fails if it is malformed."""
+    given = module.params["addresses"]
+    for name, addresses in given.items():
+        if not isinstance(addresses, list):
+            module.fail_json(msg=f"addresses: {name}: expected a list of addresses, got {addresses!r}")
+    return {str(name): [str(one) for one in addresses] for name, addresses in given.items()}
 
 
 def main() -> None:
@@ -123,15 +119,9 @@ def main() -> None:
         ),
         supports_check_mode=True,
     )
+    expected = expected_addresses(module)
     api = NodeApi(Cluster(module))
-    end = time.monotonic() + module.params["timeout"]
-    expected = {str(name): [str(one) for one in given] for name, given in module.params["addresses"].items()}
-    nodes = {name: delete_with_retries(api, name, given, module, end) for name, given in expected.items()}
-    result = {"changed": any(node["changed"] for node in nodes.values()), "nodes": nodes}
-    messages = [node["msg"] for node in nodes.values() if node["failed"]]
-    if messages:
-        module.fail_json(msg="\n".join(messages), **result)
-    module.exit_json(**result)
+    change_nodes(module, expected, lambda name: delete(api, name, expected[name], module.check_mode))
 
 
 if __name__ == "__main__":

@@ -64,7 +64,6 @@ nodes:
       type: bool
 """
 
-import time
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
@@ -73,8 +72,7 @@ from ..module_utils.api_error import ApiError
 from ..module_utils.cluster_client import Cluster, cluster_arguments
 from ..module_utils.cordon import read_cordon, uncordon_patch
 from ..module_utils.node_api import NodeApi
-
-POLL_SECONDS = 1.0
+from ..module_utils.node_changes import change_nodes
 
 
 def uncordon(api: NodeApi, name: str, owner: str, dry: bool) -> dict[str, t.Any]:
@@ -97,17 +95,6 @@ def uncordon(api: NodeApi, name: str, owner: str, dry: bool) -> dict[str, t.Any]
     return {"changed": True, "unschedulable": False, "msg": "", "failed": False}
 
 
-def uncordon_with_retries(api: NodeApi, name: str, module: AnsibleModule, end: float) -> dict[str, t.Any]:
-    """Uncordon a node; retry conflicts and connection failures until the time is up."""
-    while True:
-        try:
-            return uncordon(api, name, module.params["owner"], module.check_mode)
-        except ApiError as error:
-            if not error.is_temporary or time.monotonic() >= end:
-                return {"changed": False, "unschedulable": True, "msg": f"{name}: {error}", "failed": True}
-        time.sleep(POLL_SECONDS)
-
-
 def main() -> None:
     module = AnsibleModule(
         argument_spec=cluster_arguments(
@@ -117,14 +104,13 @@ def main() -> None:
         ),
         supports_check_mode=True,
     )
-    api = NodeApi(Cluster(module))
-    end = time.monotonic() + module.params["timeout"]
-    nodes = {name: uncordon_with_retries(api, name, module, end) for name in module.params["nodes"]}
-    result = {"changed": any(node["changed"] for node in nodes.values()), "nodes": nodes}
-    messages = [node["msg"] for node in nodes.values() if node["failed"]]
-    if messages:
-        module.fail_json(msg="\n".join(messages), **result)
-    module.exit_json(**result)
+    api, owner = NodeApi(Cluster(module)), module.params["owner"]
+    change_nodes(
+        module,
+        module.params["nodes"],
+        lambda name: uncordon(api, name, owner, module.check_mode),
+        unschedulable=True,
+    )
 
 
 if __name__ == "__main__":

@@ -6,27 +6,23 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from integration import joined_nodes
-from integration.actions import CONNECTIONS, connect, run_action
-from integration.fault_lives import CUTS, lasting_differences
+from integration.actions import CONNECTIONS
+from integration.fault_lives import lasting_differences
+from integration.fault_points import WORKERS, Point, all_points, attempt, failures, fleet, in_groups, set_fault
 from integration.member_state import content, member_state
-from integration.networks import free_network
-from integration.playbooks import Site, describe
+from integration.playbooks import Site
 from integration.sweeps import Sweeps
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.node_join import leftovers
 from simulator.kubernetes_node.kubeadm import real as kubeadm_real
 from simulator.machine.machine import Machine
-from simulator.transport.faults import TransportFault
-from simulator.world import World
 
 pytestmark = [
     pytest.mark.integration,
@@ -35,21 +31,11 @@ pytestmark = [
     pytest.mark.usefixtures("prompt"),
 ]
 
-AT_ONCE, WORKERS = 20, 6
 OF_KUBEADM = ("c:\\etc\\kubernetes", "c:\\var\\lib\\kubelet")
 SAMPLE = 6
 KUBEADM = r"C:\k\kubeadm.exe"
 # The role's step after kubeadm, which removes files with the token if kubeadm was interrupted.
 LEFTOVERS = leftovers()
-
-
-@dataclass(frozen=True)
-class Point:
-    """One fault: `before`, `during`, `after` or `power` at a request, or `inside` at a file that kubeadm writes."""
-
-    connection: str
-    kind: str
-    number: int
 
 
 @pytest.fixture(autouse=True)
@@ -66,15 +52,10 @@ def run(site: Site, host: str, connection: str, token: str) -> dict[str, Any]:
     }
     changed: list[Any] = []
     for name, arguments in steps.items():
-        with connect(site.machine(host), connection) as link:
-            # As in a worker of Ansible, any exception is a failed task.
-            try:
-                result = run_action(link, name, {**arguments, "timeout": 60}, host=host)
-            except Exception as error:
-                result = {"failed": True, "msg": str(error)}
+        result = attempt(site, host, connection, name, {**arguments, "timeout": 60})
         changed += result.get("changes", [])
-        if result.get("failed") or result.get("unreachable"):
-            return {"changed": changed, "failed": [str(result.get("msg"))]}
+        if failed := failures(result):
+            return {"changed": changed, "failed": failed}
     return {"changed": changed, "failed": []}
 
 
@@ -90,28 +71,10 @@ def watch_files(machine: Machine, wrote: Callable[[int], None]) -> None:
     machine.files.write_text = write_text  # type: ignore[method-assign]
 
 
-def set_fault(site: Site, host: str, point: Point) -> threading.Event:
-    """Set the fault for a server, and return an event that is set when the fault has occurred."""
-    machine, hit = site.machine(host), threading.Event()
-
-    def press() -> None:
-        hit.set()
-        threading.Thread(target=machine.power.reset, daemon=True).start()
-
-    if point.kind == "inside":
-        watch_files(machine, lambda number: press() if number == point.number else None)
-        return hit
-    fault = TransportFault("call", point.number, callback=press)
-    site.node(host).server.set_fault(
-        fault if point.kind == "power" else TransportFault(point.kind, point.number, callback=hit.set)
-    )
-    return hit
-
-
 def trouble(site: Site, host: str, point: Point, token: str, unhurt: str) -> str:
     """Inject a fault into one join, and return why the node did not converge; empty if it did."""
     machine, server = site.machine(host), site.node(host).server
-    hit = set_fault(site, host, point)
+    hit = set_fault(site, host, point, watch_files)
     first = run(site, host, point.connection, token)
     server.faults.clear()
     if not hit.is_set():
@@ -137,13 +100,7 @@ def state(site: Site, host: str, token: str) -> Mapping[str, Any]:
 @contextlib.contextmanager
 def prepared(folder: Path, count: int) -> Iterator[tuple[Site, str]]:
     """Yield a site with servers hurt-0, hurt-1, … that can join, and a bootstrap token."""
-    # The dash prevents replacements in base64 data when the names are replaced to compare servers.
-    hosts = [f"hurt-{number}" for number in range(count)]
-    file = describe(
-        [joined_nodes.server(host, reboot_seconds=0.1) for host in hosts], free_network(), {"kind": "memory"}
-    )
-    with World(file, folder / "fleet") as world:
-        site = Site(world, folder / "controller")
+    with fleet(folder, count) as (site, hosts):
         for host in hosts:
             joined_nodes.prepare(site, host)
         joined_nodes.deploy_flannel(site)
@@ -165,16 +122,9 @@ def count(folder: Path) -> tuple[dict[str, int], int]:
 
 def test_a_node_joins_despite_a_fault_at_any_point(sweep: Sweeps, tmp_path: Path) -> None:
     requests, files = count(tmp_path / "count")
-    points = [
-        Point(connection, kind, number)
-        for connection, number_of in requests.items()
-        for kind, last in (*((cut, number_of) for cut in CUTS), ("power", number_of), ("inside", files))
-        for number in range(1, last + 1)
-    ]
+    points = all_points(requests, files)
     chosen = sweep.choose("kubeadm_join", points, SAMPLE, by=lambda point: point.kind)
-    found = []
-    for begin in range(0, len(chosen), AT_ONCE):
-        found += sweep_some(tmp_path / str(begin), chosen[begin : begin + AT_ONCE])
+    found = in_groups(tmp_path, chosen, sweep_some)
     bad = [text for text in found if text]
     sweep.report("kubeadm_join", injected=len(found), converged=len(found) - len(bad))
     assert not bad, "\n".join(bad)

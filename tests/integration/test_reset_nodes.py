@@ -98,7 +98,11 @@ def check(story: Story) -> None:
     api = client.CoreV1Api(cluster_api(story.site))
     metadata = {"name": node_name(FRESH), "labels": {"kubernetes.io/os": "windows"}}
     api.create_node({"metadata": metadata})
-    addresses = [{"type": "InternalIP", "address": STRANGER}]
+    # Each kubelet also reports the name of its node.
+    addresses = [
+        {"type": "InternalIP", "address": STRANGER},
+        {"type": "Hostname", "address": node_name(FRESH)},
+    ]
     api.patch_node_status(node_name(FRESH), {"status": {"addresses": addresses}})
     before = {host: machine_state(story.site.machine(host)) for host in ("services", FRESH)}
     story.run("check", "reset_nodes.yml", "--check", "--diff")
@@ -125,7 +129,7 @@ def test_a_dry_run_shows_what_would_be_removed(story: Story) -> None:
 
 def test_the_node_of_another_machine_is_refused_before_anything_changes(story: Story) -> None:
     message = story.runs["check"].messages(FRESH)
-    assert f"the cluster's node {node_name(FRESH)} is at {STRANGER}, expected one of" in message
+    assert f"the cluster's node {node_name(FRESH)} is at {STRANGER}, {node_name(FRESH)}, expected one of" in message
     assert "The machine was not changed" in message
     assert node_name(FRESH) in story.nodes["check"]
 

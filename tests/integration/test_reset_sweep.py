@@ -6,19 +6,16 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from integration import joined_nodes
-from integration.actions import CONNECTIONS, connect, run_action
-from integration.fault_lives import CUTS
-from integration.networks import free_network
-from integration.playbooks import Site, describe
+from integration.actions import CONNECTIONS
+from integration.fault_points import WORKERS, Point, all_points, attempt, failures, fleet, in_groups, set_fault
+from integration.playbooks import Site
 from integration.reset_machines import differences, machine_state
 from integration.sweeps import Sweeps
 from unit.roles import resource_cases
@@ -27,8 +24,6 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.roles import of_role
 from simulator.kubernetes_node.kubeadm import real as kubeadm_real
 from simulator.machine.machine import Machine
-from simulator.transport.faults import TransportFault
-from simulator.world import World
 
 pytestmark = [
     pytest.mark.integration,
@@ -37,7 +32,6 @@ pytestmark = [
     pytest.mark.usefixtures("prompt"),
 ]
 
-AT_ONCE, WORKERS = 20, 6
 SAMPLE = 6
 # These servers have no kube-log-runner.exe.
 VARIABLES = {"kubernetes_node_kubelet_log_file": ""}
@@ -48,15 +42,6 @@ ARGUMENTS: Mapping[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
-class Point:
-    """One fault: `before`, `during`, `after` or `power` at a request, or `inside` at something that is removed."""
-
-    connection: str
-    kind: str
-    number: int
-
-
 @pytest.fixture(autouse=True)
 def simulated_kubeadm(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use the simulated kubeadm, which a power cut interrupts, unlike a real kubeadm of Linux."""
@@ -65,14 +50,8 @@ def simulated_kubeadm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def reset(site: Site, host: str, connection: str) -> dict[str, Any]:
     """Reset a machine like the role, and return the changes and the failures."""
-    with connect(site.machine(host), connection) as link:
-        # As in a worker of Ansible, any exception is a failed task.
-        try:
-            result = run_action(link, "node_reset", ARGUMENTS, host=host)
-        except Exception as error:
-            result = {"failed": True, "msg": str(error)}
-    failed = result.get("failed") or result.get("unreachable")
-    return {"changed": result.get("changes", []), "failed": [str(result.get("msg"))] if failed else []}
+    result = attempt(site, host, connection, "node_reset", ARGUMENTS)
+    return {"changed": result.get("changes", []), "failed": failures(result)}
 
 
 def watch_removals(machine: Machine, removed: Callable[[int], None]) -> None:
@@ -87,24 +66,6 @@ def watch_removals(machine: Machine, removed: Callable[[int], None]) -> None:
     machine.files.delete = count_delete  # type: ignore[method-assign]
 
 
-def set_fault(site: Site, host: str, point: Point) -> threading.Event:
-    """Set the fault for a server, and return an event that is set when the fault has occurred."""
-    machine, hit = site.machine(host), threading.Event()
-
-    def press() -> None:
-        hit.set()
-        threading.Thread(target=machine.power.reset, daemon=True).start()
-
-    if point.kind == "inside":
-        watch_removals(machine, lambda number: press() if number == point.number else None)
-        return hit
-    fault = TransportFault("call", point.number, callback=press)
-    site.node(host).server.set_fault(
-        fault if point.kind == "power" else TransportFault(point.kind, point.number, callback=hit.set)
-    )
-    return hit
-
-
 def trouble(site: Site, host: str, point: Point, prepared: Mapping[str, Any]) -> str | None:
     """Inject a fault into one reset, and return why the machine did not converge; empty if it did.
 
@@ -112,7 +73,7 @@ def trouble(site: Site, host: str, point: Point, prepared: Mapping[str, Any]) ->
     did not occur.
     """
     machine, server = site.machine(host), site.node(host).server
-    hit = set_fault(site, host, point)
+    hit = set_fault(site, host, point, watch_removals)
     first = reset(site, host, point.connection)
     server.faults.clear()
     if not hit.is_set():
@@ -130,12 +91,7 @@ def trouble(site: Site, host: str, point: Point, prepared: Mapping[str, Any]) ->
 @contextlib.contextmanager
 def joined(folder: Path, count: int) -> Iterator[tuple[Site, dict[str, Mapping[str, Any]]]]:
     """Yield a site with nodes hurt-0, hurt-1, …, and the states of the machines before they joined."""
-    hosts = [f"hurt-{number}" for number in range(count)]
-    file = describe(
-        [joined_nodes.server(host, reboot_seconds=0.1) for host in hosts], free_network(), {"kind": "memory"}
-    )
-    with World(file, folder / "fleet") as world:
-        site = Site(world, folder / "controller")
+    with fleet(folder, count) as (site, hosts):
         # In turn, because Ansible's loader of plugins is not made for threads.
         before = {host: prepare(site, host) for host in hosts}
         joined_nodes.join_prepared(site, hosts)
@@ -175,16 +131,9 @@ def count(folder: Path) -> tuple[dict[str, int], int]:
 
 def test_a_machine_is_reset_despite_a_fault_at_any_point(sweep: Sweeps, tmp_path: Path) -> None:
     requests, removals = count(tmp_path / "count")
-    points = [
-        Point(connection, kind, number)
-        for connection, number_of in requests.items()
-        for kind, last in (*((cut, number_of) for cut in CUTS), ("power", number_of), ("inside", removals))
-        for number in range(1, last + 1)
-    ]
+    points = all_points(requests, removals)
     chosen = sweep.choose("node_reset", points, SAMPLE, by=lambda point: point.kind)
-    found: list[str | None] = []
-    for begin in range(0, len(chosen), AT_ONCE):
-        found += sweep_some(tmp_path / str(begin), chosen[begin : begin + AT_ONCE])
+    found = in_groups(tmp_path, chosen, sweep_some)
     occurred, bad = [text for text in found if text is not None], [text for text in found if text]
     sweep.report("node_reset", injected=len(occurred), converged=len(occurred) - len(bad))
     assert not bad, "\n".join(bad)

@@ -16,6 +16,7 @@ from ..hns.guard.addresses import NOTE as UPLINK_GUARD
 from ..lifecycle import join
 from ..pod_networks.catalogue import catalogue
 from ..pod_networks.network import PodNetwork, accounts
+from ..values.errors import ResourceError
 from ..windows import node_paths
 from ..windows.registry_keys import SERVICES
 from ..windows.sddl import SHARED
@@ -29,6 +30,9 @@ from .variables import Variables
 
 ROLE = "node_reset"
 _LOGS = "C:\\var\\log"
+_KUBELET_LOGS = f"{_LOGS}\\kubelet"
+"""The kubelet's own log folder. Any other folder may contain the logs of other programs, and stays."""
+_SEPARATE = "Move the machine's CNI configurations to a folder of their own."
 _PLACEHOLDERS: t.Mapping[str, t.Any] = {
     "name": "node",
     "pod_cidr": "192.0.2.0/24",
@@ -116,7 +120,11 @@ def resources(machine: ResetMachine) -> list[ResourceMapping]:
 
     Returns:
         The resources, in the order in which they are applied: services first, because they use the files.
+
+    Raises:
+        ResourceError: the folder of CNI configurations contains something that must stay.
     """
+    _check_conf_dir(machine)
     folders = _state_folders(machine)
     removed = [
         *_removed(node_join.possible(machine.joined), machine),
@@ -172,8 +180,7 @@ def _state_folders(machine: ResetMachine) -> list[ResourceMapping]:
         for path in (*known.files.folders, *known.files.service_folders, *known.files.state)
     ]
     paths = [*join.FILLED_FOLDERS, *join.MADE_FOLDERS, *made, *of_networks, node_paths.CNI_STATE, machine.conf_dir]
-    log = machine.kubernetes.kubelet_log_file
-    paths += [ntpath.dirname(log)] if log and _is_below(log, [_LOGS]) and ntpath.dirname(log) != _LOGS else []
+    paths += [_KUBELET_LOGS] if _is_below(machine.kubernetes.kubelet_log_file, [_KUBELET_LOGS]) else []
     chosen: dict[str, ResourceMapping] = {}
     directories = {_name(one).casefold(): one for one in machine.prepared if one["type"] == "Directory"}
     for path in sorted(dict.fromkeys(paths), key=str.casefold):
@@ -199,6 +206,33 @@ def _state_folder(path: str, directories: t.Mapping[str, ResourceMapping]) -> Re
         **({"acl": own["acl"]} if "acl" in own else {}),
         **({"folders": inner} if inner else {}),
     }
+
+
+def _check_conf_dir(machine: ResetMachine) -> None:
+    """Check that what the preparation made does not lie in the folder of CNI configurations, which is emptied.
+
+    Raises:
+        ResourceError: it does.
+    """
+    folder = machine.conf_dir.rstrip("\\")
+    programs = (machine.kubernetes.install_dir, *machine.folders.values())
+    used = [path for path in programs if path.rstrip("\\").casefold() == folder.casefold()]
+    used += [path for one in machine.prepared for path in _texts(one) if _is_below(path, [folder])]
+    if used:
+        expected = f"expected a folder that a reset may empty, without {used[0]}"
+        raise ResourceError("cni_conf_dir", machine.conf_dir, expected, _SEPARATE)
+
+
+def _texts(value: t.Any) -> t.Iterator[str]:
+    """Yield all texts in a value, such as the paths in the properties of a resource."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, t.Mapping):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, t.Sequence):
+        for item in value:
+            yield from _texts(item)
 
 
 def _is_below(path: str, folders: t.Iterable[str]) -> bool:

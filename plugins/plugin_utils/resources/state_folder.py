@@ -18,8 +18,16 @@ from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult, Json, Results
 from .file import check_acl, refuse_link
 
-_PATH = re.compile(r'[A-Za-z]:\\[^"%&|<>^*?/]{2,}')
-"""Paths that cmd.exe takes literally in quotation marks. `%` would be replaced by the value of a variable."""
+_PATH = re.compile(r"""[A-Za-z]:\\[^"%&|<>^*?/,;=!~\x00-\x1f\xa0]{2,}""")
+"""Paths that cmd.exe takes literally. Only a path with spaces gets quotation marks (ansible-core's Argv-ToString), and
+other special characters need them, too (learn.microsoft.com: cmd): `rd` would take `C:\\a,b` for two paths. `%` would
+be replaced by the value of a variable, and `~` may be part of a short name such as PROGRA~1."""
+_WINDOWS_FOLDERS = re.compile(
+    r".:\\(windows(\\system32|\\syswow64)?|program files( \(x86\))?|programdata|users|recovery|boot|\$recycle\.bin"
+    r"|system volume information)",
+    re.IGNORECASE,
+)
+"""Folders of Windows, which are never removed."""
 _LONG = "\\\\?\\"
 """With this prefix, `rd` also removes paths of more than 260 characters, which volumes of pods may have."""
 _GONE = (0, 2)
@@ -54,12 +62,15 @@ class StateFolder(Resource):
     )
 
     def __post_init__(self) -> None:
-        if not _PATH.fullmatch(self.name.rstrip("\\")):
-            raise ResourceError("name", self.name, r'expected the path of a folder, without " % & | < > ^ * ? and /')
+        if not _PATH.fullmatch(self.path) or _is_indirect(self.path):
+            expected = r'expected the path of a folder, without " % & | < > ^ * ? / , ; = ! ~ and parts such as ..'
+            raise ResourceError("name", self.name, expected)
+        if _WINDOWS_FOLDERS.fullmatch(self.path):
+            raise ResourceError("name", self.name, "expected a folder that is not one of Windows' own")
         for acl in (self.acl, *self.folders.values()):
             check_acl(acl)
         for name in self.folders:
-            if "\\" in name or not _PATH.fullmatch(f"{self.path}\\{name}"):
+            if "\\" in name or not _PATH.fullmatch(f"{self.path}\\{name}") or _is_indirect(name):
                 raise ResourceError("folders", name, "expected the name of a direct subfolder")
         if self.state == "absent" and (self.folders or self.acl):
             raise ResourceError("state", self.state, "expected empty, because acl or folders is set")
@@ -136,6 +147,11 @@ class StateFolder(Resource):
         if call_id in ("make", "removed"):
             return f"A program still uses files in {self.path}. Stop that program or reboot the node, then run again"
         return None
+
+
+def _is_indirect(path: str) -> bool:
+    """Return whether a part of a path is empty or ends with a dot or space, so that Windows may use another path."""
+    return any(part != part.rstrip(". ") or not part for part in path.split("\\"))
 
 
 def _removed(path: str) -> Call:

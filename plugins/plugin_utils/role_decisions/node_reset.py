@@ -10,6 +10,7 @@ import typing as t
 
 from ansible.plugins.filter.core import to_bool
 
+from ...module_utils.addresses import identifies
 from ..node_resources import node_reset
 from ..node_resources.variables import Variables
 from .node_names import node_name
@@ -37,9 +38,11 @@ class ResetHost:
     def addresses(self) -> tuple[str, ...]:
         """Addresses of which the node must report one.
 
-        If a machine chooses its name itself, the addresses that it reports prove nothing.
+        If a machine chooses its name itself, the addresses that it reports prove nothing. It does not choose the name
+        if the inventory has the same name for the host.
         """
-        own = () if self.self_named else self.own_addresses
+        in_inventory = self.name.casefold() in (one.casefold() for one in self.host_addresses)
+        own = self.own_addresses if in_inventory or not self.self_named else ()
         return tuple(dict.fromkeys((*self.host_addresses, *own)))
 
 
@@ -52,20 +55,23 @@ def node_problem(machine: ResetHost, node: t.Mapping[str, t.Any], servers: t.Seq
         servers: addresses of the cluster's API server as `host:port`.
     """
     if machine.joined and machine.server and machine.server not in servers:
+        known = " or ".join(servers) or "an unknown address"
         return (
-            f"its kubelet uses the API server at {machine.server}, and the kubeconfig is for the cluster at "
-            f"{servers[0]}. Use the kubeconfig of its cluster. If that is the same cluster, set "
-            f"node_join_api_server: {machine.server}. {_WITHOUT}"
+            f"its kubelet uses the API server at {machine.server}, and the kubeconfig is for the cluster at {known}. "
+            "Use the kubeconfig of its cluster. If that is the same cluster, set node_join_api_server: "
+            f"{machine.server}. {_WITHOUT}"
         )
     if not node:
         return ""
     if node.get("os") not in ("windows", "", None):
         return f"the cluster's node {machine.name} has the operating system {node['os']}, expected windows. {_WITHOUT}"
     reported = list(node.get("addresses") or ())
-    if not set(reported) & set(machine.addresses):
+    if not identifies(machine.name, reported, machine.addresses):
+        others = [one for one in machine.addresses if one.casefold() != machine.name.casefold()]
+        expected = f"one of {', '.join(others)}" if others else "the addresses of the machine"
         return (
-            f"the cluster's node {machine.name} is at {', '.join(reported) or 'an unknown address'}, expected one of "
-            f"{', '.join(machine.addresses)}. It may be another machine, so it is neither drained nor deleted. Set "
+            f"the cluster's node {machine.name} is at {', '.join(reported) or 'an unknown address'}, expected "
+            f"{expected}. It may be another machine, so it is neither drained nor deleted. Set "
             f"kubernetes_node_hostname to the right name, or delete the node yourself. {_WITHOUT}"
         )
     return ""

@@ -9,6 +9,7 @@ import typing as t
 import pytest
 from unit.fake_cluster import FakeCluster, add_node, run_module
 
+from ansible_collections.winkube.node.plugins.module_utils import node_changes
 from ansible_collections.winkube.node.plugins.modules import nodes_delete
 
 NODE = "api/v1/nodes/a"
@@ -40,17 +41,26 @@ def test_a_node_is_deleted_once(cluster: FakeCluster) -> None:
     [
         (("10.0.0.9",), "a: the node was not deleted: expected a node with one of the addresses 10.0.0.1, first, got"),
         ((), "got one with no address"),
+        # The kubelet of another machine with this name also reports the name.
+        (("10.0.0.9", "a"), "got one with 10.0.0.9, a"),
     ],
 )
 def test_the_node_of_another_machine_stays(cluster: FakeCluster, addresses: tuple[str, ...], message: str) -> None:
     at(cluster, *addresses)
-    result = delete(cluster, "10.0.0.1", "first")
+    result = delete(cluster, "10.0.0.1", "first", *(("A",) if "a" in addresses else ()))
     assert (result["failed"], NODE in cluster.objects) == (True, True)
     assert message in result["msg"]
 
 
+def test_addresses_that_are_no_list_are_refused(cluster: FakeCluster) -> None:
+    at(cluster, "10.0.0.1")
+    result = run_module(nodes_delete, cluster, addresses={"a": "10.0.0.1"})
+    assert result["msg"] == "addresses: a: expected a list of addresses, got '10.0.0.1'"
+    assert NODE in cluster.objects
+
+
 def test_a_failure_is_tried_again_while_there_is_time(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes_delete, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(node_changes, "POLL_SECONDS", 0.001)
     at(cluster, "10.0.0.1")
     cluster.fail("DELETE", NODE, 503)
     assert delete(cluster, "10.0.0.1")["changed"] is True

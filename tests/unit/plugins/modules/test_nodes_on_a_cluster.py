@@ -11,6 +11,7 @@ import typing as t
 import pytest
 from unit.fake_cluster import Asked, FakeCluster, add_node, run_module
 
+from ansible_collections.winkube.node.plugins.module_utils import node_changes
 from ansible_collections.winkube.node.plugins.modules import (
     nodes_drain,
     nodes_ready,
@@ -100,7 +101,7 @@ def test_a_node_cordoned_by_another_user_stays_cordoned(cluster: FakeCluster) ->
 
 
 def test_a_conflict_is_tried_again_while_there_is_time(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes_uncordon, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(node_changes, "POLL_SECONDS", 0.001)
     mark = '{"by": "patch_nodes", "on": "me", "since": "now"}'
     add_node(cluster, "a", spec={"unschedulable": True}, metadata={"annotations": {"winkube.node/cordoned": mark}})
     cluster.fail("PATCH", "api/v1/nodes/a", 409)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 import pytest
@@ -14,6 +15,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.roles import of_role
 from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks.catalogue import catalogue
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths
 
 PREPARING = ("container_runtime", "cni", "kubernetes_node")
@@ -116,6 +118,35 @@ def test_a_shared_log_folder_stays() -> None:
     assert r"C:\logs" not in names
     names = {one.get("name") for one in reset_of(kubernetes_node_kubelet_log_file=r"C:\var\log\kubelet.log")}
     assert r"C:\var\log" not in names
+
+
+@pytest.mark.parametrize("path", [r"C:\var\log\containerd\kubelet.log", r"C:\var\log\site\kubelet.log"])
+def test_a_log_folder_that_may_be_that_of_other_programs_stays(path: str) -> None:
+    assert path.rpartition("\\")[0] not in {one.get("name") for one in reset_of(kubernetes_node_kubelet_log_file=path)}
+
+
+@pytest.mark.parametrize(
+    ("folder", "inside"),
+    [
+        (r"C:\opt\cni", r"without C:\opt\cni\bin"),
+        (r"c:\OPT", r"without C:\opt\cni"),
+        (r"C:\Program Files\containerd", r"without C:\Program Files\containerd\bin"),
+        (r"C:\opt\cni\bin", r"without C:\opt\cni\bin"),
+        (r"C:\kube", r"without C:\kube"),
+        (r"C:\tools", r"without C:\tools\k"),
+    ],
+)
+def test_programs_in_the_folder_of_cni_configurations_are_never_removed(folder: str, inside: str) -> None:
+    programs = {"C:\\kube": "C:\\kube", "C:\\tools": r"C:\tools\k"}
+    given = {"container_runtime_cni_conf_dir": folder, "kubernetes_node_install_dir": programs.get(folder, r"C:\k")}
+    with pytest.raises(ResourceError, match=re.escape(inside)):
+        reset_of(**given)
+
+
+def test_programs_may_be_around_the_folder_of_cni_configurations() -> None:
+    folder = r"C:\opt\cni\bin\config"
+    (own,) = (one for one in reset_of(container_runtime_cni_conf_dir=folder) if one.get("name") == folder)
+    assert (own["type"], own["state"]) == ("StateFolder", "empty")
 
 
 def test_images_are_removed_on_request() -> None:

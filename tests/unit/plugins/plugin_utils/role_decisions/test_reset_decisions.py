@@ -34,11 +34,13 @@ def node(*addresses: str, os: str = "windows") -> dict[str, t.Any]:
     [
         (host(), {}),
         (host(), node("10.0.0.11", "win1")),
-        # The inventory has a name that the kubelet reports as Hostname.
+        # The inventory has a name that is not the node's, and that the kubelet reports as Hostname.
         (host(), node("172.16.0.1", "first")),
         # The inventory reaches the machine through another address.
         (host(), node("192.168.7.11")),
         (host(self_named=True), node("10.0.0.11")),
+        # The machine has the name that the inventory has for the host.
+        (host(self_named=True, host_addresses=("WIN1",)), node("192.168.7.11", "win1")),
         (host(joined=False, server=""), node("10.0.0.11")),
         (host(server=""), node("10.0.0.11")),
     ],
@@ -55,8 +57,13 @@ def test_the_node_of_the_machine_may_be_deleted(machine: ResetHost, found: dict[
         (host(joined=False, server=""), node("10.0.0.12"), "neither drained nor deleted"),
         # The machine itself reports its name, so its own addresses prove nothing.
         (host(self_named=True), node("192.168.7.11"), "expected one of 10.0.0.11, first. It may"),
+        # Each node reports its own name, so the name does not show which machine it is.
+        (host(host_addresses=("win1",)), node("10.0.0.12", "win1"), "expected one of 192.168.7.11. It may"),
+        (host(host_addresses=("10.0.0.11", "WIN1")), node("10.0.0.12", "win1"), "is at 10.0.0.12, win1, expected one"),
+        (host(host_addresses=("win1",), own_addresses=()), node("10.0.0.12", "win1"), "the addresses of the machine"),
         (host(), node("10.0.0.11", os="linux"), "has the operating system linux, expected windows"),
         (host(server="other:6443"), node("10.0.0.11"), "its kubelet uses the API server at other:6443"),
+        (host(server="other:6443"), node("10.0.0.11"), "is for the cluster at lb:6443. Use"),
         (host(server="other:6443"), {}, "set node_join_api_server: other:6443"),
     ],
 )
@@ -66,3 +73,7 @@ def test_the_node_of_another_machine_is_never_deleted(machine: ResetHost, found:
 
 def test_a_second_address_of_the_api_server_is_the_same_cluster() -> None:
     assert node_problem(host(server="vip:6443"), node("10.0.0.11"), [SERVER, "vip:6443"]) == ""
+
+
+def test_a_cluster_without_a_known_address_is_another_cluster() -> None:
+    assert "for the cluster at an unknown address" in node_problem(host(), node("10.0.0.11"), [])
