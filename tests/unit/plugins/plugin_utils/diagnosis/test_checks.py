@@ -58,10 +58,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import 
 
 GIB = 2**30
 NOW = datetime.datetime(2026, 11, 25, 12, tzinfo=datetime.UTC)
-NODE = {
-    "ready": "True", "reason": "", "since": "", "pressure": {}, "unschedulable": False, "kubelet_version": "v1.37.1",
-    "addresses": [], "pending_pods": [], "sandbox_errors": [],
-}  # fmt: skip
+NODE = {"ready": "True", "reason": "", "since": "", "pressure": {}, "pending_pods": [], "sandbox_errors": []}
 
 
 def service(name: str, status: str = "Running", start_mode: str = "automatic") -> ServiceFacts:
