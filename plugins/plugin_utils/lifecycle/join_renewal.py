@@ -41,7 +41,8 @@ class KubeletCredentials:
     joined: bool
     kubeconfig: KubeletKubeconfig
     has_certificate: bool
-    """False only if the client certificate is the file that the kubelet rotates, and this file does not exist."""
+    """False only if the client certificate is the file that the kubelet rotates, and this file does not exist, or
+    contains nothing of a PEM file, such as after a power failure."""
     certificate: ClientCertificate | None
     """None: missing or unreadable."""
 
@@ -67,10 +68,16 @@ def read(seen: Observation) -> KubeletCredentials:
     return KubeletCredentials(
         joined=bool(conf.get("exists")),
         kubeconfig=kubeconfig,
-        # A certificate in another place was not read. A file that could not be read does not count as missing.
-        has_certificate=pem.get("exists") is not False or not kubeconfig.uses_current_certificate,
+        # A certificate in another place was not read.
+        has_certificate=not (kubeconfig.uses_current_certificate and _is_lost(pem)),
         certificate=kubeconfig.embedded or own,
     )
+
+
+def _is_lost(pem: t.Mapping[str, t.Any]) -> bool:
+    """Return whether the file with the certificate is missing or damaged, as opposed to one that was not read."""
+    content = pem.get("content")
+    return pem.get("exists") is False or (isinstance(content, str) and b"-----BEGIN" not in decoded(content))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -107,7 +114,7 @@ def reason(own: KubeletCredentials, cluster: ClusterFacts, now: datetime.datetim
     if certificate is not None and now > certificate.ends:
         return f"the kubelet's certificate expired on {certificate.ends:%Y-%m-%d %H:%M} UTC"
     if not own.has_certificate:
-        return "the kubelet's certificate is missing"
+        return "the kubelet's certificate is missing or damaged"
     if certificate is None or not certificate.node or not own.kubeconfig.authorities:
         return ""
     if certificate.node in cluster.nodes:

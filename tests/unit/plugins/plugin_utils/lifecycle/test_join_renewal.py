@@ -59,7 +59,8 @@ def issued(ago: datetime.timedelta, name: str = "system:node:win1") -> ClientCer
         (credentials(joined=False, has_certificate=False, certificate=None), [], ""),
         (credentials(certificate=ClientCertificate(common_name="x", begins=NOW - 9 * DAY, ends=NOW - DAY)), NODES,
          "the kubelet's certificate expired on 2026-11-24 12:00 UTC"),
-        (credentials(has_certificate=False, certificate=None), NODES, "the kubelet's certificate is missing"),
+        (credentials(has_certificate=False, certificate=None), NODES,
+         "the kubelet's certificate is missing or damaged"),
         # A certificate of another kind, such as an administrator's.
         (credentials(certificate=issued(DAY, "x")), [], ""),
         # A file that cannot be read may be one that this code does not know.
@@ -111,15 +112,23 @@ def test_without_the_machines_time_the_controllers_counts() -> None:
     assert join_renewal.safe_time(Observation(), NOW) == NOW
 
 
+def found(content: bytes) -> CallResult:
+    file = {"path": FILES[1], "exists": True, "content": base64.b64encode(content).decode()}
+    return CallResult(ok=True, output=(file,))
+
+
 @pytest.mark.parametrize(
     ("certificate", "expected"),
     [
         (CallResult(ok=True, output=({"path": FILES[1], "exists": False},)), False),
+        (found(b"\0" * 500), False),
+        (found(b""), False),
+        (found(b"-----BEGIN EC PRIVATE KEY-----"), True),
         # Such as an access that is denied.
         (CallResult(ok=False), True),
     ],
 )
-def test_only_a_file_that_does_not_exist_is_missing(certificate: CallResult, *, expected: bool) -> None:
+def test_a_file_that_cannot_be_read_is_not_lost(certificate: CallResult, *, expected: bool) -> None:
     user = "{name: u, user: {client-certificate: /var/lib/kubelet/pki/kubelet-client-current.pem}}"
     text = f"users: [{user}]\ncontexts: [{{name: x, context: {{user: u}}}}]\ncurrent-context: x\n"
     kubeconfig = CallResult(ok=True, output=({"path": FILES[0], "exists": True, "content": text},))
