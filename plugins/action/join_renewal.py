@@ -9,6 +9,8 @@ import typing as t
 
 from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.lifecycle import join_renewal
+from ..plugin_utils.lifecycle.join_renewal import ClusterFacts
+from ..plugin_utils.remote.errors import NodeError
 from ..plugin_utils.remote.session import NodeSession
 
 
@@ -22,13 +24,13 @@ class ActionModule(NodeAction):
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         step = "read the kubelet's credentials"
-        own = join_renewal.read(session.node.observe(join_renewal.calls(), step=step, private=True))
-        reason = join_renewal.reason(
-            own,
-            ca_certificate=options["ca_certificate"],
-            nodes=options["nodes"],
-            now=datetime.datetime.now(datetime.UTC),
-        )
+        seen = session.node.observe(join_renewal.calls(), step=step, private=True)
+        now = join_renewal.safe_time(seen, datetime.datetime.now(datetime.UTC))
+        own = join_renewal.read(seen)
+        cluster = ClusterFacts(ca_certificate=options["ca_certificate"], nodes=options["nodes"])
+        reason = join_renewal.reason(own, cluster, now)
+        if not reason and (refused := join_renewal.other_cluster(own, cluster)):
+            raise NodeError(f"{session.name}: {refused}")
         if not reason:
             return session.report(rejoin="")
         if not self._task.check_mode:

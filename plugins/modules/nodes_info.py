@@ -63,16 +63,6 @@ nodes:
     pressure:
       description: Other conditions that are true, such as V(DiskPressure), with their messages.
       type: dict
-    unschedulable:
-      description: Whether the node is cordoned.
-      type: bool
-    kubelet_version:
-      description: The kubelet's version.
-      type: str
-    addresses:
-      description: All addresses and names of the node that its kubelet reported.
-      type: list
-      elements: str
     pending_pods:
       description: Pods that do not start on the node (at most ten), with the reason.
       type: list
@@ -132,12 +122,8 @@ def describe(node: Object, pods: t.Sequence[str], errors: t.Sequence[str]) -> di
         pods: pods that do not start on it, with the reason.
         errors: errors of pod sandboxes.
     """
-    status = node.get("status") or {}
     return {
         **conditions(node),
-        "unschedulable": bool((node.get("spec") or {}).get("unschedulable")),
-        "kubelet_version": (status.get("nodeInfo") or {}).get("kubeletVersion") or "",
-        "addresses": [one["address"] for one in status.get("addresses") or ()],
         "pending_pods": list(pods)[:MOST_PODS],
         "sandbox_errors": list(errors)[:MOST_ERRORS],
     }

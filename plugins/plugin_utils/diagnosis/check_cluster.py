@@ -45,8 +45,7 @@ def certificate(node: Examination, now: datetime.datetime) -> t.Iterator[FoundCa
         path = kubelet.kubeconfig.certificate_file
         # A certificate in an unusual place was not read.
         if kubelet.kubeconfig.uses_current_certificate:
-            problem = "is not a certificate" if kubelet.certificate_exists else "does not exist"
-            yield finding("certificate_missing", f"{path} {problem}")
+            yield finding("certificate_missing", f"{path} {kubelet.certificate_problem}")
     elif now > own.ends:
         yield finding(
             "certificate_expired",

@@ -24,8 +24,6 @@ class NodeInCluster:
     since: str = ""
     pressure: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Other conditions that are true, with their messages."""
-    unschedulable: bool = False
-    addresses: tuple[str, ...] = ()
     pending_pods: tuple[str, ...] = ()
     sandbox_errors: tuple[str, ...] = ()
 
@@ -69,8 +67,6 @@ class ClusterView:
             reason=str(entry["reason"]),
             since=str(entry["since"]),
             pressure=dict(entry["pressure"]),
-            unschedulable=bool(entry["unschedulable"]),
-            addresses=tuple(entry["addresses"]),
             pending_pods=tuple(entry["pending_pods"]),
             sandbox_errors=tuple(entry["sandbox_errors"]),
         )

@@ -75,8 +75,9 @@ class KubeletFacts:
     interrupted_join: bool = False
     """Whether the kubeconfig with a bootstrap token exists."""
     kubeconfig: KubeletKubeconfig = dataclasses.field(default_factory=KubeletKubeconfig)
-    certificate_exists: bool = False
     certificate: ClientCertificate | None = None
+    certificate_problem: str = "is not a certificate"
+    """Why there is no certificate, as the end of a sentence."""
     configuration: ConfigurationFile | None = None
     """None: the kubelet reads no configuration, or one in an unusual place."""
     drop_ins: tuple[ConfigurationFile, ...] = ()
@@ -146,8 +147,7 @@ def read(seen: t.Mapping[str, CallResult], command: KubeletCommand) -> KubeletFa
         seen: the results.
         command: the kubelet's command line, from its service.
     """
-    files = list(seen["kubelet-files"].output) if seen["kubelet-files"].ok else [{}, {}]
-    conf, config = files
+    conf, config = seen["kubelet-files"].output
     kubeconfig = KubeletKubeconfig.parse(conf.get("content") or "")
     bootstrap, pem = seen["bootstrap"].first or {}, seen["certificate"].first or {}
     is_usual = command.flag("config").replace("/", "\\").lower() == node_paths.KUBELET_CONFIG.lower()
@@ -157,11 +157,17 @@ def read(seen: t.Mapping[str, CallResult], command: KubeletCommand) -> KubeletFa
         joined=bool(conf.get("exists")),
         interrupted_join=bool(bootstrap.get("exists")),
         kubeconfig=kubeconfig,
-        certificate_exists=bool(pem.get("exists")),
         certificate=kubeconfig.embedded or kubelet_certificate.first_certificate(decoded(pem.get("content"))),
+        certificate_problem=_certificate_problem(seen["certificate"]),
         configuration=_file(config, node_paths.KUBELET_CONFIG) if is_usual else None,
         drop_ins=tuple(_file(item, "") for item in _sorted(seen.get("drop-in-files"))) if reads_drop_ins else (),
     )
+
+
+def _certificate_problem(result: CallResult) -> str:
+    if result.error is not None:
+        return f"cannot be read: {result.error}"
+    return "is not a certificate" if (result.first or {}).get("exists") else "does not exist"
 
 
 def _merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

@@ -27,6 +27,9 @@ _MACHINE, _KUBELET, _RUNTIME = Scope("machine."), Scope("kubelet."), Scope("cri.
 _TAIL = 200
 """Number of lines that are read from the end of the kubelet's log."""
 _MOST_PLUGINS = 50
+_NEEDED = (_MACHINE.id("services"), _MACHINE.id("registry"), _KUBELET.id("kubelet-files"))
+"""Calls of the first remote command without whose results the machine would seem not to be prepared, or not to have
+joined."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -115,6 +118,12 @@ def first_calls(options: ObservationOptions) -> tuple[Call, ...]:
 def _if_runtime_responds(call: Call) -> Call:
     """Return a call that is skipped if containerd does not respond, so that a runtime that hangs is waited for once."""
     return dataclasses.replace(call, needs=(*call.needs, _RUNTIME.id("info")))
+
+
+def unread(seen: Observation) -> str:
+    """Return why nothing can be concluded from the results of `first_calls`; empty if this is possible."""
+    failed = (str(seen[call_id].error) for call_id in _NEEDED if not seen[call_id].ok)
+    return next(failed, "")
 
 
 def read_first(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> FirstFacts:

@@ -6,8 +6,18 @@ from __future__ import annotations
 
 import datetime
 
+from ..remote.errors import NodeError
 from ..remote.session import NodeSession
-from .observation import FirstFacts, ObservationOptions, SecondFacts, first_calls, read_first, read_second, second_calls
+from .observation import (
+    FirstFacts,
+    ObservationOptions,
+    SecondFacts,
+    first_calls,
+    read_first,
+    read_second,
+    second_calls,
+    unread,
+)
 
 
 def observe(session: NodeSession, options: ObservationOptions) -> tuple[FirstFacts, SecondFacts]:
@@ -24,7 +34,10 @@ def observe(session: NodeSession, options: ObservationOptions) -> tuple[FirstFac
         NodeError: the module failed, or its answer cannot be used.
     """
     # The kubelet's kubeconfig may contain a key.
-    seen, windows = session.observe(first_calls(options), step="observe the node", private=True)
+    step = "observe the node"
+    seen, windows = session.observe(first_calls(options), step=step, private=True)
+    if problem := unread(seen):
+        raise NodeError(f"{session.name}: {step}: {problem}")
     first = read_first(seen, windows, datetime.datetime.now(datetime.UTC))
     calls = second_calls(first, options)
     if not calls:

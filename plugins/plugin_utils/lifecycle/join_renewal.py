@@ -28,6 +28,10 @@ _REMOVED: t.Sequence[str] = (node_paths.KUBELET_CONF, CURRENT_CERTIFICATE, f"{no
 
 _STOP = 120.0
 """Time limit for the kubelet to stop, in seconds."""
+_SETTLED = datetime.timedelta(minutes=15)
+"""A machine with a younger certificate may have joined after the run listed the nodes, or its kubelet may not have
+registered its node yet. Kubernetes issues certificates that are valid from five minutes ago on (kubernetes
+pkg/controller/certificates/signer/signer.go, Backdate)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -37,7 +41,8 @@ class KubeletCredentials:
     joined: bool
     kubeconfig: KubeletKubeconfig
     has_certificate: bool
-    """Whether the file with the client certificate exists, or is not the one that the kubelet rotates."""
+    """False only if the client certificate is the file that the kubelet rotates, and this file does not exist, or
+    contains nothing of a PEM file, such as after a power failure."""
     certificate: ClientCertificate | None
     """None: missing or unreadable."""
 
@@ -64,31 +69,84 @@ def read(seen: Observation) -> KubeletCredentials:
         joined=bool(conf.get("exists")),
         kubeconfig=kubeconfig,
         # A certificate in another place was not read.
-        has_certificate=bool(pem.get("exists")) or not kubeconfig.uses_current_certificate,
+        has_certificate=not (kubeconfig.uses_current_certificate and _is_lost(pem)),
         certificate=kubeconfig.embedded or own,
     )
 
 
-def reason(own: KubeletCredentials, *, ca_certificate: str, nodes: t.Collection[str], now: datetime.datetime) -> str:
+def _is_lost(pem: t.Mapping[str, t.Any]) -> bool:
+    """Return whether the file with the certificate is missing or damaged, as opposed to one that was not read."""
+    content = pem.get("content")
+    return pem.get("exists") is False or (isinstance(content, str) and b"-----BEGIN" not in decoded(content))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClusterFacts:
+    """The cluster to which a machine should belong."""
+
+    ca_certificate: str
+    """The cluster's CA (PEM)."""
+    nodes: t.Collection[str]
+    """Names of all nodes of the cluster."""
+
+
+def safe_time(seen: Observation, now: datetime.datetime) -> datetime.datetime:
+    """Return the earlier of the controller's and the machine's time, so that no clock that is ahead counts.
+
+    Args:
+        seen: the results of `calls`.
+        now: time of the controller's clock (UTC) when the results arrived.
+    """
+    return now + datetime.timedelta(seconds=min(seen.clock_skew(now) or 0.0, 0.0))
+
+
+def reason(own: KubeletCredentials, cluster: ClusterFacts, now: datetime.datetime) -> str:
     """Return why a machine that has joined has to join again; empty if it does not have to, or has not joined.
 
     Args:
-        own: the machine's credentials.
-        ca_certificate: the cluster's CA (PEM).
-        nodes: names of all nodes of the cluster. The certificate contains the name of the machine's own node.
-        now: time of the controller's clock (UTC).
+        own: the machine's credentials. The certificate contains the name of the machine's node.
+        cluster: the cluster.
+        now: the current time (UTC).
     """
     if not own.joined:
         return ""
-    certificate, trusted = own.certificate, own.kubeconfig.authorities
+    certificate = own.certificate
     if certificate is not None and now > certificate.ends:
         return f"the kubelet's certificate expired on {certificate.ends:%Y-%m-%d %H:%M} UTC"
     if not own.has_certificate:
-        return "the kubelet's certificate is missing"
-    if trusted and trusted.isdisjoint(kubelet_certificate.authorities(ca_certificate)):
-        return "the kubelet trusts another CA than the cluster has"
-    name = certificate.node if certificate is not None else ""
-    return f"the Node object {name} was deleted from the cluster" if name and name not in nodes else ""
+        return "the kubelet's certificate is missing or damaged"
+    if certificate is None or not certificate.node or not own.kubeconfig.authorities:
+        return ""
+    if certificate.node in cluster.nodes:
+        return "the kubelet trusts another CA than the cluster has" if _trusts_another(own, cluster) else ""
+    is_deleted = not _trusts_another(own, cluster) and now - certificate.begins > _SETTLED
+    return f"the Node object {certificate.node} was deleted from the cluster" if is_deleted else ""
+
+
+def other_cluster(own: KubeletCredentials, cluster: ClusterFacts) -> str:
+    """Return why a machine for which there is no `reason` is a node of another cluster; empty if it is not.
+
+    Another cluster may have the same address, in another network or if the kubeconfig of the run is the wrong one. Only
+    the CA and the names of the nodes distinguish the two.
+
+    Args:
+        own: the machine's credentials.
+        cluster: the cluster.
+    """
+    known = own.certificate is not None and own.certificate.node in cluster.nodes
+    if not own.joined or known or not _trusts_another(own, cluster):
+        return ""
+    return (
+        "its kubelet trusts another CA than the cluster has, and its certificate is for no node of the cluster, so it "
+        "is a node of another cluster at the same address. Check the kubeconfig; reset the machine (reset_nodes.yml) "
+        "if it is to join this cluster"
+    )
+
+
+def _trusts_another(own: KubeletCredentials, cluster: ClusterFacts) -> bool:
+    """Return whether the kubelet trusts only CAs that are not the cluster's."""
+    trusted = own.kubeconfig.authorities
+    return bool(trusted) and trusted.isdisjoint(kubelet_certificate.authorities(cluster.ca_certificate))
 
 
 def undo(node: RemoteNode) -> None:

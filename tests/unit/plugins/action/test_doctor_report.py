@@ -32,7 +32,7 @@ DIAGNOSES: dict[str, t.Any] = {
     "win2": {"diagnosis": {"node_name": "n2", "status": "NotReady", "status_detail": "down", "causes": [CAUSE]}},
     "win3": {"unreachable": True, "msg": "Task failed: win3: no route"},
 }
-STATE = {"ready": "False", "reason": "off", "since": "", "pressure": {}, "unschedulable": False, "addresses": [],
+STATE = {"ready": "False", "reason": "off", "since": "", "pressure": {},
          "pending_pods": [], "sandbox_errors": []}  # fmt: skip
 
 

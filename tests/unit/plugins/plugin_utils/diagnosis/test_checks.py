@@ -54,14 +54,11 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubelet_c
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubelet_kubeconfig import KubeletKubeconfig
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.node_paths import CONTAINERD_PIPE
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
-from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallResult
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallError, CallResult, Observation
 
 GIB = 2**30
 NOW = datetime.datetime(2026, 11, 25, 12, tzinfo=datetime.UTC)
-NODE = {
-    "ready": "True", "reason": "", "since": "", "pressure": {}, "unschedulable": False, "kubelet_version": "v1.37.1",
-    "addresses": [], "pending_pods": [], "sandbox_errors": [],
-}  # fmt: skip
+NODE = {"ready": "True", "reason": "", "since": "", "pressure": {}, "pending_pods": [], "sandbox_errors": []}
 
 
 def service(name: str, status: str = "Running", start_mode: str = "automatic") -> ServiceFacts:
@@ -249,18 +246,17 @@ def test_connections_to_the_api_server(connection: dict[str, t.Any], expected: l
 
 
 @pytest.mark.parametrize(
-    ("file", "exists", "expected"),
+    ("file", "expected"),
     [
-        ("C:\\var\\lib\\kubelet\\pki\\kubelet-client-current.pem", False, ["certificate_missing"]),
-        ("/var/lib/kubelet/pki/kubelet-client-current.pem", True, ["certificate_missing"]),
+        ("C:\\var\\lib\\kubelet\\pki\\kubelet-client-current.pem", ["certificate_missing"]),
+        ("/var/lib/kubelet/pki/kubelet-client-current.pem", ["certificate_missing"]),
         # Neither of these files was read.
-        ("D:\\own.pem", False, []),
-        ("", False, []),
+        ("D:\\own.pem", []),
+        ("", []),
     ],
 )
-def test_only_the_certificate_that_the_kubelet_rotates_is_read(file: str, exists: bool, expected: list[str]) -> None:
-    kubeconfig = KubeletKubeconfig(certificate_file=file)
-    kubelet = KubeletFacts(joined=True, kubeconfig=kubeconfig, certificate_exists=exists)
+def test_only_the_certificate_that_the_kubelet_rotates_is_read(file: str, expected: list[str]) -> None:
+    kubelet = KubeletFacts(joined=True, kubeconfig=KubeletKubeconfig(certificate_file=file))
     assert causes(check_cluster.certificate(examination(kubelet=kubelet), NOW)) == expected
 
 
@@ -332,6 +328,31 @@ def test_a_risk_does_not_explain_why_a_node_is_not_ready() -> None:
     node = examination(kubelet=kubelet, windows=windows, runtime=runtime, cni_files=files, view=view)
     diagnosis = diagnose(node, NOW)
     assert {one.finding.cause for one in diagnosis.findings} == {"pending_reboot", "unexplained"}
+
+
+@pytest.mark.parametrize(
+    ("certificate", "expected"),
+    [
+        (CallResult(ok=True, output=({"exists": False},)), "does not exist"),
+        (CallResult(ok=True, output=({"exists": True, "content": "AA=="},)), "is not a certificate"),
+        (CallResult(ok=False, error=CallError(message="access is denied")), "cannot be read: access is denied"),
+    ],
+)
+def test_why_there_is_no_certificate(certificate: CallResult, expected: str) -> None:
+    seen = {
+        "kubelet-files": CallResult(ok=True, output=({}, {})),
+        "bootstrap": CallResult(ok=True, output=({},)),
+        "certificate": certificate,
+    }
+    assert kubelet_facts.read(seen, KubeletCommand()).certificate_problem == expected
+
+
+@pytest.mark.parametrize("name", ["machine.services", "machine.registry", "kubelet.kubelet-files"])
+def test_what_cannot_be_read_does_not_count_as_missing(name: str) -> None:
+    calls = {one.id: CallResult(ok=True) for one in observation.first_calls(ObservationOptions())}
+    assert observation.unread(Observation(calls=calls)) == ""
+    calls[name] = CallResult(ok=False, error=CallError(message="the file is in use"))
+    assert observation.unread(Observation(calls=calls)) == "the file is in use"
 
 
 @pytest.mark.parametrize(("flags", "expected"), [((), 0), (("--config-dir=x",), 1)])

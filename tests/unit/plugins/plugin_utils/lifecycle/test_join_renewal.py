@@ -14,13 +14,16 @@ import pytest
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join_renewal
-from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.join_renewal import KubeletCredentials
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.join_renewal import (
+    ClusterFacts,
+    KubeletCredentials,
+)
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import kubelet_certificate
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubelet_certificate import ClientCertificate
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubelet_kubeconfig import KubeletKubeconfig
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import BatchLost, NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths
-from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Observation
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, CallResult, Observation
 from simulator.certificates import Issuer, certificate_pem, named, new_key
 from simulator.machine.machine import Machine
 from simulator.machine.settings import MachineSettings
@@ -31,6 +34,7 @@ NODES = ["win1", "win2"]
 CA = "-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n"
 CERTIFICATE = ClientCertificate(common_name="system:node:win1", begins=NOW - DAY, ends=NOW + DAY)
 TRUSTED = KubeletKubeconfig(authorities=kubelet_certificate.authorities(CA))
+OTHER_CA = KubeletKubeconfig(authorities=frozenset({"Yg=="}))
 FILES = (node_paths.KUBELET_CONF, kubelet_certificate.CURRENT_CERTIFICATE, rf"{node_paths.KUBERNETES}\pki\ca.crt")
 
 
@@ -39,27 +43,97 @@ def credentials(**more: t.Any) -> KubeletCredentials:
     return KubeletCredentials(**(usual | more))
 
 
+def issued(ago: datetime.timedelta, name: str = "system:node:win1") -> ClientCertificate:
+    return ClientCertificate(common_name=name, begins=NOW - ago, ends=NOW + DAY)
+
+
 @pytest.mark.parametrize(
     ("own", "nodes", "expected"),
     [
         (credentials(), NODES, ""),
         (credentials(), ["win2"], "the Node object win1 was deleted from the cluster"),
+        # The run may have listed the nodes before this machine joined.
+        (credentials(certificate=issued(datetime.timedelta(minutes=14))), ["win2"], ""),
+        (credentials(certificate=issued(datetime.timedelta(minutes=16))), ["win2"],
+         "the Node object win1 was deleted from the cluster"),
         (credentials(joined=False, has_certificate=False, certificate=None), [], ""),
         (credentials(certificate=ClientCertificate(common_name="x", begins=NOW - 9 * DAY, ends=NOW - DAY)), NODES,
          "the kubelet's certificate expired on 2026-11-24 12:00 UTC"),
-        (credentials(has_certificate=False, certificate=None), NODES, "the kubelet's certificate is missing"),
+        (credentials(has_certificate=False, certificate=None), NODES,
+         "the kubelet's certificate is missing or damaged"),
         # A certificate of another kind, such as an administrator's.
-        (credentials(certificate=ClientCertificate(common_name="x", begins=NOW, ends=NOW + DAY)), [], ""),
+        (credentials(certificate=issued(DAY, "x")), [], ""),
         # A file that cannot be read may be one that this code does not know.
         (credentials(certificate=None), NODES, ""),
-        (credentials(kubeconfig=KubeletKubeconfig(authorities=frozenset({"Yg=="}))), NODES,
-         "the kubelet trusts another CA than the cluster has"),
+        (credentials(kubeconfig=OTHER_CA), NODES, "the kubelet trusts another CA than the cluster has"),
         (credentials(kubeconfig=KubeletKubeconfig(authorities=frozenset({"YQ==", "Yg=="}))), NODES, ""),
+        # The cluster of a kubeconfig that cannot be read is unknown, so its node was not deleted from this one.
         (credentials(kubeconfig=KubeletKubeconfig()), NODES, ""),
+        (credentials(kubeconfig=KubeletKubeconfig()), ["win2"], ""),
     ],
 )  # fmt: skip
 def test_who_has_to_join_again(own: KubeletCredentials, nodes: list[str], expected: str) -> None:
-    assert join_renewal.reason(own, ca_certificate=CA, nodes=nodes, now=NOW) == expected
+    cluster = ClusterFacts(ca_certificate=CA, nodes=nodes)
+    assert join_renewal.reason(own, cluster, NOW) == expected
+    assert join_renewal.other_cluster(own, cluster) == ""
+
+
+@pytest.mark.parametrize(
+    ("own", "nodes"),
+    [
+        (credentials(kubeconfig=OTHER_CA), ["win2"]),
+        (credentials(kubeconfig=OTHER_CA), []),
+        (credentials(kubeconfig=OTHER_CA, certificate=None), NODES),
+    ],
+)
+def test_a_healthy_node_of_another_cluster_at_the_same_address_is_refused(
+    own: KubeletCredentials, nodes: list[str]
+) -> None:
+    cluster = ClusterFacts(ca_certificate=CA, nodes=nodes)
+    assert join_renewal.reason(own, cluster, NOW) == ""
+    assert "so it is a node of another cluster" in join_renewal.other_cluster(own, cluster)
+
+
+@pytest.mark.parametrize(
+    ("machine", "expected"),
+    [
+        (NOW, NOW),
+        # The controller's clock is ahead.
+        (NOW - DAY, NOW - DAY),
+        # The machine's clock is ahead.
+        (NOW + DAY, NOW),
+    ],
+)
+def test_a_clock_that_is_ahead_does_not_count(machine: datetime.datetime, expected: datetime.datetime) -> None:
+    assert join_renewal.safe_time(Observation(time=machine.isoformat()), NOW) == expected
+
+
+def test_without_the_machines_time_the_controllers_counts() -> None:
+    assert join_renewal.safe_time(Observation(), NOW) == NOW
+
+
+def found(content: bytes) -> CallResult:
+    file = {"path": FILES[1], "exists": True, "content": base64.b64encode(content).decode()}
+    return CallResult(ok=True, output=(file,))
+
+
+@pytest.mark.parametrize(
+    ("certificate", "expected"),
+    [
+        (CallResult(ok=True, output=({"path": FILES[1], "exists": False},)), False),
+        (found(b"\0" * 500), False),
+        (found(b""), False),
+        (found(b"-----BEGIN EC PRIVATE KEY-----"), True),
+        # Such as an access that is denied.
+        (CallResult(ok=False), True),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_not_lost(certificate: CallResult, *, expected: bool) -> None:
+    user = "{name: u, user: {client-certificate: /var/lib/kubelet/pki/kubelet-client-current.pem}}"
+    text = f"users: [{user}]\ncontexts: [{{name: x, context: {{user: u}}}}]\ncurrent-context: x\n"
+    kubeconfig = CallResult(ok=True, output=({"path": FILES[0], "exists": True, "content": text},))
+    own = join_renewal.read(Observation(calls={"kubeconfig": kubeconfig, "certificate": certificate}))
+    assert own.has_certificate is expected
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis.diagnose im
 from ansible_collections.winkube.node.plugins.plugin_utils.reports import doctor
 
 NODE = {"ready": "Unknown", "reason": "NodeStatusUnknown: Kubelet stopped posting node status.", "since": "2026-11-25",
-        "pressure": {}, "unschedulable": False, "addresses": [], "pending_pods": [], "sandbox_errors": []}  # fmt: skip
+        "pressure": {}, "pending_pods": [], "sandbox_errors": []}  # fmt: skip
 VIEW = ClusterView.of({"authorities": [], "nodes": {"win4": NODE}})
 
 
