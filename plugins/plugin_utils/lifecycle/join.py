@@ -31,7 +31,7 @@ pkg/kubelet/certificate/bootstrap: LoadClientCert)."""
 _CA = f"{node_paths.KUBERNETES}\\pki\\ca.crt"
 LEFTOVERS = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF, DISCOVERY)
 """Files with the token. If a machine goes down while kubeadm runs, they stay until the role node_join removes them."""
-MADE_FILES = (*LEFTOVERS, DISCOVERY, node_paths.KUBELET_CONF)
+MADE_FILES = (*LEFTOVERS, node_paths.KUBELET_CONF, node_paths.JOIN_RECORD)
 """Files that a join makes. A reset removes them."""
 MADE_FOLDERS = (ntpath.dirname(_CA), f"{node_paths.KUBERNETES}\\tmp")
 """Folders that kubeadm makes for certificates, and for backups when it upgrades a node. A reset removes them."""

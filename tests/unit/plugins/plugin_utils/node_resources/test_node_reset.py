@@ -101,7 +101,7 @@ def test_the_kubelets_folder_gets_the_access_lists_of_the_preparation() -> None:
 
 def test_files_of_kubeadm_are_removed() -> None:
     reset = reset_of()
-    for path in (*join.MADE_FILES, *join.MADE_FOLDERS):
+    for path in (*join.MADE_FILES, *join.MADE_FOLDERS, node_paths.JOIN_RECORD):
         assert is_removed(("File", path.casefold()), reset), path
 
 
