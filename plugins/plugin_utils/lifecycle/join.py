@@ -92,7 +92,7 @@ def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> bool:
     except BatchLost:
         # The batch first undoes an incomplete join, so the batch can be repeated.
         seen = node.run(Batch(calls=calls(joining, again=True)), step=step, private=True)
-    why = problem(seen)
+    why = problem(seen, join_commands.secrets((*joining.before, *joining.after)))
     if why is not None:
         raise NodeError(f"{node.name}: {step}: {why}")
     if not had_joined(seen):
@@ -121,7 +121,7 @@ def finish_join(node: RemoteNode, after: t.Sequence[JoinCommand], ended: int | N
     batch = (*join_commands.calls("post", after, ended), join_commands.end_record())
     limit = float(join_commands.total_timeout(after[ended:]))
     node.timeouts = dataclasses.replace(node.timeouts, batch=max(node.timeouts.batch, limit))
-    why = problem(node.run(Batch(calls=batch), step=step, private=True))
+    why = problem(node.run(Batch(calls=batch), step=step, private=True), join_commands.secrets(after))
     if why is not None:
         raise NodeError(f"{node.name}: {step}: {why}")
     return True
@@ -285,15 +285,20 @@ def had_joined(seen: Observation) -> bool:
     return seen.stopped is not None and seen.stopped.id in ("stop-if-joined", "stop-if-registered")
 
 
-def problem(seen: Observation) -> str | None:
-    """Return why the join failed, in kubeadm's words, or None if the join did not fail."""
+def problem(seen: Observation, known: t.Iterable[str] = ()) -> str | None:
+    """Return why the join failed, in kubeadm's words, or None if the join did not fail.
+
+    Args:
+        seen: results of the batch.
+        known: the secrets of the programs around kubeadm.
+    """
     if had_joined(seen) or seen.stopped is None:
         return None
     result = seen.calls.get(seen.stopped.id)
     if result is None or result.error is None:
         return f"stopped at {seen.stopped.id}"
-    own = join_commands.problem(seen.stopped.id, result)
+    own = join_commands.problem(seen.stopped.id, result, known)
     if own is not None:
         return own
-    output = result.stderr.strip() or result.stdout.strip() or str(result.error)
-    return f"{seen.stopped.id}: exit code {result.exit_code}: {output[-2000:]}" if result.exit_code else output
+    output = join_commands.shortened(result.stderr.strip() or result.stdout.strip() or str(result.error))
+    return f"{seen.stopped.id}: exit code {result.exit_code}: {output}" if result.exit_code else output
