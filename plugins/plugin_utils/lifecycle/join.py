@@ -10,6 +10,7 @@ import typing as t
 
 from ..node_config import nssm
 from ..node_config.kubeadm import DISCOVERY
+from ..node_config.kubelet_certificate import CURRENT_CERTIFICATE
 from ..remote.errors import BatchLost, NodeError
 from ..remote.protocol import RemoteNode
 from ..windows import node_paths
@@ -178,13 +179,18 @@ def _stop_if_registered() -> tuple[Call, ...]:
 
     After a power failure, the kubelet of an incomplete join starts by itself and continues to request its certificate.
     If it receives the certificate after the first call of the batch, the machine has joined, and needs the files of
-    that join.
+    that join. The kubeconfig alone does not show this: a kubelet that rotates its certificates writes the kubeconfig
+    before it requests the first certificate (kubernetes/kubernetes pkg/kubelet/certificate/bootstrap/bootstrap.go,
+    LoadClientConfig).
     """
-    paths: dict[str, Json] = {"paths": [node_paths.KUBELET_CONF]}
+    conf: dict[str, Json] = {"paths": [node_paths.KUBELET_CONF]}
+    certificate: dict[str, Json] = {"paths": [CURRENT_CERTIFICATE]}
+    exists: t.Mapping[str, Json] = {"exists": True}
     return (
-        query("registered", "@read-file", paths, select=("path", "exists"), until={"exists": True}),
-        action("start-kubelet", "Start-Service", {"Name": "kubelet"}, needs=("registered",)),
-        Call(id="stop-if-registered", command="@stop-if", input=Input(calls=("registered",), where={"exists": True})),
+        query("registered", "@read-file", conf, select=("path", "exists"), until=exists),
+        query("certificate", "@read-file", certificate, select=("path", "exists"), until=exists, needs=("registered",)),
+        action("start-kubelet", "Start-Service", {"Name": "kubelet"}, needs=("certificate",)),
+        Call(id="stop-if-registered", command="@stop-if", input=Input(calls=("certificate",), where=exists)),
     )
 
 
@@ -219,7 +225,8 @@ def _remove_leftovers(*, keep_key: bool) -> tuple[Call, ...]:
     Args:
         keep_key: whether the key for which the kubelet requested a certificate stays.
     """
-    former = [node_paths.BOOTSTRAP_KUBELET_CONF, _CA, node_paths.JOIN_RECORD]
+    # Without a certificate, a kubeconfig that the kubelet wrote since the first call does not count either.
+    former = [node_paths.BOOTSTRAP_KUBELET_CONF, node_paths.KUBELET_CONF, _CA, node_paths.JOIN_RECORD]
     paths: dict[str, Json] = {"paths": [*former, *([] if keep_key else [_KEY])]}
     existing = Input(calls=("leftovers",), where={"exists": True}, parameter="LiteralPath", property="path")
     return (

@@ -179,6 +179,16 @@ def test_arguments_are_not_in_messages() -> None:
     assert "hunter2" not in str(refused.value)
 
 
+@pytest.mark.parametrize("stop", ["stop-if-joined", "stop-if-registered"])
+def test_a_machine_that_joined_by_itself_runs_the_remaining_programs_in_the_same_run(stop: str) -> None:
+    record = {"ok": True, "output": [{"content": "1\n"}]}
+    answer = {"state": "finished", "stopped": {"id": stop, "reason": "barrier"}, "calls": {"record": record}}
+    finished = Observation.from_wire({"state": "finished", "calls": {}})
+    node = Answering(Observation.from_wire(answer), finished)
+    assert join.join_cluster(node, joining([], ["one", "two", "three"]))
+    assert [call.command for call in node.asked[1][0]] == ["two.exe", "@write-file", "three.exe", "Remove-Item"]
+
+
 @pytest.mark.parametrize(
     ("content", "expected"), [("0\n", 0), ("12", 12), (None, None), ("", None), ("x", None), ("-1", None)]
 )
