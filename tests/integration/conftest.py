@@ -8,6 +8,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+from unittest import mock
 
 import pytest
 from integration import sweeps
@@ -16,6 +17,7 @@ from integration.playbooks import Site, describe
 from integration.sweeps import Sweeps
 
 from simulator.cluster.cluster import real_unavailable
+from simulator.kubernetes_node.kubeadm import real as kubeadm_real
 from simulator.world import World
 from wire_provider import detached
 
@@ -40,6 +42,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     ]
     kinds = [pytest.param("memory", marks=memory), pytest.param("real", marks=real)]
     metafunc.parametrize("cluster_kind", kinds, scope="module")
+
+
+@pytest.fixture(scope="module")
+def kubeadm(cluster_kind: str) -> Iterator[None]:
+    """With the simulated cluster, use the simulated kubeadm, even if there is a real one."""
+    if cluster_kind == "real":
+        yield
+        return
+    with mock.patch.object(kubeadm_real, "find", return_value=None):
+        yield
 
 
 @pytest.fixture
