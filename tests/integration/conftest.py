@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from integration import sweeps
@@ -19,6 +20,7 @@ from simulator_tests.cluster.node_client import Client, admin_client
 
 from simulator.cluster import SimulatedCluster, start_cluster
 from simulator.cluster.cluster import real_unavailable
+from simulator.kubernetes_node.kubeadm import real as kubeadm_real
 from simulator.world import World
 from wire_provider import detached
 
@@ -43,6 +45,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     ]
     kinds = [pytest.param("memory", marks=memory), pytest.param("real", marks=real)]
     metafunc.parametrize("cluster_kind", kinds, scope="module")
+
+
+@pytest.fixture(scope="module")
+def kubeadm(cluster_kind: str) -> Iterator[None]:
+    """With the simulated cluster, use the simulated kubeadm, even if there is a real one."""
+    if cluster_kind == "real":
+        yield
+        return
+    with mock.patch.object(kubeadm_real, "find", return_value=None):
+        yield
 
 
 @pytest.fixture

@@ -5,9 +5,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from typing import Any
-from unittest import mock
 
 import pytest
 import yaml
@@ -17,8 +15,6 @@ from integration.joined_nodes import wait_for
 from integration.limited_account import limited_kubeconfig
 from integration.playbooks import PlayRun, Site, bootstrap_tokens, cluster_api, cluster_nodes, node_name
 from kubernetes import client
-
-from simulator.kubernetes_node.kubeadm import real as kubeadm_real
 
 pytestmark = pytest.mark.integration
 
@@ -51,16 +47,6 @@ def adds(name: str, *more: str) -> list[str]:
 
 BEFORE = [adds("Before1"), {"program": "reg.exe", "arguments": adds("Before2", SECRET)[1:], "secret": True}]
 AFTER = [adds("After1"), ["reg.exe", "query", rf"{SITE}\Missing"], adds("After3")]
-
-
-@pytest.fixture(scope="module")
-def kubeadm(cluster_kind: str) -> Iterator[None]:
-    """With the simulated cluster, use the simulated kubeadm, even if there is a real one."""
-    if cluster_kind == "real":
-        yield
-        return
-    with mock.patch.object(kubeadm_real, "find", return_value=None):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -63,16 +63,6 @@ _OF_NODES = ("/api/v1/nodes", "/api/v1/pods", "/apis/certificates.k8s.io/v1/")
 
 
 @pytest.fixture(scope="module")
-def kubeadm(cluster_kind: str) -> Iterator[None]:
-    """With the simulated cluster, use the simulated kubeadm, even if there is a real one."""
-    if cluster_kind == "real":
-        yield
-        return
-    with mock.patch.object(kubeadm_real, "find", return_value=None):
-        yield
-
-
-@pytest.fixture(scope="module")
 def site(cluster_kind: str, kubeadm: None, start_site: SiteFactory) -> Site:
     """Return a site with three plain servers, and a cluster without nodes."""
     nodes = [{"name": name, "windows": windows} for name, windows in HOSTS.items()]

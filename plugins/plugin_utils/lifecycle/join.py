@@ -10,6 +10,7 @@ import typing as t
 
 from ..node_config import nssm
 from ..node_config.kubeadm import DISCOVERY
+from ..node_config.kubelet_certificate import CURRENT_CERTIFICATE
 from ..remote.errors import BatchLost, NodeError
 from ..remote.protocol import RemoteNode
 from ..windows import node_paths
@@ -31,7 +32,7 @@ pkg/kubelet/certificate/bootstrap: LoadClientCert)."""
 _CA = f"{node_paths.KUBERNETES}\\pki\\ca.crt"
 LEFTOVERS = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF, DISCOVERY)
 """Files with the token. If a machine goes down while kubeadm runs, they stay until the role node_join removes them."""
-MADE_FILES = (*LEFTOVERS, DISCOVERY, node_paths.KUBELET_CONF)
+MADE_FILES = (*LEFTOVERS, node_paths.KUBELET_CONF, node_paths.JOIN_RECORD)
 """Files that a join makes. A reset removes them."""
 MADE_FOLDERS = (ntpath.dirname(_CA), f"{node_paths.KUBERNETES}\\tmp")
 """Folders that kubeadm makes for certificates, and for backups when it upgrades a node. A reset removes them."""
@@ -92,7 +93,7 @@ def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> bool:
     except BatchLost:
         # The batch first undoes an incomplete join, so the batch can be repeated.
         seen = node.run(Batch(calls=calls(joining, again=True)), step=step, private=True)
-    why = problem(seen)
+    why = problem(seen, join_commands.secrets((*joining.before, *joining.after)))
     if why is not None:
         raise NodeError(f"{node.name}: {step}: {why}")
     if not had_joined(seen):
@@ -121,7 +122,7 @@ def finish_join(node: RemoteNode, after: t.Sequence[JoinCommand], ended: int | N
     batch = (*join_commands.calls("post", after, ended), join_commands.end_record())
     limit = float(join_commands.total_timeout(after[ended:]))
     node.timeouts = dataclasses.replace(node.timeouts, batch=max(node.timeouts.batch, limit))
-    why = problem(node.run(Batch(calls=batch), step=step, private=True))
+    why = problem(node.run(Batch(calls=batch), step=step, private=True), join_commands.secrets(after))
     if why is not None:
         raise NodeError(f"{node.name}: {step}: {why}")
     return True
@@ -178,13 +179,18 @@ def _stop_if_registered() -> tuple[Call, ...]:
 
     After a power failure, the kubelet of an incomplete join starts by itself and continues to request its certificate.
     If it receives the certificate after the first call of the batch, the machine has joined, and needs the files of
-    that join.
+    that join. The kubeconfig alone does not show this: a kubelet that rotates its certificates writes the kubeconfig
+    before it requests the first certificate (kubernetes/kubernetes pkg/kubelet/certificate/bootstrap/bootstrap.go,
+    LoadClientConfig).
     """
-    paths: dict[str, Json] = {"paths": [node_paths.KUBELET_CONF]}
+    conf: dict[str, Json] = {"paths": [node_paths.KUBELET_CONF]}
+    certificate: dict[str, Json] = {"paths": [CURRENT_CERTIFICATE]}
+    exists: t.Mapping[str, Json] = {"exists": True}
     return (
-        query("registered", "@read-file", paths, select=("path", "exists"), until={"exists": True}),
-        action("start-kubelet", "Start-Service", {"Name": "kubelet"}, needs=("registered",)),
-        Call(id="stop-if-registered", command="@stop-if", input=Input(calls=("registered",), where={"exists": True})),
+        query("registered", "@read-file", conf, select=("path", "exists"), until=exists),
+        query("certificate", "@read-file", certificate, select=("path", "exists"), until=exists, needs=("registered",)),
+        action("start-kubelet", "Start-Service", {"Name": "kubelet"}, needs=("certificate",)),
+        Call(id="stop-if-registered", command="@stop-if", input=Input(calls=("certificate",), where=exists)),
     )
 
 
@@ -219,7 +225,8 @@ def _remove_leftovers(*, keep_key: bool) -> tuple[Call, ...]:
     Args:
         keep_key: whether the key for which the kubelet requested a certificate stays.
     """
-    former = [node_paths.BOOTSTRAP_KUBELET_CONF, _CA, node_paths.JOIN_RECORD]
+    # Without a certificate, a kubeconfig that the kubelet wrote since the first call does not count either.
+    former = [node_paths.BOOTSTRAP_KUBELET_CONF, node_paths.KUBELET_CONF, _CA, node_paths.JOIN_RECORD]
     paths: dict[str, Json] = {"paths": [*former, *([] if keep_key else [_KEY])]}
     existing = Input(calls=("leftovers",), where={"exists": True}, parameter="LiteralPath", property="path")
     return (
@@ -285,15 +292,20 @@ def had_joined(seen: Observation) -> bool:
     return seen.stopped is not None and seen.stopped.id in ("stop-if-joined", "stop-if-registered")
 
 
-def problem(seen: Observation) -> str | None:
-    """Return why the join failed, in kubeadm's words, or None if the join did not fail."""
+def problem(seen: Observation, known: t.Iterable[str] = ()) -> str | None:
+    """Return why the join failed, in kubeadm's words, or None if the join did not fail.
+
+    Args:
+        seen: results of the batch.
+        known: the secrets of the programs around kubeadm.
+    """
     if had_joined(seen) or seen.stopped is None:
         return None
     result = seen.calls.get(seen.stopped.id)
     if result is None or result.error is None:
         return f"stopped at {seen.stopped.id}"
-    own = join_commands.problem(seen.stopped.id, result)
+    own = join_commands.problem(seen.stopped.id, result, known)
     if own is not None:
         return own
-    output = result.stderr.strip() or result.stdout.strip() or str(result.error)
-    return f"{seen.stopped.id}: exit code {result.exit_code}: {output[-2000:]}" if result.exit_code else output
+    output = join_commands.shortened(result.stderr.strip() or result.stdout.strip() or str(result.error))
+    return f"{seen.stopped.id}: exit code {result.exit_code}: {output}" if result.exit_code else output

@@ -11,10 +11,12 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ...module_utils.redaction import hidden
+from ...module_utils.redaction.texts import Redaction
 from ..specification.convert import convert
 from ..specification.describe import SECRET
 from ..values.errors import ResourceError
-from ..values.shown import text_without_secrets
+from ..values.shown import AsItIs, text_without_secrets
 from ..windows import node_paths
 from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
 from ..wire.calls import action
@@ -45,7 +47,8 @@ class JoinCommand:
     def __post_init__(self) -> None:
         if not self.program.lower().endswith(".exe"):
             hint = "For a script, set powershell.exe or cmd.exe, and give its path in arguments."
-            raise ResourceError("program", self.program, "expected a program whose name ends in .exe", hint)
+            # The text may be a whole command line with a password.
+            raise ResourceError("program", AsItIs(hidden("a text")), "expected a program whose name ends in .exe", hint)
         if not 0 < self.timeout <= 86400:
             raise ResourceError("timeout", self.timeout, "expected 1 to 86400 seconds")
         if not self.success_codes:
@@ -133,22 +136,43 @@ def ended(content: object) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 5 else None
 
 
-def problem(call_id: str, result: CallResult) -> str | None:
+def secrets(listed: t.Iterable[JoinCommand]) -> tuple[str, ...]:
+    """Return the arguments and environment variables of programs, which messages do not contain.
+
+    Args:
+        listed: the programs.
+    """
+    return tuple(text for one in listed for text in (*one.arguments, *one.environment.values()))
+
+
+def problem(call_id: str, result: CallResult, known: t.Iterable[str] = ()) -> str | None:
     """Return why a program failed, or None if the call does not run one of these programs.
 
     Args:
         call_id: id of the call that failed.
         result: its result. It has no output if the program's output is secret.
+        known: the secrets of the programs, which their output may repeat.
     """
     stage, dash, index = call_id.partition("-")
     if stage not in ("pre", "post") or not dash:
         return None
     where = f"{stage}_kubeadm_commands[{index}]"
-    output = (result.stderr.strip() or result.stdout.strip() or str(result.error or "failed"))[-_SHOWN:]
+    output = shortened(result.stderr.strip() or result.stdout.strip() or str(result.error or "failed"), known)
     if result.exit_code is None:
-        return f"{where}: {text_without_secrets(output)}"
-    hidden = not result.stderr and not result.stdout
-    return f"{where}: exit code {result.exit_code}" + ("" if hidden else f": {text_without_secrets(output)}")
+        return f"{where}: {output}"
+    is_hidden = not result.stderr and not result.stdout
+    return f"{where}: exit code {result.exit_code}" + ("" if is_hidden else f": {output}")
+
+
+def shortened(output: str, known: t.Iterable[str] = ()) -> str:
+    """Return the end of a program's output without secrets.
+
+    Args:
+        output: the output.
+        known: texts that are secret.
+    """
+    # Only after the secrets are gone: the rest of a secret that was cut off would not be recognized.
+    return text_without_secrets(Redaction(known).text(output))[-_SHOWN:]
 
 
 def total_timeout(listed: t.Iterable[JoinCommand]) -> int:

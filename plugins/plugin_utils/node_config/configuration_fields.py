@@ -17,7 +17,7 @@ import types
 import typing as t
 
 from ..specification.convert import is_true
-from ..values.versions import DATA, Version
+from ..values.versions import DATA, Version, numbers
 
 Kind = t.Literal["KubeletConfiguration", "KubeProxyConfiguration"]
 GATES = "featureGates"
@@ -176,7 +176,7 @@ def _data() -> t.Mapping[str, t.Any]:
 
 @functools.cache
 def _measured() -> tuple[str, ...]:
-    return tuple(sorted(_data()["measured"], key=_number))
+    return tuple(sorted(_data()["measured"], key=numbers))
 
 
 @functools.cache
@@ -199,14 +199,14 @@ def _recorded(minor: str) -> tuple[str, ...]:
     """Return the recorded versions that describe a version: itself, or its nearest neighbors."""
     if minor in _measured():
         return (minor,)
-    older = [one for one in _measured() if _number(one) < _number(minor)]
-    newer = [one for one in _measured() if _number(one) > _number(minor)]
+    older = [one for one in _measured() if numbers(one) < numbers(minor)]
+    newer = [one for one in _measured() if numbers(one) > numbers(minor)]
     return (*older[-1:], *newer[:1])
 
 
 def _is_newer(minor: str) -> bool:
     """Return whether a version is newer than all recorded ones, so that it may have fields and gates of its own."""
-    return _number(minor) > _number(_measured()[-1])
+    return numbers(minor) > numbers(_measured()[-1])
 
 
 def _includes(span: str, minor: str) -> bool:
@@ -214,8 +214,4 @@ def _includes(span: str, minor: str) -> bool:
     if span == "all":
         return True
     bounds = (part.partition("-") for part in span.split(","))
-    return any(_number(first) <= _number(minor) <= _number(last or first) for first, dummy, last in bounds)
-
-
-def _number(minor: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in minor.split("."))
+    return any(numbers(first) <= numbers(minor) <= numbers(last or first) for first, dummy, last in bounds)

@@ -36,7 +36,7 @@ class CredentialProvider:
         "credentialprovider.kubelet.k8s.io/v1beta1",
         "credentialprovider.kubelet.k8s.io/v1alpha1",
     ] = "credentialprovider.kubelet.k8s.io/v1"
-    arguments: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = dataclasses.field(default=(), metadata=SECRET)
     environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict, metadata=SECRET)
     token_attributes: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     """`tokenAttributes` of the provider: for which audience the kubelet gives it tokens of service accounts."""

@@ -13,7 +13,7 @@ import functools
 import json
 import typing as t
 
-from ..values.versions import DATA, Version, within
+from ..values.versions import DATA, Version, numbers, within
 from ..windows.command_line import flags_of
 
 
@@ -86,19 +86,15 @@ def _accepts(minor: str, name: str) -> bool:
     if name in data["always"]:
         return True
     span = data["some"].get(name) or data["before"].get(name)
-    measured = sorted(data["measured"], key=_number)
+    measured = sorted(data["measured"], key=numbers)
     if span is None:
         # A kubelet that is newer than all recorded versions may have new flags, so accept unknown ones.
-        return _number(minor) > _number(measured[-1])
+        return numbers(minor) > numbers(measured[-1])
     if minor in measured:
         return within(minor, span)
     if within(minor, span):
         return True
     # The flags of this version were not recorded: accept those of the next older and the next newer recorded version.
-    lower = [other for other in measured if _number(other) < _number(minor)][-1:]
-    upper = [other for other in measured if _number(other) > _number(minor)][:1]
+    lower = [other for other in measured if numbers(other) < numbers(minor)][-1:]
+    upper = [other for other in measured if numbers(other) > numbers(minor)][:1]
     return any(within(neighbour, span) for neighbour in (*lower, *upper))
-
-
-def _number(minor: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in minor.split("."))

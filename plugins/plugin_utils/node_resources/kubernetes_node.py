@@ -337,9 +337,9 @@ def _credential_providers(settings: KubernetesSettings) -> list[ResourceMapping]
             "type": "File",
             "name": _CREDENTIAL_PROVIDERS,
             "content": to_yaml(credential_providers.configuration(settings.credential_providers)),
-            # The environment of a provider may contain secrets.
+            # Arguments and environment of a provider may contain secrets, and so may the content that is replaced.
             "acl": ADMINISTRATORS_ONLY_FILE,
-            "no_log": any(one.environment for one in settings.credential_providers),
+            "no_log": True,
             "restarts": ["kubelet"],
         },
     ]

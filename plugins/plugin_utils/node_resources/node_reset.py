@@ -135,7 +135,7 @@ def resources(machine: ResetMachine) -> list[ResourceMapping]:
     own = {(one["type"], _name(one)): one for one in removed if not _is_below(_name(one), inside)}
     services = [one for one in own.values() if one["type"] == "Service"]
     return [
-        _kubelet(machine.kubernetes),
+        *_kubelet(machine.kubernetes),
         *services,
         *(one for one in own.values() if one["type"] != "Service"),
         *folders,
@@ -149,11 +149,18 @@ def service_names() -> tuple[str, ...]:
     return ("kubelet", KUBE_PROXY, *dict.fromkeys(names))
 
 
-def _kubelet(settings: KubernetesSettings) -> ResourceMapping:
-    """Return the kubelet's service as the preparation defines it, without the flags that kubeadm wrote."""
-    of_join = ("arguments_from_file", "arguments_variable", "arguments_for_kubelet")
-    service = {key: value for key, value in kubernetes_node.kubelet_service(settings).items() if key not in of_join}
-    return {**service, "state": "stopped", "if_exists": True}
+def _kubelet(settings: KubernetesSettings) -> list[ResourceMapping]:
+    """Return the kubelet's service as the preparation defines it, without the flags that kubeadm wrote.
+
+    If nssm runs the kubelet, the arguments are a resource of their own.
+    """
+    of_join = ("arguments_from_file", "arguments_variable", "arguments_for_kubelet", "restarts")
+    *parameters, service = (
+        {key: value for key, value in one.items() if key not in of_join}
+        for one in kubernetes_node.kubelet_services(settings)
+    )
+    arguments = ({**one, "if_exists": True} for one in parameters if one["type"] == "NssmArguments")
+    return [{**service, "state": "stopped", "if_exists": True}, *arguments]
 
 
 def _removed(made: t.Iterable[ResourceMapping], machine: ResetMachine) -> t.Iterator[ResourceMapping]:

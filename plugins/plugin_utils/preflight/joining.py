@@ -6,11 +6,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.redaction import hidden
 from ..lifecycle import join_commands
 from ..node_config import node_labels
 from ..values.errors import ResourceError
-from ..values.shown import AsItIs
 from .variables import Problem
 
 _COMMANDS = ("node_join_pre_kubeadm_commands", "node_join_post_kubeadm_commands")
@@ -40,7 +38,7 @@ def _command_problems(name: str, listed: object) -> t.Iterator[Problem]:
         try:
             join_commands.of_entry(line, f"{name}[{index}]")
         except ResourceError as error:
-            yield Problem(error.where, AsItIs(hidden("a text")) if line else None, error.expected, error.hint)
+            yield Problem(error.where, error.value, error.expected, error.hint)
 
 
 def _label_problems(labels: object) -> t.Iterator[Problem]:

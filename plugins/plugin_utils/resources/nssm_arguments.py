@@ -40,6 +40,9 @@ class NssmArguments(Resource):
     arguments_for_kubelet: str | None = dataclasses.field(
         default=None, metadata={"help": "As the property of the same name of `Service`."}
     )
+    if_exists: bool = dataclasses.field(
+        default=False, metadata={"help": "Whether to do nothing if the program has no arguments yet."}
+    )
 
     def __post_init__(self) -> None:
         nssm.arguments_line(self.arguments)
@@ -70,6 +73,8 @@ class NssmArguments(Resource):
             before = line if split(f"x {before}") == split(f"x {line}") else before
             kind, after = observed.get("kind"), {"arguments": line, "value_type": _KIND}
             change = update(self, {"arguments": before, "value_type": kind}, after, calls)
+        elif self.if_exists:
+            return None
         else:
             make = () if observed.get("key_exists") else make_key(key)
             change = create(self, {"arguments": line}, [*make, *calls])

@@ -13,6 +13,7 @@ from ansible.plugins.filter.core import to_bool
 from ..node_resources import node_join, roles
 from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
+from ..values.shown import text_without_secrets
 from . import node_prepare
 from .cni import network_differs, runs_of
 
@@ -111,7 +112,7 @@ def join_problem(tokens: t.Mapping[str, t.Any], refused: str, joined: t.Mapping[
     if tokens.get("failed"):
         failed = [one for one in tokens.get("results") or () if one.get("failed")]
         reason = str(failed[0].get("stderr") or failed[0].get("msg") or "").strip() if failed else ""
-        return f"kubeadm token create: {reason}" if reason else str(tokens.get("msg", ""))
+        return f"kubeadm token create: {text_without_secrets(reason)}" if reason else str(tokens.get("msg", ""))
     return refused or (approvals if joined.get("failed") else "")
 
 

@@ -55,10 +55,13 @@ def supported() -> t.Mapping[str, t.Any]:
 
 def within(minor: str, span: t.Mapping[str, t.Any]) -> bool:
     """Return whether a minor version such as `1.37` is between `oldest` and `newest`, if there is one (inclusive)."""
-    return _key(span["oldest"]) <= _key(minor) and ("newest" not in span or _key(minor) <= _key(span["newest"]))
+    return numbers(span["oldest"]) <= numbers(minor) and (
+        "newest" not in span or numbers(minor) <= numbers(span["newest"])
+    )
 
 
-def _key(minor: str) -> tuple[int, ...]:
+def numbers(minor: str) -> tuple[int, ...]:
+    """Return the numbers of a minor version such as `1.37`, by which minor versions are compared."""
     return tuple(int(part) for part in minor.split("."))
 
 
@@ -73,7 +76,7 @@ def containerd_line(version: Version) -> t.Mapping[str, t.Any] | None:
 def nearest_containerd_line(version: Version) -> t.Mapping[str, t.Any]:
     """Return the row of the table for a containerd version, or the nearest one if the table lacks this version."""
     lines = supported()["containerd"]
-    older = [line for line in lines if _key(line["minors"][0]) <= _key(version.minor_version)]
+    older = [line for line in lines if numbers(line["minors"][0]) <= numbers(version.minor_version)]
     return t.cast("t.Mapping[str, t.Any]", older[-1] if older else lines[0])
 
 
@@ -89,7 +92,7 @@ def skew_problem(kubelet: Version, server: Version) -> str | None:
     if kubelet.major == server.major and 0 <= server.minor - kubelet.minor <= _older_minors(kubelet.minor_version):
         return None
     minors = (f"{server.major}.{minor}" for minor in range(max(0, server.minor - 3), server.minor + 1))
-    oldest = next(minor for minor in minors if server.minor - _key(minor)[1] <= _older_minors(minor))
+    oldest = next(minor for minor in minors if server.minor - numbers(minor)[1] <= _older_minors(minor))
     newest = server.minor_version
     return f"expected {oldest} to {newest} for an API server of version {server} (kubernetes.io: Version Skew Policy)"
 
@@ -105,5 +108,5 @@ def kubeadm_api(kubernetes: Version) -> str:
     A version that is older or newer than all versions in the table has the nearest API version.
     """
     rows = supported()["kubeadm_api"]
-    older = [row for row in rows if _key(row["oldest"]) <= _key(kubernetes.minor_version)]
+    older = [row for row in rows if numbers(row["oldest"]) <= numbers(kubernetes.minor_version)]
     return str((older[-1] if older else rows[0])["version"])

@@ -14,10 +14,12 @@ from unit.scripted_machine import Handler, ScriptedMachine
 
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.join_commands import JoinCommand
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubelet_certificate import CURRENT_CERTIFICATE
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths, sddl
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, CallResult, Observation, Stopped
 from simulator.machine.objects import ProgramResult
 
+CA = f"{node_paths.KUBERNETES}\\pki\\ca.crt"
 SECRET = "token: abcdef.0123456789abcdef\n"
 
 
@@ -50,21 +52,41 @@ def test_a_machine_that_has_joined_is_not_joined_again() -> None:
     assert machine.node.files.read_text(node_paths.KUBELET_CONF) == "a kubeconfig"
 
 
-def test_a_kubelet_that_registers_before_it_is_stopped_keeps_its_files() -> None:
+def registering(*written: str) -> Joining:
+    """Return a machine whose kubelet writes files after the first call of the batch."""
+
     def register(_call: dict[str, t.Any]) -> list[t.Any]:
-        machine.node.files.write_text(node_paths.KUBELET_CONF, "a kubeconfig")
+        for path in written:
+            machine.node.files.make_directory(path.rpartition("\\")[0])
+            machine.node.files.write_text(path, "of the kubelet")
         return []
 
     machine = Joining(**{"Get-Process": register})
-    ca = f"{node_paths.KUBERNETES}\\pki\\ca.crt"
-    machine.node.files.make_directory(f"{node_paths.KUBERNETES}\\pki")
-    machine.node.files.write_text(ca, "a certificate")
+    machine.node.files.make_directory(CA.rpartition("\\")[0])
+    machine.node.files.write_text(CA, "a certificate")
     machine.has_services(kubelet="Running")
+    return machine
+
+
+@pytest.mark.parametrize("written", [[node_paths.KUBELET_CONF], [CURRENT_CERTIFICATE]])
+def test_a_kubelet_that_still_requests_its_certificate_has_not_registered(written: list[str]) -> None:
+    """It writes its kubeconfig first. kubeadm refuses to join while there is one."""
+    machine = registering(*written)
+    seen = machine.join()
+    assert join.problem(seen) is None
+    assert not join.had_joined(seen)
+    assert len(machine.found) == 1
+    assert not machine.node.files.exists(node_paths.KUBELET_CONF)
+    assert not machine.node.files.exists(CA)
+
+
+def test_a_kubelet_that_registers_before_it_is_stopped_keeps_its_files() -> None:
+    machine = registering(node_paths.KUBELET_CONF, CURRENT_CERTIFICATE)
     seen = machine.join()
     assert join.had_joined(seen)
     assert join.problem(seen) is None
     assert machine.found == []
-    assert machine.node.files.read_text(ca) == "a certificate"
+    assert machine.node.files.read_text(CA) == "a certificate"
     service = machine.node.services.get("kubelet")
     assert service is not None
     assert service.state == "Running"

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 import pytest
@@ -13,9 +14,10 @@ from unit.scripted_machine import ScriptedMachine
 from ansible_collections.winkube.node.plugins.action import kubeadm_join
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join, join_commands
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.join_commands import JoinCommand, commands
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths
-from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, CallResult, Observation
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, CallResult, Observation, Stopped
 from simulator.machine.objects import ProgramResult
 
 
@@ -111,6 +113,30 @@ def test_the_output_of_a_secret_program_is_never_shown() -> None:
     assert "hunter2" not in repr(seen)
 
 
+def test_arguments_and_environment_are_not_in_a_message_about_the_output() -> None:
+    command = JoinCommand(program="one.exe", arguments=("--password", "hunter2"), environment={"A": "passphrase"})
+    output = {"ok": False, "exit_code": 7, "stderr": "no hunter2, and no passphrase", "error": {"message": "it failed"}}
+    runs: dict[str, t.Callable[[Answering], object]] = {
+        "pre": lambda node: join.join_cluster(node, dataclasses.replace(joining(), before=(command,))),
+        "post": lambda node: join.finish_join(node, [command], 0),
+    }
+    for stage, run in runs.items():
+        call = f"{stage}-0"
+        answer = {"state": "finished", "stopped": {"id": call, "reason": "error"}, "calls": {call: output}}
+        node = Answering(Observation.from_wire(answer))
+        with pytest.raises(NodeError) as failed:
+            run(node)
+        assert str(failed.value).endswith(f"{stage}_kubeadm_commands[0]: exit code 7: no ***, and no ***")
+
+
+def test_the_rest_of_a_secret_that_was_cut_off_is_not_in_a_message() -> None:
+    output = f"abcdef.0123456789abcdef {1984 * 'x'}"
+    result = CallResult.from_wire({"ok": False, "exit_code": 1, "stderr": output, "error": {"message": "it failed"}})
+    for call in ("join", "post-0"):
+        seen = Observation(stopped=Stopped(id=call, reason="error"), calls={call: result})
+        assert "789abcdef" not in (join.problem(seen) or "")
+
+
 def test_a_program_that_does_not_exist_or_takes_too_long_is_named() -> None:
     result = CallResult.from_wire(
         {"ok": False, "error": {"id": "CommandNotFoundException", "message": "no such program"}}
@@ -129,7 +155,7 @@ def test_other_exit_codes_may_be_successes() -> None:
 @pytest.mark.parametrize(
     ("listed", "message"),
     [
-        ([["setup.cmd"]], "a[0][0]: expected a program whose name ends in .exe, got 'setup.cmd'. For a script, set"),
+        ([["setup.cmd"]], "a[0][0]: expected a program whose name ends in .exe, got (hidden: a text). For a script"),
         ([{"program": "x.exe", "timeout": 0}], "a[0].timeout: expected 1 to 86400 seconds, got 0"),
         ([{"program": "x.exe", "success_codes": []}], "a[0].success_codes: expected at least one exit code"),
         ([{"arguments": ["x"]}], "a[0].program: expected text"),
@@ -151,6 +177,16 @@ def test_arguments_are_not_in_messages() -> None:
     with pytest.raises(ResourceError) as refused:
         commands([{"program": "x.exe", "arguments": {"token": "hunter2"}}], "a")
     assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize("stop", ["stop-if-joined", "stop-if-registered"])
+def test_a_machine_that_joined_by_itself_runs_the_remaining_programs_in_the_same_run(stop: str) -> None:
+    record = {"ok": True, "output": [{"content": "1\n"}]}
+    answer = {"state": "finished", "stopped": {"id": stop, "reason": "barrier"}, "calls": {"record": record}}
+    finished = Observation.from_wire({"state": "finished", "calls": {}})
+    node = Answering(Observation.from_wire(answer), finished)
+    assert join.join_cluster(node, joining([], ["one", "two", "three"]))
+    assert [call.command for call in node.asked[1][0]] == ["two.exe", "@write-file", "three.exe", "Remove-Item"]
 
 
 @pytest.mark.parametrize(

@@ -139,8 +139,7 @@ def test_a_credential_provider_is_downloaded_and_configured() -> None:
             }
         ],
     }
-    # The environment may contain a secret.
-    assert (file["no_log"], file["acl"], file["restarts"]) == (True, ADMINISTRATORS_ONLY_FILE, ["kubelet"])
+    assert (file["acl"], file["restarts"]) == (ADMINISTRATORS_ONLY_FILE, ["kubelet"])
     flags = found[-1]["arguments"]
     assert "--image-credential-provider-bin-dir=C:\\k\\credential-providers" in flags
     assert "--image-credential-provider-config=C:\\etc\\kubernetes\\credential-providers.yaml" in flags
@@ -148,6 +147,12 @@ def test_a_credential_provider_is_downloaded_and_configured() -> None:
     places = [one.get("name") for one in found]
     assert places.index("C:\\k\\credential-providers") < places.index("credential provider acr")
     load(found)
+
+
+@pytest.mark.parametrize("more", [{}, {"arguments": ("--key=hunter2",)}, {"environment": {"KEY": "hunter2"}}])
+def test_the_configuration_of_credential_providers_is_never_shown(more: dict[str, t.Any]) -> None:
+    """Without secrets, it may replace a configuration that has some."""
+    assert named(provided(**more), "C:\\etc\\kubernetes\\credential-providers.yaml")["no_log"] is True
 
 
 def test_a_provider_in_an_archive_gets_its_name() -> None:

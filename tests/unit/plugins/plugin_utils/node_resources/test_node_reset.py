@@ -101,9 +101,22 @@ def test_the_kubelets_folder_gets_the_access_lists_of_the_preparation() -> None:
     assert folder["folders"]["pki"] == lists[node_paths.KUBELET_PKI]
 
 
+@pytest.mark.parametrize("runner", ["native", "nssm"])
+def test_the_kubelet_loses_the_flags_of_kubeadm(runner: str) -> None:
+    """With the labels and taints of its former cluster, the machine would register in the next one."""
+    given = {"kubernetes_node_kubelet_service": runner}
+    (prepared,) = (
+        one for one in of_role("kubernetes_node", resource_cases.variables(given)) if one.get("arguments_from_file")
+    )
+    (reset,) = (one for one in reset_of(**given) if (one["type"], one.get("name")) == (prepared["type"], "kubelet"))
+    assert (reset["arguments"], reset["if_exists"]) == (prepared["arguments"], True)
+    assert "arguments_from_file" not in reset
+    load(reset_of(**given))
+
+
 def test_files_of_kubeadm_are_removed() -> None:
     reset = reset_of()
-    for path in (*join.MADE_FILES, *join.MADE_FOLDERS):
+    for path in (*join.MADE_FILES, *join.MADE_FOLDERS, node_paths.JOIN_RECORD):
         assert is_removed(("File", path.casefold()), reset), path
 
 

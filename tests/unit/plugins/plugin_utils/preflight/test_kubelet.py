@@ -60,6 +60,7 @@ def messages(version: str = "1.37.1", **values: t.Any) -> list[str]:
             {FLAGS: {"pod-infra-container-image": "pause"}},
             f"{FLAGS}.pod-infra-container-image: expected a flag of the kubelet of Kubernetes 1.37, got",
         ),
+        ({FLAGS: {"source": "a"}}, f"{FLAGS}.source: expected a flag of the kubelet"),
         ({FLAGS: {"--v": 2}}, "Give its name without hyphens at its beginning."),
         ({FLAGS: {"feature-gates": "WinDSR=true,CPUManager=true"}}, f"{FLAGS}.feature-gates.CPUManager: expected"),
         (

@@ -59,6 +59,12 @@ def test_a_new_service_gets_its_key() -> None:
     assert commands(must(arguments("--v=4"), value=seen(None))) == ["New-ItemProperty"]
 
 
+def test_arguments_that_do_not_exist_may_stay_away() -> None:
+    for key_exists in (False, True):
+        assert planned(arguments("--v=4", if_exists=True), value=seen(None, key_exists=key_exists)) is None
+    assert must(arguments("--v=4", if_exists=True), value=seen("--v=2")).after == {"arguments": "--v=4"}
+
+
 def test_flags_of_kubeadm_are_added_and_replace_flags_of_the_same_name() -> None:
     change = must(
         kubelet("--v=2", "--node-labels=a=b"),
