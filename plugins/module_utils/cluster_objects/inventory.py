@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import typing as t
 
-from .kinds import Object, Reference
+from .kinds import Object, Reference, reference
 
 KEY = "objects"
 
@@ -33,12 +33,14 @@ def read(data: t.Mapping[str, str]) -> list[Recorded]:
     """
     try:
         rows = json.loads(data.get(KEY) or "[]")
-        return [
-            Recorded(Reference(*(str(one[name]) for name in Reference._fields)), bool(one.get("adopted")))
-            for one in rows
-        ]
+        return [Recorded(_reference(one), bool(one.get("adopted"))) for one in rows]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"expected a list of objects as JSON in the key {KEY!r}, got something else") from error
+
+
+def _reference(row: t.Mapping[str, t.Any]) -> Reference:
+    about = {"namespace": row["namespace"], "name": row["name"]}
+    return reference({"apiVersion": row["api_version"], "kind": row["kind"], "metadata": about})
 
 
 def write(namespace: str, name: str, entries: t.Iterable[Recorded]) -> Object:
