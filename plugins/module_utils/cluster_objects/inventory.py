@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The ConfigMap that records which objects a set has, so that a later run can remove those it no longer has (no I/O).
 
-An object that existed before the set applied it is recorded as adopted. It stays when the set no longer has it.
+An object that existed before the set applied it is recorded as adopted. It stays when the set no longer has it. So
+does an object that the record does not contain, for example because somebody has deleted the record.
 """
 
 from __future__ import annotations
