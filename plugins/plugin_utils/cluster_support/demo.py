@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Workloads that show that the cluster runs Windows containers and that services reach them.
 
-`win-webserver` runs agnhost, the program of Kubernetes' own tests, which exists for all versions of Windows, and returns
-the pod's name (kubernetes/kubernetes v1.36.3, test/images/agnhost/serve-hostname). IIS runs once for each requested version of Windows.
+`win-webserver` runs agnhost, the program of Kubernetes' own tests, which exists for all versions of Windows. It returns
+the pod's name (kubernetes/kubernetes v1.36.3, test/images/agnhost/serve-hostname). IIS runs once for each requested
+version of Windows.
 """
 
 from __future__ import annotations
