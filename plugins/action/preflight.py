@@ -10,6 +10,7 @@ from ..plugin_utils.actions.controller_action import ControllerAction
 from ..plugin_utils.node_resources.own_templates import compiled
 from ..plugin_utils.preflight import variables as checks
 from ..plugin_utils.preflight.host_check import HostCheck
+from ..plugin_utils.role_variables.roles import ROLES
 
 checks.roles(), compiled()  # read once for all hosts
 
@@ -24,16 +25,19 @@ class ActionModule(ControllerAction):
         "join": {"type": "bool", "default": False},
         "drain": {"type": "bool", "default": True},
         "fail": {"type": "bool", "default": True},
+        "roles": {"type": "list", "elements": "str", "choices": sorted(ROLES), "default": []},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Return `problems`, a list of sentences. If there are any, fail unless the option `fail` is false."""
         check = HostCheck(variables, self._templar.template, self._task.connection)
-        problems, warnings = check.run(options)
+        roles = options["roles"]
+        problems, warnings = check.run_for_roles(roles) if roles else check.run(options)
         if problems:
             host = variables.get("inventory_hostname")
             lines = "\n".join(f"- {problem}" for problem in problems)
-            message = f"{host}: no node was touched, because of its variables:\n{lines}"
+            untouched = "nothing was changed" if roles else "no node was touched"
+            message = f"{host}: {untouched}, because of its variables:\n{lines}"
             return {"problems": problems, "refused": True, "failed": options["fail"], "msg": message}
         # Ansible prints a warning only once if it is the same for all hosts.
         return {"problems": [], "warnings": warnings}

@@ -75,6 +75,7 @@ calls:
       type: str
 """
 
+import http.client
 import time
 import typing as t
 import urllib.error
@@ -117,7 +118,7 @@ def get(url: str, seconds: float) -> str:
             return "" if status == 200 else f"expected the status 200, got {status}"
     except urllib.error.HTTPError as error:
         return f"expected the status 200, got {error.code}"
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         return str(getattr(error, "reason", error))
 
 

@@ -193,6 +193,17 @@ def applied(admin: Client, kubeconfig: Path, folder: Path) -> Iterator[str]:
         yield play(folder, kubeconfig, **EVERYTHING)
 
 
+def test_a_misspelt_variable_ends_the_run_before_the_first_request(kubeconfig: Path, folder: Path) -> None:
+    del kubeconfig
+    # A request would fail, because there is no kubeconfig.
+    given = {"cluster_support_demos": True, "cluster_support_log_output": "v3ry-s3cret"}
+    output = " ".join(play(folder, folder / "missing.conf", expected=2, **given).split())
+    assert "localhost: nothing was changed, because of its variables" in output
+    assert "cluster_support_demos: expected a variable of role cluster_support" in output
+    assert "Did you mean cluster_support_demo" in output
+    assert "v3ry-s3cret" not in output
+
+
 def test_a_dry_run_changes_nothing_and_shows_everything(admin: Client, kubeconfig: Path, folder: Path) -> None:
     output = play(folder, kubeconfig, "--check", "--diff", "-v", **EVERYTHING)
     assert changed(output) >= 1
@@ -278,12 +289,21 @@ def test_a_service_that_does_not_answer_fails_the_run(
 
 def test_what_is_no_longer_requested_is_removed(admin: Client, applied: str, kubeconfig: Path, folder: Path) -> None:
     del applied
+    # An administrator has applied the upstream manifest, whose account and rights Linux nodes share.
+    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    shared = f"{roles}/csi-azuredisk-node-role"
+    mark = {"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"}}}
+    code, answer = admin.request("PATCH", shared, mark, "application/merge-patch+json")
+    assert code == 200, answer
+    rules = admin.get(shared)["rules"]
     off = {"cluster_support_kube_proxy_account": False, "cluster_support_runtime_classes": False}
     output = play(folder, kubeconfig, **off, cluster_support_csi_drivers=["smb"])
     assert changed(output) == 1
     left = {entry.rpartition(" ")[2] for entry in owned(admin)}
     assert {name for name in left if "smb" not in name} == set()
     assert len(left) == len(json.loads(admin.get(RECORD)["data"]["objects"])) == 5
+    assert admin.get(shared)["rules"] == rules
+    assert admin.request("GET", f"{roles}/csi-azurefile-node-secret-role")[0] == 404
     # Namespaces stay, because they may contain objects of others.
     for name in ("monitoring", "winkube-demo"):
         assert admin.get(f"/api/v1/namespaces/{name}")["status"]["phase"] == "Active"

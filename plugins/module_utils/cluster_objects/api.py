@@ -8,7 +8,7 @@ import typing as t
 
 from ..api_error import ApiError
 from ..api_forms import CUSTOM_OBJECT
-from ..cluster_client import APPLY_PATCH, Cluster
+from ..cluster_client import APPLY_PATCH, MERGE_PATCH, Cluster
 from .kinds import Object, Reference
 
 
@@ -22,7 +22,7 @@ class ObjectApi:
     """
 
     def __init__(self, cluster: Cluster, manager: str, *, force: bool) -> None:
-        self._cluster, self._manager, self._force = cluster, manager, force
+        self._cluster, self.manager, self._force = cluster, manager, force
 
     def knows(self, api_version: str) -> bool:
         """Return whether the API server serves a group and version."""
@@ -41,7 +41,7 @@ class ObjectApi:
             dry_run: whether the API server only checks and computes the result.
         """
         query = {
-            "fieldManager": self._manager,
+            "fieldManager": self.manager,
             "force": str(self._force).lower(),
             "fieldValidation": "Strict",
             **({"dryRun": "All"} if dry_run else {}),
@@ -50,10 +50,22 @@ class ObjectApi:
             "PATCH", *of.path, body=item, query=query, form=CUSTOM_OBJECT, content_type=APPLY_PATCH
         )
 
-    def delete(self, of: Reference) -> bool:
-        """Delete an object, and return whether it existed. Dependents, such as pods, are deleted in the background."""
+    def remove_label(self, of: Reference, label: str) -> None:
+        """Remove a label of an object, and change nothing else."""
+        body = {"metadata": {"labels": {label: None}}}
+        query = {"fieldManager": self.manager}
+        self._cluster.ask("PATCH", *of.path, body=body, query=query, content_type=MERGE_PATCH)
+
+    def delete(self, of: Reference, uid: str) -> bool:
+        """Delete an object, and return whether it existed. Dependents, such as pods, are deleted in the background.
+
+        Args:
+            of: the object's identity.
+            uid: its UID. The API server does not delete an object that has replaced it.
+        """
+        body = {"propagationPolicy": "Background", "preconditions": {"uid": uid}}
         try:
-            self._cluster.ask("DELETE", *of.path, body={"propagationPolicy": "Background"})
+            self._cluster.ask("DELETE", *of.path, body=body)
         except ApiError as error:
             if error.status != 404:
                 raise

@@ -10,6 +10,10 @@ import typing as t
 from ..redaction import HIDDEN
 from .kinds import Object
 
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""What `kubectl apply` has applied, including the data of a Secret."""
+_OF_APPLIERS = (_APPLIED, "meta.helm.sh/release-name")
+"""Annotations of programs that apply objects without server-side apply: kubectl, kubernetes.core, and Helm."""
 _OF_SERVER = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink")
 
 
@@ -25,6 +29,29 @@ def comparable(item: t.Mapping[str, t.Any] | None) -> Object:
     return {**{key: value for key, value in item.items() if key != "status"}, "metadata": about}
 
 
+def is_applied_by_others(item: t.Mapping[str, t.Any], manager: str) -> bool:
+    """Return whether another program also applies an object, such as `kubectl apply` of a manifest that contains it.
+
+    Args:
+        item: the object.
+        manager: name of this program's field manager.
+    """
+    about = item.get("metadata") or {}
+    entries = about.get("managedFields") or ()
+    appliers = {one.get("manager") for one in entries if one.get("operation") == "Apply" and not one.get("subresource")}
+    return bool(appliers - {manager}) or any(name in (about.get("annotations") or {}) for name in _OF_APPLIERS)
+
+
+def without_labels(item: t.Mapping[str, t.Any] | None) -> Object:
+    """Return what `comparable` returns, without labels.
+
+    Args:
+        item: the object; None if it does not exist.
+    """
+    fields = comparable(item)
+    return {**fields, "metadata": {key: one for key, one in (fields.get("metadata") or {}).items() if key != "labels"}}
+
+
 def shown(item: t.Mapping[str, t.Any] | None) -> str:
     """Return an object as text for `--diff`. The data of Secrets is not shown.
 
@@ -35,7 +62,10 @@ def shown(item: t.Mapping[str, t.Any] | None) -> str:
     if not fields:
         return ""
     if fields.get("kind") == "Secret":
-        fields = {**fields, **{key: HIDDEN for key in ("data", "stringData") if key in fields}}
+        about = dict(fields["metadata"])
+        if _APPLIED in (about.get("annotations") or {}):
+            about["annotations"] = {**about["annotations"], _APPLIED: HIDDEN}
+        fields = {**fields, **{key: HIDDEN for key in ("data", "stringData") if key in fields}, "metadata": about}
     return json.dumps(fields, indent=2, sort_keys=True) + "\n"
 
 

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The ConfigMap that records which objects a set has, so that a later run can remove those it no longer has (no I/O).
 
-An object that existed before the set applied it is recorded as adopted. It stays when the set no longer has it.
+An object that existed before the set applied it is recorded as adopted. It stays when the set no longer has it. So
+does an object that the record does not contain, for example because somebody has deleted the record.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import typing as t
 
-from .kinds import Object, Reference
+from .kinds import Object, Reference, reference
 
 KEY = "objects"
 
@@ -33,12 +34,14 @@ def read(data: t.Mapping[str, str]) -> list[Recorded]:
     """
     try:
         rows = json.loads(data.get(KEY) or "[]")
-        return [
-            Recorded(Reference(*(str(one[name]) for name in Reference._fields)), bool(one.get("adopted")))
-            for one in rows
-        ]
+        return [Recorded(_reference(one), bool(one.get("adopted"))) for one in rows]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"expected a list of objects as JSON in the key {KEY!r}, got something else") from error
+
+
+def _reference(row: t.Mapping[str, t.Any]) -> Reference:
+    about = {"namespace": row["namespace"], "name": row["name"]}
+    return reference({"apiVersion": row["api_version"], "kind": row["kind"], "metadata": about})
 
 
 def write(namespace: str, name: str, entries: t.Iterable[Recorded]) -> Object:

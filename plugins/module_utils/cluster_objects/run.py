@@ -14,7 +14,7 @@ import typing as t
 
 from ..api_error import ApiError
 from . import inventory
-from .changes import comparable, conflict, shown
+from .changes import comparable, conflict, is_applied_by_others, shown, without_labels
 from .inventory import Recorded
 from .kinds import Object, Reference, reference
 
@@ -27,6 +27,9 @@ _PERMANENT = "Namespace"
 class ObjectsApi(t.Protocol):
     """The requests of a run; every method raises ApiError."""
 
+    manager: str
+    """Name of the field manager."""
+
     def knows(self, api_version: str) -> bool:
         """Return whether the API server serves a group and version."""
 
@@ -36,8 +39,11 @@ class ObjectsApi(t.Protocol):
     def apply(self, of: Reference, item: t.Mapping[str, t.Any], *, dry_run: bool) -> Object:
         """Apply an object, and return the result."""
 
-    def delete(self, of: Reference) -> bool:
-        """Delete an object, and return whether it existed."""
+    def remove_label(self, of: Reference, label: str) -> None:
+        """Remove a label of an object, and change nothing else."""
+
+    def delete(self, of: Reference, uid: str) -> bool:
+        """Delete an object unless another one has replaced it, and return whether it existed."""
 
 
 class ObjectSetError(Exception):
@@ -124,9 +130,9 @@ class ObjectSet:
             if one.action in (CREATED, CHANGED):
                 self._api.apply(one.of, one.item, dry_run=False)
             elif one.action == REMOVED:
-                self._api.delete(one.of)
-            elif one.action == KEPT and one.adopted and one.before is not None:
-                self._give_up(one.of)
+                self._api.delete(one.of, _uid(one.before))
+            elif one.action == KEPT and one.adopted:
+                self._give_up(one.of, one.before)
         self._write_record(list(known.values()), kept)
 
     def _recorded(self) -> list[Recorded]:
@@ -134,7 +140,10 @@ class ObjectSet:
         try:
             return inventory.read((existing or {}).get("data") or {})
         except ValueError as error:
-            raise ObjectSetError(f"{self._record}: {error}. Correct or delete it") from error
+            raise ObjectSetError(
+                f"{self._record}: {error}. Correct it, or delete it. If you delete it, no object that exists now is "
+                "removed later"
+            ) from error
 
     def _write_record(self, before: t.Sequence[Recorded], after: t.Sequence[Recorded]) -> None:
         if set(before) != set(after):
@@ -155,7 +164,8 @@ class ObjectSet:
     ) -> PlannedObject:
         before = self._api.read(of)
         labels = ((before or {}).get("metadata") or {}).get("labels") or {}
-        adopted = known.adopted if known is not None else before is not None and self._label not in labels
+        ours = known is not None and not known.adopted and self._label in labels
+        adopted = before is not None and not ours
         if before is None and of.namespace in created:
             # The API server cannot check an object in a namespace that does not exist yet.
             return PlannedObject(of, item, CREATED, None, dict(item))
@@ -178,11 +188,30 @@ class ObjectSet:
         if self._label not in labels:
             # Something else has replaced the object, so this run does not change it.
             return PlannedObject(one.reference, {}, KEPT)
-        action = KEPT if one.adopted or one.reference.kind == _PERMANENT else REMOVED
-        return PlannedObject(one.reference, {}, action, before, before, one.adopted)
+        # Others may have applied the object later, such as with a manifest that contains it, and rely on it.
+        adopted = one.adopted or is_applied_by_others(before, self._api.manager)
+        action = KEPT if adopted or one.reference.kind == _PERMANENT else REMOVED
+        return PlannedObject(one.reference, {}, action, before, before, adopted)
 
-    def _give_up(self, of: Reference) -> None:
-        """Give up the fields of an object that stays. Those that others own, too, keep their values."""
+    def _give_up(self, of: Reference, before: Object | None) -> None:
+        """Give up an object that stays.
+
+        The API server removes the fields that only this set has applied. If these are more than labels, the object
+        keeps them and loses the set's label only: its owner may need them, such as the rules of a ClusterRole.
+        """
         place = {"namespace": of.namespace} if of.namespace else {}
         bare = {"apiVersion": of.api_version, "kind": of.kind, "metadata": {"name": of.name, **place}}
-        self._api.apply(of, bare, dry_run=False)
+        try:
+            left = self._api.apply(of, bare, dry_run=True)
+        except ApiError as error:
+            if error.status != 422:
+                raise
+            left = {}
+        if without_labels(left) == without_labels(before):
+            self._api.apply(of, bare, dry_run=False)
+        else:
+            self._api.remove_label(of, self._label)
+
+
+def _uid(item: Object | None) -> str:
+    return str(((item or {}).get("metadata") or {}).get("uid") or "")

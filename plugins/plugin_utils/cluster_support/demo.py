@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Workloads that show that the cluster runs Windows containers and that services reach them.
 
-`win-webserver` runs agnhost, the web server of Kubernetes' own network tests, which exists for all versions of Windows.
-IIS runs once for each requested version of Windows.
+`win-webserver` runs agnhost, the program of Kubernetes' own tests, which exists for all versions of Windows. It returns
+the pod's name (kubernetes/kubernetes v1.36.3, test/images/agnhost/serve-hostname). IIS runs once for each requested
+version of Windows.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def demo(settings: SupportSettings) -> list[KubernetesObject]:
         ValueError: the user replaces an unknown image.
     """
     builds, program = support_catalogue().builds, settings.program("demo")
-    web = {"image": program.images["web_server"], "args": ["netexec", "--http-port=80"]}
+    # agnhost's other web server, netexec, runs any command that it gets over HTTP.
+    web = {"image": program.images["web_server"], "args": ["serve-hostname", "--port=80"]}
     objects = [namespace(settings.demo_namespace, "baseline"), *_workload(settings, WEB_SERVER, web, {})]
     for build in settings.demo_builds:
         iis = {"image": program.images_by_build[build]}

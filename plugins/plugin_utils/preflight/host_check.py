@@ -38,6 +38,22 @@ class HostCheck:
         self._host = table.of_host(variables, template)
         self._templates = self._host.templates
 
+    def run_for_roles(self, names: t.Collection[str]) -> tuple[list[str], list[str]]:
+        """Return the problems and the warnings of a host that is no node, one sentence each.
+
+        The variables of other roles may contain templates that only nodes can evaluate, so their values are not read.
+
+        Args:
+            names: the roles that the play runs on this host.
+        """
+        known = checks.roles()
+        chosen = [role for role in known if role.name in names]
+        problems = checks.unknown_variables(self._variables, known)
+        misspelt, warnings = shared_names.misspelt(self._variables)
+        values, untemplated = self._values(chosen)
+        problems += misspelt + untemplated + checked_values.mistyped_variables(values, chosen)
+        return [str(problem) for problem in problems], warnings
+
     def run(self, options: t.Mapping[str, t.Any]) -> tuple[list[str], list[str]]:
         """Return the problems and the warnings, one sentence each.
 

@@ -44,6 +44,21 @@ def test_a_proxy_of_the_environment_is_not_used(server: str, monkeypatch: pytest
     assert get(f"{server}/200", 5) == ""
 
 
+def test_an_answer_that_is_not_http_is_a_problem() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            connection, _address = listening.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(b"SSH-2.0-x\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        assert "SSH-2.0-x" in get(f"http://127.0.0.1:{listening.getsockname()[1]}/", 5)
+        thread.join()
+
+
 def test_a_closed_port_is_named() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -22,7 +22,11 @@ Object = dict[str, t.Any]
 class MemoryApi:
     """Objects by identity. An applied object replaces the labels and all other fields, as a single manager would."""
 
+    manager = "winkube"
+
     def __init__(self) -> None:
+        self.needs_data = False
+        self.replaced: Reference | None = None
         self.objects: dict[Reference, Object] = {}
         self.writes: list[tuple[str, str]] = []
         self.served: set[str] = set()
@@ -43,8 +47,10 @@ class MemoryApi:
             and Reference("v1", "Namespace", "", of.namespace) not in self.objects
         ):
             raise ApiError(f'namespaces "{of.namespace}" not found', 404)
+        if self.needs_data and "data" not in item:
+            raise ApiError("data: Required value", 422)
         result = copy.deepcopy(dict(item))
-        result["metadata"]["managedFields"] = [{"manager": "winkube"}]
+        result["metadata"] |= {"managedFields": [{"manager": "winkube", "operation": "Apply"}], "uid": f"uid of {of}"}
         if dry_run:
             return result
         if str(of) == self.fails_at:
@@ -53,7 +59,13 @@ class MemoryApi:
         self.objects[of] = {**result, "status": {"now": len(self.writes)}}
         return result
 
-    def delete(self, of: Reference) -> bool:
+    def remove_label(self, of: Reference, label: str) -> None:
+        self.writes.append(("remove label", str(of)))
+        del self.objects[of]["metadata"]["labels"][label]
+
+    def delete(self, of: Reference, uid: str) -> bool:
+        if of == self.replaced or uid != f"uid of {of}":
+            raise ApiError("the UID in the precondition differs", 409)
         self.writes.append(("delete", str(of)))
         return self.objects.pop(of, None) is not None
 
@@ -104,19 +116,86 @@ def test_what_is_no_longer_in_the_set_is_removed_once() -> None:
     assert api.writes == []
 
 
-def test_an_object_that_existed_before_stays() -> None:
+def given_before(api: MemoryApi, **about: t.Any) -> Reference:
+    """Create the object `a` as another program does, without the set's label; return its identity."""
+    item = config_map("a")
+    item["metadata"] = {"name": "a", "namespace": "kube-system", **about}
+    api.objects[reference(item)] = item
+    return reference(item)
+
+
+@pytest.mark.parametrize("needs_data", [False, True])
+def test_an_object_that_existed_before_stays_as_it_is(needs_data: bool) -> None:
     api = MemoryApi()
-    given = config_map("a")
-    del given["metadata"]["labels"]
-    api.objects[reference(given)] = given
+    of = given_before(api)
     assert run(api, config_map("a")) == {"a": "changed"}
     assert run(api, config_map("a")) == {"a": "unchanged"}
     api.writes.clear()
+    # An API server removes fields that only the set has applied, or rejects the object if it needs them.
+    api.needs_data = needs_data
     assert run(api) == {"a": "kept"}
-    # Its fields are given up.
-    assert api.writes[0] == ("apply", "ConfigMap kube-system/a")
-    assert "labels" not in api.objects[reference(given)]["metadata"]
+    assert api.writes[0] == ("remove label", f"{of}")
+    assert api.objects[of]["data"] == {"a": "1"}
+    assert api.objects[of]["metadata"]["labels"] == {}
     assert run(api) == {}
+
+
+def test_the_fields_of_an_object_that_stays_are_given_up_if_only_labels_differ() -> None:
+    api = MemoryApi()
+    web = namespace("web")
+    api.objects[reference(web)] = {**web, "metadata": {"name": "web"}}
+    run(api, web)
+    api.writes.clear()
+    assert run(api) == {"web": "kept"}
+    assert api.writes[0] == ("apply", "Namespace web")
+    assert "labels" not in api.objects[reference(web)]["metadata"]
+
+
+def test_an_object_that_replaced_one_of_the_set_stays() -> None:
+    api = MemoryApi()
+    run(api, config_map("a"))
+    of = given_before(api)
+    assert run(api, config_map("a")) == {"a": "changed"}
+    assert run(api) == {"a": "kept"}
+    assert of in api.objects
+
+
+def test_without_a_record_nothing_that_exists_is_removed() -> None:
+    api = MemoryApi()
+    run(api, config_map("a"))
+    del api.objects[RECORD]
+    assert run(api, config_map("a"), config_map("b")) == {"a": "unchanged", "b": "created"}
+    assert run(api) == {"a": "kept", "b": "removed"}
+
+
+@pytest.mark.parametrize(
+    "also",
+    [
+        {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"}},
+        {"annotations": {"meta.helm.sh/release-name": "csi-driver-smb"}},
+        {"managedFields": [{"manager": "argocd", "operation": "Apply"}]},
+    ],
+)
+def test_an_object_that_others_have_applied_later_stays(also: Object) -> None:
+    api = MemoryApi()
+    run(api, config_map("a"), config_map("b"))
+    of = reference(config_map("a"))
+    api.objects[of]["metadata"] |= also
+    # Others may only have written to this object, as controllers and `kubectl rollout restart` do.
+    entries = [{"manager": "winkube", "operation": "Apply"}, {"manager": "kubectl-rollout", "operation": "Update"}]
+    entries.append({"manager": "controller", "operation": "Apply", "subresource": "status"})
+    api.objects[reference(config_map("b"))]["metadata"] |= {"managedFields": entries, "annotations": {"x": "y"}}
+    assert run(api) == {"a": "kept", "b": "removed"}
+    assert api.objects[of]["metadata"]["labels"] == {}
+
+
+def test_an_object_that_is_replaced_during_the_run_is_not_removed() -> None:
+    api = MemoryApi()
+    run(api, config_map("a"))
+    api.replaced = reference(config_map("a"))
+    with pytest.raises(ApiError, match="precondition"):
+        run(api)
+    assert api.replaced in api.objects
 
 
 def test_namespaces_and_replaced_objects_stay() -> None:
@@ -173,10 +252,19 @@ def test_an_unknown_api_ends_the_run_before_the_first_change() -> None:
     assert run(api, rule) == {"rules": "created"}
 
 
-def test_a_record_that_cannot_be_read_ends_the_run() -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1}',
+        "[1]",
+        '[{"api_version": "v1", "kind": "Pod", "namespace": "kube-system", "name": "a"}]',
+        '[{"api_version": "v1", "kind": "ConfigMap", "namespace": "", "name": "a"}]',
+    ],
+)
+def test_a_record_that_cannot_be_read_ends_the_run(text: str) -> None:
     api = MemoryApi()
     run(api, config_map("a"))
-    api.objects[RECORD]["data"]["objects"] = '{"a": 1}'
+    api.objects[RECORD]["data"]["objects"] = text
     with pytest.raises(ObjectSetError, match="ConfigMap kube-system/record: expected a list of objects"):
         run(api, config_map("a"))
 
@@ -204,4 +292,8 @@ def test_a_difference_shows_no_data_of_secrets() -> None:
     secret = {**config_map("a", "s3cret"), "kind": "Secret"}
     assert "s3cret" not in shown(secret)
     assert "(hidden)" in shown(secret)
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": "s3cret", "other": "kept"}
+    applied = shown({**secret, "metadata": {**secret["metadata"], "annotations": annotations}})
+    assert "s3cret" not in applied
+    assert "kept" in applied
     assert "s3cret" in shown(config_map("a", "s3cret"))

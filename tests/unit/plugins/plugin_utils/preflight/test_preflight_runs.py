@@ -109,3 +109,26 @@ def test_a_kubeconfig_must_exist_on_the_controller(tmp_path: Path) -> None:
     for path, expected in ((there, 0), (tmp_path / "none", 1)):
         values = {**HOST, **GOOD, "node_join_kubeconfig": str(path), "node_join_delegate": "127.0.0.1"}
         assert len(run(preflight, {"join": True}, values)["problems"]) == expected
+
+
+def test_only_the_types_of_the_chosen_roles_are_checked_on_a_host_that_is_no_node() -> None:
+    values = {
+        "inventory_hostname": "localhost",
+        "cluster_support_demoo": True,
+        "cluster_support_log_outputs": [{"name": "forward"}, "s3cret"],
+        "cluster_support_demo_timeout": "soon",
+        "kube_versoin": "1.36.1",
+        # Only nodes have these variables.
+        "kubernetes_node_install_dir": 1,
+        "cni_plugn": "flannel",
+    }
+    result = run(preflight, {"roles": ["cluster_support"]}, values)
+    assert result["msg"].startswith("localhost: nothing was changed, because of its variables:")
+    assert sorted(one.partition(":")[0].partition(" (")[0] for one in result["problems"]) == [
+        "cluster_support_demo_timeout",
+        "cluster_support_demoo",
+        "cluster_support_log_outputs[1]",
+        "cni_plugn",
+        "kube_versoin",
+    ]
+    assert "s3cret" not in str(result)
