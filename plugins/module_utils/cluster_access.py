@@ -218,19 +218,18 @@ REMOVALS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
     "calico_removal": ("kube-system/calico-node-windows", ("calico",)),
 }
 """For each purpose of a removal, the DaemonSet that is removed, and the networks that need it."""
+NETWORK_DAEMON_SETS = frozenset(daemon_set for daemon_set, _networks in REMOVALS.values())
+"""The DaemonSets (`NAMESPACE/NAME`) of networks that this collection applies and removes."""
 
 
-def removals(
-    purposes: t.Collection[str], daemon_sets: t.Iterable[t.Mapping[str, t.Any]], networks: t.Collection[str]
-) -> list[str]:
+def removals(purposes: t.Collection[str], existing: t.Collection[str], networks: t.Collection[str]) -> list[str]:
     """Return the purposes of the removals that a change of the network may bring.
 
     Args:
         purposes: the purposes of the run. Without `change_network`, nothing is removed.
-        daemon_sets: the cluster's DaemonSets.
+        existing: the cluster's DaemonSets (`NAMESPACE/NAME`) that this collection applied.
         networks: the networks of the run's hosts.
     """
-    existing = {f"{one['metadata']['namespace']}/{one['metadata']['name']}" for one in daemon_sets}
     return [
         purpose
         for purpose, (daemon_set, users) in REMOVALS.items()

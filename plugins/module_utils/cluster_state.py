@@ -99,6 +99,17 @@ def daemon_sets(cluster: Cluster) -> list[dict[str, t.Any]]:
     return list(cluster.items("apis/apps/v1/daemonsets", form=DAEMON_SET))
 
 
+def is_own(daemon_set: t.Mapping[str, t.Any]) -> bool:
+    """Return whether this collection applied a DaemonSet: its pods have the label with their revision."""
+    labels = (daemon_set["spec"]["template"].get("metadata") or {}).get("labels") or {}
+    return REVISION_LABEL in labels
+
+
+def place(daemon_set: t.Mapping[str, t.Any]) -> str:
+    """Return a DaemonSet as `NAMESPACE/NAME`."""
+    return f"{daemon_set['metadata']['namespace']}/{daemon_set['metadata']['name']}"
+
+
 def unbound_daemon_sets(existing: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
     """Return the DaemonSets whose pods run on nodes of any operating system, and what manages them.
 

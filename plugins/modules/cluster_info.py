@@ -169,6 +169,14 @@ unbound_daemon_sets:
     managers:
       description: Labels and annotations that name the tool which manages the DaemonSet, such as Helm.
       type: dict
+foreign_daemon_sets:
+  description:
+    - DaemonSets (C(NAMESPACE/NAME)) that have the name of one of this collection's DaemonSets for networks, but that
+      others applied. A run never removes them.
+  type: list
+  elements: str
+  returned: always
+  sample: [kube-system/calico-node-windows]
 nodes:
   description: The cluster's nodes by name.
   type: dict
@@ -238,7 +246,7 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ..module_utils import calico_state, cluster_state
 from ..module_utils.addresses import DEFAULT_DNS_DOMAIN
 from ..module_utils.api_forms import NODE
-from ..module_utils.cluster_access import NEEDS, removals, require_access
+from ..module_utils.cluster_access import NEEDS, NETWORK_DAEMON_SETS, removals, require_access
 from ..module_utils.cluster_ca import node_version
 from ..module_utils.cluster_client import Cluster, cluster_arguments
 from ..module_utils.cluster_state import describe_node
@@ -264,11 +272,12 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
     kubelet = document(module, cluster, "kube-system/kubelet-config", "kubelet", {"clusterDNS": [str]})
     networking, cluster_dns = kubeadm.get("networking") or {}, kubelet.get("clusterDNS") or []
     daemon_sets = cluster_state.daemon_sets(cluster)
-    require_access(module, cluster, removals(purposes, daemon_sets, networks))
+    own = {cluster_state.place(one) for one in daemon_sets if cluster_state.is_own(one)}
+    require_access(module, cluster, removals(purposes, own, networks))
     version, names = cluster.version(), module.params["nodes"]
     calico = calico_state.calico(cluster) if "calico" in networks else {}
-    own = [] if calico.get("installation") else networks  # The operator replaces its pods itself.
-    pods = cluster_state.network_pods(cluster, own) if "read" in purposes else {}
+    replaced = [] if calico.get("installation") else networks  # The operator replaces its pods itself.
+    pods = cluster_state.network_pods(cluster, replaced) if "read" in purposes else {}
     nodes = {node["metadata"]["name"]: describe_node(node, pods) for node in cluster.items("api/v1/nodes", form=NODE)}
     return {
         **about,
@@ -284,6 +293,7 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
         "cluster_dns": cluster_dns,
         "dns_service": cluster_state.dns_service(cluster, cluster_dns),
         "unbound_daemon_sets": cluster_state.unbound_daemon_sets(daemon_sets),
+        "foreign_daemon_sets": sorted({*map(cluster_state.place, daemon_sets)} & NETWORK_DAEMON_SETS - own),
         "nodes": {name: node for name, node in nodes.items() if not names or name in names},
     }
 

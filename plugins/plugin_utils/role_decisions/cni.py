@@ -126,8 +126,9 @@ def _network_services(host: Variables) -> list[str]:
 
 
 def _former_daemon_sets(host: Variables) -> list[str]:
-    """Return the DaemonSets of the node's former network that its new network does not have."""
-    kept = daemon_sets(str(host.value("cni_plugin")))
+    """Return the DaemonSets of the node's former network to remove: not those of its new network or of others."""
+    foreign = host.part("winkube_cluster", "foreign_daemon_sets", default=())
+    kept = {*daemon_sets(str(host.value("cni_plugin"))), *foreign}
     former = daemon_sets(str(host.value("cni_recorded_network").get("plugin", "")))
     return [name for name in former if name not in kept] if host.value("cni_network_changes") else []
 

@@ -51,10 +51,7 @@ def test_the_right_to_remove_a_former_network_is_checked(plugin: str) -> None:
 
 
 def test_only_a_change_of_the_network_needs_the_right_to_remove_it() -> None:
-    existing = [
-        {"metadata": {"namespace": namespace, "name": name}}
-        for namespace, name in (("kube-flannel", "kube-flannel-windows"), ("kube-system", "calico-node-windows"))
-    ]
+    existing = ["kube-flannel/kube-flannel-windows", "kube-system/calico-node-windows"]
     assert removals(["change_network"], existing, ["calico"]) == ["flannel_removal"]
     assert removals(["change_network"], existing, ["sdnbridge"]) == ["calico_removal"]
     assert removals(["change_network"], existing, ["calico", "flannel"]) == []

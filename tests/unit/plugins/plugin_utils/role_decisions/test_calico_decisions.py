@@ -90,6 +90,12 @@ def test_hns_networks_go_with_their_type(recorded: dict[str, str], mode: str, ne
     assert decided(recorded, "cni_former_hns_networks", cni_plugin="calico", cni_calico_mode=mode) == networks
 
 
+def test_a_daemon_set_of_others_is_not_removed() -> None:
+    cluster = {"foreign_daemon_sets": ["kube-system/calico-node-windows"]}
+    for name in ("cni_former_daemon_sets", "cni_former_config_maps"):
+        assert decided(VXLAN, name, **TO_FLANNEL, node_join_cluster=cluster) == []
+
+
 def test_a_node_that_leaves_calico() -> None:
     flannel = {"cni_plugin": "flannel", "cni_flannel_backend": "vxlan"}
     assert decided(VXLAN, "cni_former_hns_networks", **flannel) == ["Calico", "External"]
