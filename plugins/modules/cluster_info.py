@@ -46,7 +46,7 @@ options:
       - V(calico_read) reads how Calico is installed. V(calico) applies Calico's and kube-proxy's DaemonSets.
         V(calico_affinity) changes Calico's C(IPAMConfig), and V(calico_windows) the Tigera operator's C(Installation).
       - V(change_network) includes V(flannel_removal) or V(calico_removal) if the cluster has this network's DaemonSet
-        for Windows, and none of O(networks) needs it.
+        for Windows, and none of O(networks) needs it. If the Tigera operator runs Calico, V(calico) does not need it.
     type: list
     elements: str
     choices: [read, calico_read, join, tokens, delete_tokens, approve, rejoin, reset, flannel, kube_proxy, calico,
@@ -272,12 +272,14 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
     kubelet = document(module, cluster, "kube-system/kubelet-config", "kubelet", {"clusterDNS": [str]})
     networking, cluster_dns = kubeadm.get("networking") or {}, kubelet.get("clusterDNS") or []
     daemon_sets = cluster_state.daemon_sets(cluster)
+    calico = calico_state.calico(cluster) if "calico" in networks else {}
+    if calico.get("installation"):
+        # The operator runs Calico's pods and replaces them itself.
+        networks = [name for name in networks if name != "calico"]
     own = {cluster_state.place(one) for one in daemon_sets if cluster_state.is_own(one)}
     require_access(module, cluster, removals(purposes, own, networks))
     version, names = cluster.version(), module.params["nodes"]
-    calico = calico_state.calico(cluster) if "calico" in networks else {}
-    replaced = [] if calico.get("installation") else networks  # The operator replaces its pods itself.
-    pods = cluster_state.network_pods(cluster, replaced) if "read" in purposes else {}
+    pods = cluster_state.network_pods(cluster, networks) if "read" in purposes else {}
     nodes = {node["metadata"]["name"]: describe_node(node, pods) for node in cluster.items("api/v1/nodes", form=NODE)}
     return {
         **about,

@@ -206,6 +206,23 @@ def test_the_right_to_remove_a_former_network_is_checked(cluster: FakeCluster) -
     assert not run_module(cluster_info, cluster, purposes=["change_network"], networks=["flannel"]).get("failed")
 
 
+@pytest.mark.parametrize("operator", [True, False])
+def test_the_right_to_remove_what_the_operator_replaces_is_checked(cluster: FakeCluster, operator: bool) -> None:
+    discoverable(cluster)
+    add_daemon_set(cluster, f"{'calico' if operator else 'kube'}-system/calico-node", revision="")
+    add_daemon_set(cluster, "kube-system/calico-node-windows", revision="a")
+    if operator:
+        cluster.add("apis/operator.tigera.io/v1/installations/default", spec={"calicoNetwork": {"bgp": "Disabled"}})
+    cluster.denied = lambda given: given["resourceAttributes"]["verb"] == "delete"
+    found = run_module(cluster_info, cluster, purposes=["change_network"], networks=["calico"])
+    why = "(to remove Calico when the network of Windows nodes changes)"
+    expected = [
+        f"delete daemonsets.apps calico-node-windows in namespace kube-system {why}",
+        f"delete configmaps cni-config-windows in namespace kube-system {why}",
+    ]
+    assert found.get("missing_access", []) == (expected if operator else [])
+
+
 def test_missing_rights_of_the_kubeconfigs_user_are_listed(cluster: FakeCluster) -> None:
     cluster.denied = lambda spec: spec["resourceAttributes"]["resource"] in ("signers", "pods", "secrets")
     found = run_module(cluster_info, cluster, purposes=["join", "tokens", "approve", "drain"])
