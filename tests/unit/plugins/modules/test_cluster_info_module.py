@@ -198,12 +198,27 @@ def test_the_right_to_remove_a_former_network_is_checked(cluster: FakeCluster) -
     cluster.denied = lambda given: given["resourceAttributes"]["verb"] == "delete"
     found = run_module(cluster_info, cluster, purposes=["change_network"], networks=["azure"])
     why = "(to remove flannel when the network of Windows nodes changes)"
+    account = "flannel-windows in namespace kube-flannel"
     assert found["missing_access"] == [
         f"delete daemonsets.apps kube-flannel-windows in namespace kube-flannel {why}",
         f"delete configmaps kube-flannel-windows in namespace kube-flannel {why}",
+        f"delete clusterroles.rbac.authorization.k8s.io flannel-windows {why}",
+        f"delete clusterrolebindings.rbac.authorization.k8s.io flannel-windows {why}",
+        f"delete secrets {account} {why}",
+        f"delete serviceaccounts {account} {why}",
     ]
     # Hosts with flannel keep it.
     assert not run_module(cluster_info, cluster, purposes=["change_network"], networks=["flannel"]).get("failed")
+
+
+@pytest.mark.parametrize(("os", "is_needed"), [("windows", True), ("linux", False)])
+def test_the_right_to_remove_the_account_of_services_is_checked(cluster: FakeCluster, os: str, is_needed: bool) -> None:
+    discoverable(cluster)
+    metadata = {"labels": {"kubernetes.io/os": os}, "annotations": {"flannel.alpha.coreos.com/backend-type": "vxlan"}}
+    add_node(cluster, "a", metadata=metadata)
+    cluster.denied = lambda given: given["resourceAttributes"]["verb"] == "delete"
+    found = run_module(cluster_info, cluster, purposes=["change_network"], networks=["calico"])
+    assert any("delete secrets flannel-windows" in one for one in found.get("missing_access", ())) is is_needed
 
 
 @pytest.mark.parametrize("operator", [True, False])
