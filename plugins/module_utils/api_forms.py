@@ -51,7 +51,7 @@ DAEMON_SET: Form = {
         "namespace!": str,
         "ownerReferences": [{"kind!": str, "name!": str, "controller": bool}],
     },
-    "spec!": {"template!": {"spec!": {"nodeSelector": {}, "affinity": {}}}},
+    "spec!": {"template!": {"metadata": {"labels": {}}, "spec!": {"nodeSelector": {}, "affinity": {}}}},
 }
 WORKLOAD: Form = {
     "metadata!": _META,

@@ -14,7 +14,7 @@ import typing as t
 
 from .api_forms import CALICO_POOL, CONFIG_MAP, CUSTOM_OBJECT, WORKLOAD, Form
 from .cluster_client import Cluster
-from .node_labels import REVISION_LABEL
+from .cluster_state import is_own
 
 _CRDS = "apis/crd.projectcalico.org/v1"
 _LINUX, _WINDOWS = "calico-node", "calico-node-windows"
@@ -93,8 +93,7 @@ def _windows_daemon_set(cluster: Cluster, namespace: str) -> str:
     existing = cluster.lookup("apis/apps/v1/namespaces", namespace, "daemonsets", _WINDOWS, form=WORKLOAD)
     if existing is None:
         return ""
-    labels = (existing["spec"]["template"].get("metadata") or {}).get("labels") or {}
-    return "winkube" if REVISION_LABEL in labels else "other"
+    return "winkube" if is_own(existing) else "other"
 
 
 def _variables(daemon_set: t.Mapping[str, t.Any]) -> dict[str, str]:

@@ -78,6 +78,23 @@ def _removal(title: str, namespace: str, daemon_set: str, config_map: str) -> tu
     )
 
 
+_FLANNEL_ACCOUNT_REMOVAL = tuple(
+    RequiredAccess(
+        "remove flannel when the network of Windows nodes changes",
+        ("get", "delete"),
+        resource,
+        namespace,
+        group,
+        "flannel-windows",
+    )
+    for resource, namespace, group in (
+        ("clusterroles", "", RBAC),
+        ("clusterrolebindings", "", RBAC),
+        ("secrets", "kube-flannel", ""),
+        ("serviceaccounts", "kube-flannel", ""),
+    )
+)
+
 NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
     "read": (
         RequiredAccess("find the control plane", ("get",), "configmaps", "kube-public", name="cluster-info"),
@@ -153,7 +170,10 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
     "kube_proxy": _KUBE_PROXY,
     "calico": _CALICO,
     "change_network": (),
-    "flannel_removal": _removal("flannel", "kube-flannel", "kube-flannel-windows", "kube-flannel-windows"),
+    "flannel_removal": (
+        *_removal("flannel", "kube-flannel", "kube-flannel-windows", "kube-flannel-windows"),
+        *_FLANNEL_ACCOUNT_REMOVAL,
+    ),
     "calico_removal": _removal("Calico", "kube-system", "calico-node-windows", "cni-config-windows"),
     "calico_affinity": (
         RequiredAccess("set Calico's strict affinity", APPLY, "ipamconfigs", group=CALICO, name="default"),
@@ -213,24 +233,25 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
 """Permissions by purpose. Those for the role cni follow from that role's templates. Those of `change_network` depend on
 the cluster (`removals`)."""
 
+FLANNEL_DAEMON_SET = "kube-flannel/kube-flannel-windows"
 REMOVALS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "flannel_removal": ("kube-flannel/kube-flannel-windows", ("flannel", "sdnbridge", "sdnoverlay")),
+    "flannel_removal": (FLANNEL_DAEMON_SET, ("flannel", "sdnbridge", "sdnoverlay")),
     "calico_removal": ("kube-system/calico-node-windows", ("calico",)),
 }
 """For each purpose of a removal, the DaemonSet that is removed, and the networks that need it."""
+NETWORK_DAEMON_SETS = frozenset(daemon_set for daemon_set, _networks in REMOVALS.values())
+"""The DaemonSets (`NAMESPACE/NAME`) of networks that this collection applies and removes."""
 
 
-def removals(
-    purposes: t.Collection[str], daemon_sets: t.Iterable[t.Mapping[str, t.Any]], networks: t.Collection[str]
-) -> list[str]:
+def removals(purposes: t.Collection[str], existing: t.Collection[str], networks: t.Collection[str]) -> list[str]:
     """Return the purposes of the removals that a change of the network may bring.
 
     Args:
         purposes: the purposes of the run. Without `change_network`, nothing is removed.
-        daemon_sets: the cluster's DaemonSets.
+        existing: the cluster's DaemonSets (`NAMESPACE/NAME`) that this collection applied, or whose network Windows
+            nodes have as services.
         networks: the networks of the run's hosts.
     """
-    existing = {f"{one['metadata']['namespace']}/{one['metadata']['name']}" for one in daemon_sets}
     return [
         purpose
         for purpose, (daemon_set, users) in REMOVALS.items()

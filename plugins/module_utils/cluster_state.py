@@ -23,6 +23,7 @@ kubespray's (roles/kubernetes-apps/ansible/templates/coredns-svc.yml.j2)."""
 OVERLAY_ADDRESS = "projectcalico.org/IPv4VXLANTunnelAddr"
 """The annotation with the address of a node in Calico's overlay (projectcalico/calico v3.31.5,
 libcalico-go/lib/backend/k8s/resources/node.go)."""
+_FLANNEL_ANNOTATIONS = "flannel.alpha.coreos.com/"
 NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))
 """Namespaces and labels of the pods that belong to the DaemonSets of the role cni."""
 MANAGERS = (
@@ -97,6 +98,24 @@ def _daemon_set(pod: t.Mapping[str, t.Any]) -> str:
 def daemon_sets(cluster: Cluster) -> list[dict[str, t.Any]]:
     """Return all DaemonSets of the cluster."""
     return list(cluster.items("apis/apps/v1/daemonsets", form=DAEMON_SET))
+
+
+def runs_flannel(node: t.Mapping[str, t.Any]) -> bool:
+    """Return whether flanneld runs or ran on a Windows node: it writes annotations."""
+    about = node["metadata"]
+    is_windows = (about.get("labels") or {}).get("kubernetes.io/os") == "windows"
+    return is_windows and any(name.startswith(_FLANNEL_ANNOTATIONS) for name in about.get("annotations") or {})
+
+
+def is_own(daemon_set: t.Mapping[str, t.Any]) -> bool:
+    """Return whether this collection applied a DaemonSet: its pods have the label with their revision."""
+    labels = (daemon_set["spec"]["template"].get("metadata") or {}).get("labels") or {}
+    return REVISION_LABEL in labels
+
+
+def place(daemon_set: t.Mapping[str, t.Any]) -> str:
+    """Return a DaemonSet as `NAMESPACE/NAME`."""
+    return f"{daemon_set['metadata']['namespace']}/{daemon_set['metadata']['name']}"
 
 
 def unbound_daemon_sets(existing: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:

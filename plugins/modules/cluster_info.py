@@ -46,7 +46,8 @@ options:
       - V(calico_read) reads how Calico is installed. V(calico) applies Calico's and kube-proxy's DaemonSets.
         V(calico_affinity) changes Calico's C(IPAMConfig), and V(calico_windows) the Tigera operator's C(Installation).
       - V(change_network) includes V(flannel_removal) or V(calico_removal) if the cluster has this network's DaemonSet
-        for Windows, and none of O(networks) needs it.
+        for Windows, or Windows nodes with flannel, and none of O(networks) needs it. If the Tigera operator runs
+        Calico, V(calico) does not need it.
     type: list
     elements: str
     choices: [read, calico_read, join, tokens, delete_tokens, approve, rejoin, reset, flannel, kube_proxy, calico,
@@ -169,6 +170,14 @@ unbound_daemon_sets:
     managers:
       description: Labels and annotations that name the tool which manages the DaemonSet, such as Helm.
       type: dict
+foreign_daemon_sets:
+  description:
+    - DaemonSets (C(NAMESPACE/NAME)) that have the name of one of this collection's DaemonSets for networks, but that
+      others applied. A run never removes them.
+  type: list
+  elements: str
+  returned: always
+  sample: [kube-system/calico-node-windows]
 nodes:
   description: The cluster's nodes by name.
   type: dict
@@ -238,7 +247,7 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ..module_utils import calico_state, cluster_state
 from ..module_utils.addresses import DEFAULT_DNS_DOMAIN
 from ..module_utils.api_forms import NODE
-from ..module_utils.cluster_access import NEEDS, removals, require_access
+from ..module_utils.cluster_access import FLANNEL_DAEMON_SET, NEEDS, NETWORK_DAEMON_SETS, removals, require_access
 from ..module_utils.cluster_ca import node_version
 from ..module_utils.cluster_client import Cluster, cluster_arguments
 from ..module_utils.cluster_state import describe_node
@@ -264,12 +273,18 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
     kubelet = document(module, cluster, "kube-system/kubelet-config", "kubelet", {"clusterDNS": [str]})
     networking, cluster_dns = kubeadm.get("networking") or {}, kubelet.get("clusterDNS") or []
     daemon_sets = cluster_state.daemon_sets(cluster)
-    require_access(module, cluster, removals(purposes, daemon_sets, networks))
-    version, names = cluster.version(), module.params["nodes"]
     calico = calico_state.calico(cluster) if "calico" in networks else {}
-    own = [] if calico.get("installation") else networks  # The operator replaces its pods itself.
-    pods = cluster_state.network_pods(cluster, own) if "read" in purposes else {}
-    nodes = {node["metadata"]["name"]: describe_node(node, pods) for node in cluster.items("api/v1/nodes", form=NODE)}
+    if calico.get("installation"):
+        # The operator runs Calico's pods and replaces them itself.
+        networks = [name for name in networks if name != "calico"]
+    own = {cluster_state.place(one) for one in daemon_sets if cluster_state.is_own(one)}
+    nodes = list(cluster.items("api/v1/nodes", form=NODE))
+    # As a service, flannel has no DaemonSet, but an account.
+    services = {FLANNEL_DAEMON_SET} if any(map(cluster_state.runs_flannel, nodes)) else set()
+    require_access(module, cluster, removals(purposes, own | services, networks))
+    version, names = cluster.version(), module.params["nodes"]
+    pods = cluster_state.network_pods(cluster, networks) if "read" in purposes else {}
+    facts = {node["metadata"]["name"]: describe_node(node, pods) for node in nodes}
     return {
         **about,
         "cluster_info_public": cluster.is_public(*CLUSTER_INFO_PATH),
@@ -284,7 +299,8 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
         "cluster_dns": cluster_dns,
         "dns_service": cluster_state.dns_service(cluster, cluster_dns),
         "unbound_daemon_sets": cluster_state.unbound_daemon_sets(daemon_sets),
-        "nodes": {name: node for name, node in nodes.items() if not names or name in names},
+        "foreign_daemon_sets": sorted({*map(cluster_state.place, daemon_sets)} & NETWORK_DAEMON_SETS - own),
+        "nodes": {name: node for name, node in facts.items() if not names or name in names},
     }
 
 

@@ -5,7 +5,7 @@
 The last tests break the nodes, and node_doctor.yml names the causes.
 
 tests/unit/plugins/plugin_utils/pod_networks/test_matrix.py checks all combinations without machines. Nodes with Calico
-need a cluster of their own: test_kubespray_calico.py.
+need a cluster of their own: test_kubespray_calico.py (VXLAN) and test_calico_bgp.py.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class Calico(NetworkRules):
         if runs_elsewhere(facts):
             return []
         namespace = str(facts.get("namespace") or _NAMESPACE)
-        release = network("calico").release(self._version(cluster))
+        release = network("calico").release(cluster.network_version)
         configuration = json.dumps(
             cni_configuration(
                 self.settings,
@@ -105,16 +105,11 @@ class Calico(NetworkRules):
         Args:
             cluster: the cluster.
         """
-        is_ours = self._version(cluster) and not runs_elsewhere(cluster.linux)
+        is_ours = cluster.network_version and not runs_elsewhere(cluster.linux)
         return list(self._images(cluster).values()) if is_ours else []
 
-    @staticmethod
-    def _version(cluster: ClusterSettings) -> str:
-        """Return the version of Calico on the Linux nodes, which Windows nodes get, too."""
-        return str(cluster.linux.get("version") or cluster.network_version).removeprefix("v")
-
     def _images(self, cluster: ClusterSettings) -> dict[str, str]:
-        version = self._version(cluster)
+        version = cluster.network_version
         repository = str(cluster.images.get("calico_image_repo") or "quay.io").rstrip("/")
         defaults = {name: f"{repository}/calico/{name}-windows:v{version}" for name in ("cni", "node")}
         return {name: str(cluster.images.get(f"calico_{name}_image") or image) for name, image in defaults.items()}
@@ -141,7 +136,7 @@ class Calico(NetworkRules):
 
     def _install_cni(self, cluster: ClusterSettings) -> dict[str, t.Any]:
         folder = f"{_MOUNT}/opt/cni/bin"
-        is_single = network("calico").release(self._version(cluster)).single_program
+        is_single = network("calico").release(cluster.network_version).single_program
         command = [f"{folder}/calico.exe", "component", "cni", "install"] if is_single else [f"{folder}/install.exe"]
         configuration = {"configMapKeyRef": {"name": _CONFIG_MAP, "key": "config"}}
         texts = {
@@ -193,7 +188,7 @@ class Calico(NetworkRules):
 
     def _probes(self, cluster: ClusterSettings) -> dict[str, t.Any]:
         folder = f"{_MOUNT}/CalicoWindows"
-        if network("calico").release(self._version(cluster)).single_program:
+        if network("calico").release(cluster.network_version).single_program:
             node = [f"{folder}/calico.exe", "component", "node"]
             live, ready = [*node, "health", "--felix-live"], [*node, "health", "--felix-ready"]
             shutdown = [*node, "shutdown"]

@@ -263,6 +263,27 @@ def account_objects(plugins: t.Iterable[str]) -> list[KubernetesObject]:
     return objects
 
 
+def former_account_objects(former: str, plugin: str) -> list[KubernetesObject]:
+    """Return the objects of a former network's account to remove; empty if the new network has the same account.
+
+    Args:
+        former: the former network; an unknown one has no account.
+        plugin: the new network.
+    """
+    if former not in _RULES or set(_RULES[former].accounts) & set(_RULES[plugin].accounts):
+        return []
+    # Linux nodes may have flannel in the same namespace. The account goes last, so that nothing refers to it.
+    objects = [one for one in _RULES[former].account_objects() if one["kind"] != "Namespace"]
+    return [
+        {
+            "apiVersion": one["apiVersion"],
+            "kind": one["kind"],
+            "metadata": {key: one["metadata"][key] for key in ("namespace", "name") if key in one["metadata"]},
+        }
+        for one in sorted(objects, key=lambda one: one["kind"] == "ServiceAccount")
+    ]
+
+
 def daemon_sets(plugin: str) -> tuple[str, ...]:
     """Return the DaemonSets (`NAMESPACE/NAME`) of a network, without kube-proxy's.
 

@@ -15,7 +15,7 @@ from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
 from ..pod_networks.linux_daemon_sets import Restricted
 from ..pod_networks.mtu import linux_mtu
-from ..pod_networks.network import account_objects, accounts, daemon_sets
+from ..pod_networks.network import account_objects, accounts, daemon_sets, former_account_objects
 from ..windows.node_paths import HOST_LOCAL_ADDRESSES
 
 
@@ -126,8 +126,9 @@ def _network_services(host: Variables) -> list[str]:
 
 
 def _former_daemon_sets(host: Variables) -> list[str]:
-    """Return the DaemonSets of the node's former network that its new network does not have."""
-    kept = daemon_sets(str(host.value("cni_plugin")))
+    """Return the DaemonSets of the node's former network to remove: not those of its new network or of others."""
+    foreign = host.part("winkube_cluster", "foreign_daemon_sets", default=())
+    kept = {*daemon_sets(str(host.value("cni_plugin"))), *foreign}
     former = daemon_sets(str(host.value("cni_recorded_network").get("plugin", "")))
     return [name for name in former if name not in kept] if host.value("cni_network_changes") else []
 
@@ -143,6 +144,25 @@ def _former_network_stays(host: Variables) -> bool:
     """Return whether nodes other than the host's still have the label of its former network."""
     nodes = host.part("cni_former_nodes", "resources", default=[])
     return any(node["metadata"]["name"] != str(host.value("winkube_node_name")) for node in nodes)
+
+
+def _former_account_objects(host: Variables) -> list[dict[str, t.Any]]:
+    """Return the objects of the account of the node's former network that its new network does not have."""
+    former = str(host.value("cni_recorded_network").get("plugin", ""))
+    changes = host.value("cni_network_changes")
+    return former_account_objects(former, str(host.value("cni_plugin"))) if changes else []
+
+
+def _former_account_stays(host: Variables) -> bool:
+    """Return whether Windows nodes other than the host's still have annotations of its former network.
+
+    The network's program writes them with the rights of the account.
+    """
+    former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
+    names = set() if former is None else {*former.files.annotations}
+    nodes = host.part("cni_former_account_nodes", "resources", default=[])
+    others = (one["metadata"] for one in nodes if one["metadata"]["name"] != str(host.value("winkube_node_name")))
+    return any(names & set(one.get("annotations") or {}) for one in others)
 
 
 def _former_config_maps(host: Variables) -> list[str]:
@@ -314,6 +334,8 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_former_daemon_sets": _former_daemon_sets,
         "cni_former_node_selector": _former_node_selector,
         "cni_former_network_stays": _former_network_stays,
+        "cni_former_account_objects": _former_account_objects,
+        "cni_former_account_stays": _former_account_stays,
         "cni_former_files": _former_files,
         "cni_recorded_resources": _recorded_resources,
         "cni_former_config_maps": _former_config_maps,

@@ -26,7 +26,7 @@ _CHANGES = (
     *("cni_daemon_sets_bound", "cni_accounts_applied", "cni_applied", "cni_labelled", "cni_daemon_sets_removed"),
     *("cni_network_removed", "cni_network_recorded", "cni_pods_deleted", "cni_former_label", "cni_new_label"),
     *("cni_affinity_set", "cni_windows_enabled", "cni_config_maps_removed", "node_join_pods_restarted"),
-    *("cni_guard", "cni_guard_ended", "cni_calico_former_removed"),
+    *("cni_guard", "cni_guard_ended", "cni_calico_former_removed", "cni_former_account_removed"),
 )
 """Registered results of the tasks that may change a node, or the cluster on behalf of a node."""
 

@@ -17,7 +17,10 @@ from ansible_collections.winkube.node.plugins.module_utils.cluster_access import
     removals,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks.catalogue import NAMES, network
-from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks.network import daemon_sets
+from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks.network import (
+    daemon_sets,
+    former_account_objects,
+)
 
 JOINING = {"read", "join", "tokens", "approve", "change_network"}
 """What every run checks that joins machines."""
@@ -37,9 +40,13 @@ def test_the_right_to_apply_every_object_is_checked(purpose: str, variable: str,
 
 @pytest.mark.parametrize("plugin", NAMES)
 def test_the_right_to_remove_a_former_network_is_checked(plugin: str) -> None:
-    """Every DaemonSet and ConfigMap that a change from this network removes is among the rights of one purpose."""
+    """Every object that a change from this network removes is among the rights of one purpose."""
     removed = {("daemonsets", name) for name in daemon_sets(plugin)}
     removed |= {("configmaps", name) for name in network(plugin).files.config_maps if daemon_sets(plugin)}
+    removed |= {
+        (f"{one['kind'].lower()}s", f"{one['metadata'].get('namespace', '')}/{one['metadata']['name']}")
+        for one in former_account_objects(plugin, "none")
+    }
     purposes = [name for name, (_daemon_set, users) in REMOVALS.items() if plugin in users]
     checked = {
         (need.resource, f"{need.namespace}/{need.name}")
@@ -51,10 +58,7 @@ def test_the_right_to_remove_a_former_network_is_checked(plugin: str) -> None:
 
 
 def test_only_a_change_of_the_network_needs_the_right_to_remove_it() -> None:
-    existing = [
-        {"metadata": {"namespace": namespace, "name": name}}
-        for namespace, name in (("kube-flannel", "kube-flannel-windows"), ("kube-system", "calico-node-windows"))
-    ]
+    existing = ["kube-flannel/kube-flannel-windows", "kube-system/calico-node-windows"]
     assert removals(["change_network"], existing, ["calico"]) == ["flannel_removal"]
     assert removals(["change_network"], existing, ["sdnbridge"]) == ["calico_removal"]
     assert removals(["change_network"], existing, ["calico", "flannel"]) == []

@@ -84,6 +84,7 @@ def test_information_of_a_new_cluster(cluster: FakeCluster) -> None:
         "cluster_dns": [],
         "dns_service": "",
         "unbound_daemon_sets": [],
+        "foreign_daemon_sets": [],
         "nodes": {},
     }
     assert cluster.asked == []
@@ -174,19 +175,67 @@ def test_a_config_map_that_cannot_be_used_is_named(
     assert run_module(cluster_info, cluster) == {"failed": True, "msg": message}
 
 
+def add_daemon_set(cluster: FakeCluster, place: str, *, revision: str) -> None:
+    """Add a DaemonSet for Windows nodes, with this collection's mark if there is a revision."""
+    namespace, name = place.split("/")
+    labels = {"k8s-app": name, **({"winkube.node/revision": revision} if revision else {})}
+    template = {"metadata": {"labels": labels}, "spec": {"nodeSelector": {"kubernetes.io/os": "windows"}}}
+    cluster.add(f"apis/apps/v1/namespaces/{namespace}/daemonsets/{name}", spec={"template": template})
+
+
+def test_daemon_sets_of_others_with_known_names_are_listed(cluster: FakeCluster) -> None:
+    discoverable(cluster)
+    add_daemon_set(cluster, "kube-flannel/kube-flannel-windows", revision="a")
+    for place in ("kube-system/calico-node-windows", "site/calico-node-windows"):
+        add_daemon_set(cluster, place, revision="")
+    assert run_module(cluster_info, cluster)["foreign_daemon_sets"] == ["kube-system/calico-node-windows"]
+
+
 def test_the_right_to_remove_a_former_network_is_checked(cluster: FakeCluster) -> None:
     discoverable(cluster)
-    spec = {"template": {"spec": {"nodeSelector": {"kubernetes.io/os": "windows"}}}}
-    cluster.add("apis/apps/v1/namespaces/kube-flannel/daemonsets/kube-flannel-windows", spec=spec)
+    add_daemon_set(cluster, "kube-flannel/kube-flannel-windows", revision="a")
+    add_daemon_set(cluster, "kube-system/calico-node-windows", revision="")
     cluster.denied = lambda given: given["resourceAttributes"]["verb"] == "delete"
-    found = run_module(cluster_info, cluster, purposes=["change_network"], networks=["calico"])
+    found = run_module(cluster_info, cluster, purposes=["change_network"], networks=["azure"])
     why = "(to remove flannel when the network of Windows nodes changes)"
+    account = "flannel-windows in namespace kube-flannel"
     assert found["missing_access"] == [
         f"delete daemonsets.apps kube-flannel-windows in namespace kube-flannel {why}",
         f"delete configmaps kube-flannel-windows in namespace kube-flannel {why}",
+        f"delete clusterroles.rbac.authorization.k8s.io flannel-windows {why}",
+        f"delete clusterrolebindings.rbac.authorization.k8s.io flannel-windows {why}",
+        f"delete secrets {account} {why}",
+        f"delete serviceaccounts {account} {why}",
     ]
     # Hosts with flannel keep it.
     assert not run_module(cluster_info, cluster, purposes=["change_network"], networks=["flannel"]).get("failed")
+
+
+@pytest.mark.parametrize(("os", "is_needed"), [("windows", True), ("linux", False)])
+def test_the_right_to_remove_the_account_of_services_is_checked(cluster: FakeCluster, os: str, is_needed: bool) -> None:
+    discoverable(cluster)
+    metadata = {"labels": {"kubernetes.io/os": os}, "annotations": {"flannel.alpha.coreos.com/backend-type": "vxlan"}}
+    add_node(cluster, "a", metadata=metadata)
+    cluster.denied = lambda given: given["resourceAttributes"]["verb"] == "delete"
+    found = run_module(cluster_info, cluster, purposes=["change_network"], networks=["calico"])
+    assert any("delete secrets flannel-windows" in one for one in found.get("missing_access", ())) is is_needed
+
+
+@pytest.mark.parametrize("operator", [True, False])
+def test_the_right_to_remove_what_the_operator_replaces_is_checked(cluster: FakeCluster, operator: bool) -> None:
+    discoverable(cluster)
+    add_daemon_set(cluster, f"{'calico' if operator else 'kube'}-system/calico-node", revision="")
+    add_daemon_set(cluster, "kube-system/calico-node-windows", revision="a")
+    if operator:
+        cluster.add("apis/operator.tigera.io/v1/installations/default", spec={"calicoNetwork": {"bgp": "Disabled"}})
+    cluster.denied = lambda given: given["resourceAttributes"]["verb"] == "delete"
+    found = run_module(cluster_info, cluster, purposes=["change_network"], networks=["calico"])
+    why = "(to remove Calico when the network of Windows nodes changes)"
+    expected = [
+        f"delete daemonsets.apps calico-node-windows in namespace kube-system {why}",
+        f"delete configmaps cni-config-windows in namespace kube-system {why}",
+    ]
+    assert found.get("missing_access", []) == (expected if operator else [])
 
 
 def test_missing_rights_of_the_kubeconfigs_user_are_listed(cluster: FakeCluster) -> None:

@@ -90,6 +90,39 @@ def test_hns_networks_go_with_their_type(recorded: dict[str, str], mode: str, ne
     assert decided(recorded, "cni_former_hns_networks", cni_plugin="calico", cni_calico_mode=mode) == networks
 
 
+@pytest.mark.parametrize(
+    ("plugin", "kinds"),
+    [("calico", ["ClusterRole", "ClusterRoleBinding", "Secret", "ServiceAccount"]), ("sdnoverlay", [])],
+)
+def test_the_account_of_flannel_goes_with_flannel(plugin: str, kinds: list[str]) -> None:
+    removed = decided(FLANNEL, "cni_former_account_objects", cni_plugin=plugin)
+    assert [one["kind"] for one in removed] == kinds
+    assert {one["metadata"]["name"] for one in removed} <= {"flannel-windows"}
+    assert decided({}, "cni_former_account_objects", cni_plugin=plugin) == []
+    assert decided(VXLAN, "cni_former_account_objects", cni_plugin="azure") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "annotation", "stays"),
+    [
+        ("win2", "flannel.alpha.coreos.com/backend-type", True),
+        ("win2", "projectcalico.org/IPv4Address", False),
+        # Its own annotations may reappear while its flanneld ends.
+        ("win1", "flannel.alpha.coreos.com/backend-type", False),
+    ],
+)
+def test_the_account_stays_while_other_nodes_use_it(name: str, annotation: str, stays: bool) -> None:
+    nodes = {"resources": [{"metadata": {"name": name, "annotations": {annotation: "x"}}}, {"metadata": {"name": "n"}}]}
+    known = {"winkube_node_name": "win1", "cni_former_account_nodes": nodes}
+    assert decided(FLANNEL, "cni_former_account_stays", **TO_CALICO, **known) is stays
+
+
+def test_a_daemon_set_of_others_is_not_removed() -> None:
+    cluster = {"foreign_daemon_sets": ["kube-system/calico-node-windows"]}
+    for name in ("cni_former_daemon_sets", "cni_former_config_maps"):
+        assert decided(VXLAN, name, **TO_FLANNEL, node_join_cluster=cluster) == []
+
+
 def test_a_node_that_leaves_calico() -> None:
     flannel = {"cni_plugin": "flannel", "cni_flannel_backend": "vxlan"}
     assert decided(VXLAN, "cni_former_hns_networks", **flannel) == ["Calico", "External"]
