@@ -18,6 +18,10 @@ from .live_nodes import drain_problem, first_unreachable
 
 _RESULTS = ("node_upgrade_converged", "node_upgrade_kubeadm", "windows_patches_result", "cni_pods_deleted")
 """Registered results of the tasks that change a drained node."""
+_NOT_DRAINED = (
+    "node_maintenance_drain: expected true for an upgrade, got false. Kubernetes does not support an upgrade of a "
+    "kubelet to another minor version while pods run on its node (kubernetes.io: Version Skew Policy)"
+)
 
 
 def cached(versions: t.Iterable[t.Any]) -> dict[str, str]:
@@ -54,7 +58,11 @@ def _plan(host: Variables) -> dict[str, t.Any]:
 
 
 def _problem(host: Variables) -> str:
-    problem = host.value("node_upgrade_plan").get("problem")
+    plan = host.value("node_upgrade_plan")
+    if plan and not to_bool(host.optional("node_maintenance_drain", True)):
+        problem: str = _NOT_DRAINED
+    else:
+        problem = str(plan.get("problem") or "")
     return f"{host.value('inventory_hostname')}: {problem}. No node was changed." if problem else ""
 
 
