@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from integration.conftest import SiteFactory
 from integration.playbooks import PlayRun, Site, cluster_nodes, node_name
+from integration.rollouts import report
 from integration.test_patch_nodes import BEFORE, NEW_BUILD, PATCH, build, cordons
-from integration.test_upgrade_nodes import report
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("upgrade_together")]
 
@@ -53,7 +53,7 @@ def planned(site: Site) -> PlayRun:
 
 
 def test_a_dry_run_shows_that_patches_may_reboot_the_node(site: Site, planned: PlayRun) -> None:
-    entry = report(site)["one"]
+    entry = report(site, "upgrade")["one"]
     assert (entry["status"], entry["reboot"]) == ("to_upgrade", "maybe")
     assert {"Archive C:\\k", "Service containerd"} & {f"{one['type']} {one['name']}" for one in entry["changes"]}
     assert versions(site) == OLD
@@ -70,7 +70,7 @@ def test_all_is_upgraded_while_the_node_is_drained_once(site: Site, upgraded: Pl
     assert build(site, "one") == NEW_BUILD
     assert cordons(site) == {}
     assert upgraded.output.count("TASK [winkube.node.node_maintenance : Cordon and drain]") == 1
-    entry = report(site)["one"]
+    entry = report(site, "upgrade")["one"]
     assert (entry["status"], entry["reboot"]) == ("upgraded", "yes")
 
 
@@ -83,5 +83,5 @@ def back(site: Site, upgraded: PlayRun) -> PlayRun:
 def test_there_is_a_way_back_to_an_earlier_patch_release(site: Site, back: PlayRun) -> None:
     back.expect()
     assert versions(site) == {**NEW, "kubernetes": "1.37.0"}
-    assert report(site)["one"]["steps"] == ["1.37.0"]
+    assert report(site, "upgrade")["one"]["steps"] == ["1.37.0"]
     assert site.counters("one")["remote_commands"] <= 10
