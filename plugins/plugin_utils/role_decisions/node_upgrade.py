@@ -24,14 +24,20 @@ _NOT_DRAINED = (
 )
 
 
-def cached(versions: t.Iterable[t.Any]) -> dict[str, str]:
-    """Return the versions of Kubernetes that users cache on the nodes, with the SHA-256 of their archives.
+def cached(versions: t.Iterable[t.Any]) -> dict[str, node_upgrade.Origin]:
+    """Return the versions of Kubernetes that users cache on the nodes, and where their archives come from.
 
     Args:
-        versions: value of `image_cache_kube_node_versions`: versions, or mappings with `version` and `sha256`.
+        versions: value of `image_cache_kube_node_versions`: versions, or mappings with `version`, `url` and `sha256`.
     """
     listed = [one if isinstance(one, t.Mapping) else {"version": one} for one in versions]
-    return {str(one["version"]).removeprefix("v"): str(one.get("sha256") or "") for one in listed if "version" in one}
+    return {
+        str(one["version"]).removeprefix("v"): node_upgrade.Origin(
+            str(one.get("url") or ""), str(one.get("sha256") or "")
+        )
+        for one in listed
+        if "version" in one
+    }
 
 
 def stage_problem(staged: t.Mapping[str, t.Any], problem: str, patches: str) -> str:
