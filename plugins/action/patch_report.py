@@ -4,13 +4,11 @@
 
 from __future__ import annotations
 
-import pathlib
 import typing as t
 
 from ..plugin_utils.actions.controller_action import ControllerAction, registered
-from ..plugin_utils.patches import rollout
-from ..plugin_utils.reports import files
-from ..plugin_utils.values.terminal import show
+from ..plugin_utils.actions.rollout_report import publish
+from ..plugin_utils.reports import patch
 
 
 class ActionModule(ControllerAction):
@@ -24,15 +22,5 @@ class ActionModule(ControllerAction):
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         notes, results = (registered(variables, options[name]) for name in ("notes_var", "results_var"))
-        nodes = {
-            host: rollout.node_entry(notes[host], results[host], check_mode=self._task.check_mode) for host in notes
-        }
-        counts = rollout.counts(nodes)
-        for line in rollout.table(nodes):
-            show(line)
-        show(", ".join(f"{count} {status}" for status, count in counts.items() if count))
-        if counts["not_started"] and counts["failed"]:
-            show("The rollout stopped: more nodes failed than node_maintenance_max_failed allows.")
-        path = pathlib.Path(options["path"])
-        files.write_json(path, {"nodes": nodes})
-        return {"changed": False, "nodes": nodes, "path": str(path), "counts": counts}
+        nodes = {host: patch.node_entry(notes[host], results[host], check_mode=self._task.check_mode) for host in notes}
+        return publish(nodes, patch.table(nodes), patch.STATUSES, options["path"])

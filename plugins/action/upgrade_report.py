@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-import pathlib
 import typing as t
 
 from ..plugin_utils.actions.controller_action import ControllerAction, registered
-from ..plugin_utils.reports import files, upgrade
+from ..plugin_utils.actions.rollout_report import publish
+from ..plugin_utils.reports import upgrade
 from ..plugin_utils.values.terminal import show
 
 _RESULTS = {
@@ -47,12 +47,4 @@ class ActionModule(ControllerAction):
             )
             for host in results["record"]
         }
-        counts = upgrade.counts(nodes)
-        for line in upgrade.table(nodes):
-            show(line)
-        show(", ".join(f"{count} {status}" for status, count in counts.items() if count))
-        if counts["not_started"] and counts["failed"]:
-            show("The rollout stopped: more nodes failed than node_maintenance_max_failed allows.")
-        path = pathlib.Path(options["path"])
-        files.write_json(path, {"nodes": nodes})
-        return {"changed": False, "nodes": nodes, "path": str(path), "counts": counts}
+        return publish(nodes, upgrade.table(nodes), upgrade.STATUSES, options["path"])

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,9 +12,9 @@ from typing import Any
 import pytest
 from integration import joined_nodes
 from integration.conftest import SiteFactory
-from integration.playbooks import PlayRun, Site, cluster_api
+from integration.playbooks import PlayRun, Site
+from integration.rollouts import cordoned_nodes, observed
 from integration.test_patch_nodes import cordons
-from kubernetes import client
 
 from simulator.machine import faults
 
@@ -39,29 +38,23 @@ class Watch:
 @contextmanager
 def watched(site: Site) -> Iterator[Watch]:
     """Watch the nodes during a context."""
-    watch, api, ended = Watch(), client.CoreV1Api(cluster_api(site)), threading.Event()
+    watch = Watch()
 
-    def observe_until_ended() -> None:
-        while not ended.wait(0.05):
-            down = {name for name in NODES if site.machine(name).power.state != "on"}
-            found = api.list_node().items
-            cordoned = {node.metadata.name for node in found if node.spec.unschedulable}
-            ready = {
-                node.metadata.name
-                for node in found
-                if any(one.type == "Ready" and one.status == "True" for one in node.status.conditions)
-            }
-            watch.away.append(cordoned | ({*NODES} - ready))
-            watch.down_and_in_service |= down - cordoned
+    def machines_that_are_off() -> set[str]:
+        return {name for name in NODES if site.machine(name).power.state != "on"}
 
-    thread = threading.Thread(target=observe_until_ended)
-    thread.start()
-    try:
+    def observe(down: set[str], nodes: list[Any]) -> None:
+        cordoned = cordoned_nodes(nodes)
+        ready = {
+            node.metadata.name
+            for node in nodes
+            if any(one.type == "Ready" and one.status == "True" for one in node.status.conditions)
+        }
+        watch.away.append(cordoned | ({*NODES} - ready))
+        watch.down_and_in_service |= down - cordoned
+
+    with observed(site, machines_that_are_off, observe):
         yield watch
-    finally:
-        ended.set()
-        thread.join()
-    assert len(watch.away) > 20, "looked too rarely"
 
 
 def boots(site: Site) -> dict[str, Any]:

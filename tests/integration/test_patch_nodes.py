@@ -18,6 +18,7 @@ from integration import joined_nodes
 from integration.conftest import SiteFactory
 from integration.memory import AVAILABLE, measure
 from integration.playbooks import PlayRun, Site, cluster_api
+from integration.rollouts import report
 from kubernetes import client
 
 from simulator.kubernetes_node.cni import plugins as cni
@@ -68,11 +69,6 @@ def build(site: Site, host: str) -> str:
     """Return build and UBR of a machine as Windows reports them."""
     registry = site.machine(host).registry
     return f"{registry.data(CURRENT_VERSION, 'CurrentBuild')}.{registry.data(CURRENT_VERSION, 'UBR')}"
-
-
-def report(site: Site) -> dict[str, Any]:
-    found = json.loads((site.folder / "build" / "patch.json").read_text(encoding="utf-8"))
-    return dict(found["nodes"])
 
 
 def cordons(site: Site) -> dict[str, str | None]:
@@ -159,7 +155,7 @@ def rollout(site: Site, stale: str) -> Rollout:
     command = site.command("patch_nodes.yml", "--forks", "10", "--limit", f"!{KILLED},!{CORDONED}")
     run, samples = measure(site, command, lambda: fewest.append(len(serving(api))), seconds=0.4)
     commands = {host: site.counters(host)["remote_commands"] for host in site.hosts()}
-    return Rollout(run, report(site), commands, samples, min(fewest))
+    return Rollout(run, report(site, "patch"), commands, samples, min(fewest))
 
 
 def test_all_nodes_except_the_failing_one_are_patched(site: Site, rollout: Rollout) -> None:
@@ -254,7 +250,7 @@ def again(site: Site, killed: None) -> Rollout:
     site.machine(KILLED).power.power_off()
     threading.Timer(8, site.machine(KILLED).power_on).start()
     run = site.run("patch_nodes.yml", "--limit", ",".join(hosts))
-    return Rollout(run, report(site), {host: site.counters(host)["remote_commands"] for host in hosts})
+    return Rollout(run, report(site, "patch"), {host: site.counters(host)["remote_commands"] for host in hosts})
 
 
 def test_the_next_run_continues_where_the_last_one_stopped(site: Site, again: Rollout) -> None:
@@ -292,7 +288,7 @@ def test_machines_without_a_cluster(start_site: SiteFactory) -> None:
     run = site.run(
         "patch_nodes.yml", variables={"node_maintenance_drain": False, "node_maintenance_max_failed": 1}
     ).expect(2)
-    nodes = report(site)
+    nodes = report(site, "patch")
     assert [nodes[name]["status"] for name in names] == ["patched", "failed", "not_started", "failed"], run.output[
         -5000:
     ]

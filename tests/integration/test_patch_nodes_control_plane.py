@@ -8,6 +8,7 @@ import pytest
 from integration import joined_nodes
 from integration.conftest import SiteFactory
 from integration.playbooks import cluster_api
+from integration.rollouts import statuses
 from integration.test_patch_nodes import (
     BEFORE,
     NEW_BUILD,
@@ -16,7 +17,6 @@ from integration.test_patch_nodes import (
     build,
     cordons,
     deploy,
-    report,
     server,
     serving,
 )
@@ -44,7 +44,7 @@ def test_nodes_of_a_real_control_plane_are_patched_one_after_the_other(start_sit
     joined_nodes.join(site, NODES)
     deploy(site)
     site.run("patch_nodes.yml").expect()
-    assert {host: entry["status"] for host, entry in report(site).items()} == dict.fromkeys(NODES, "patched")
+    assert statuses(site, "patch") == dict.fromkeys(NODES, "patched")
     assert {host: build(site, host) for host in NODES} == dict.fromkeys(NODES, NEW_BUILD)
     assert cordons(site) == {}
     joined_nodes.wait_for(lambda: len(serving(cluster_api(site))) == REPLICAS, "all pods serve again")

@@ -10,8 +10,8 @@ import pytest
 from integration import joined_nodes
 from integration.conftest import SiteFactory
 from integration.playbooks import PlayRun, Site
+from integration.rollouts import statuses
 from integration.test_patch_nodes import cordons
-from integration.test_upgrade_nodes import report
 
 from simulator.kubernetes_node.programs.versions import version_of
 
@@ -20,10 +20,6 @@ pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("rollout_rings")]
 BEFORE, AFTER = "1.36.3", "1.37.1"
 # The rings are not in the order of the hosts.
 RINGS = {"a": "2", "b": "1", "c": "2"}
-
-
-def statuses(site: Site) -> dict[str, str]:
-    return {host: entry["status"] for host, entry in report(site).items()}
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +45,7 @@ def closed(site: Site) -> PlayRun:
 def test_no_node_is_drained_outside_of_the_maintenance_windows(site: Site, closed: PlayRun) -> None:
     closed.expect()
     assert "is outside of the maintenance windows" in closed.output
-    assert statuses(site) == dict.fromkeys(RINGS, "not_started")
+    assert statuses(site, "upgrade") == dict.fromkeys(RINGS, "not_started")
     assert cordons(site) == {}
     assert {version_of(site.machine(host), r"C:\k\kubelet.exe") for host in RINGS} == {BEFORE}
 
@@ -63,7 +59,7 @@ def stopped(site: Site, closed: PlayRun) -> PlayRun:
 
 def test_the_next_ring_waits_for_a_healthy_cluster(site: Site, stopped: PlayRun) -> None:
     stopped.expect(2)
-    assert statuses(site) == {"a": "failed", "b": "upgraded", "c": "failed"}
+    assert statuses(site, "upgrade") == {"a": "failed", "b": "upgraded", "c": "failed"}
     assert "node_maintenance_gate ended with 3: two alerts" in stopped.messages("a")
     assert "Pausing for" in stopped.output
     assert cordons(site) == {}
@@ -73,4 +69,4 @@ def test_the_next_ring_waits_for_a_healthy_cluster(site: Site, stopped: PlayRun)
 def test_the_next_run_continues_with_the_next_ring(site: Site, stopped: PlayRun) -> None:
     site.run("upgrade_nodes.yml", variables={"node_maintenance_gate": ["false"]}).expect()
     # No node of the earlier ring was changed in this run, so there is nothing to check.
-    assert statuses(site) == {"a": "upgraded", "b": "up_to_date", "c": "upgraded"}
+    assert statuses(site, "upgrade") == {"a": "upgraded", "b": "up_to_date", "c": "upgraded"}

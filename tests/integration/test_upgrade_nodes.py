@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +13,7 @@ import pytest
 from integration import joined_nodes
 from integration.conftest import SiteFactory
 from integration.playbooks import PlayRun, Site, cluster_api, cluster_nodes, link_variables, node_name
+from integration.rollouts import cordoned_nodes, observed, report
 from integration.test_patch_nodes import cordons, serving
 from kubernetes import client
 
@@ -30,15 +29,9 @@ MOST_COMMANDS = 9
 UPGRADE_FOLDER = r"C:\Windows\winkube\upgrade"
 
 
-def report(site: Site) -> dict[str, Any]:
-    """Return the nodes in the run's report."""
-    text = (site.folder / "build" / "upgrade.json").read_text(encoding="utf-8")
-    return dict(json.loads(text)["nodes"])
-
-
 def column(site: Site, name: str) -> dict[str, Any]:
     """Return one field of all nodes in the run's report."""
-    return {host: entry[name] for host, entry in report(site).items()}
+    return {host: entry[name] for host, entry in report(site, "upgrade").items()}
 
 
 def versions(site: Site) -> dict[str, str]:
@@ -90,24 +83,19 @@ class Watch:
 @contextmanager
 def watched(site: Site) -> Iterator[Watch]:
     """Watch kubelets and nodes during a context."""
-    watch, api, ended = Watch(), client.CoreV1Api(cluster_api(site)), threading.Event()
+    watch = Watch()
 
-    def observe_until_ended() -> None:
-        while not ended.wait(0.05):
-            kubelets = {host: site.machine(host).services.get("kubelet") for host in WINDOWS}
-            stopped = {host for host, kubelet in kubelets.items() if kubelet is None or kubelet.state != "Running"}
-            cordoned = {node.metadata.name for node in api.list_node().items if node.spec.unschedulable}
-            watch.cordoned.append(cordoned)
-            watch.stopped_in_service |= {host for host in stopped if node_name(host) not in cordoned}
+    def hosts_without_a_kubelet() -> set[str]:
+        kubelets = {host: site.machine(host).services.get("kubelet") for host in WINDOWS}
+        return {host for host, kubelet in kubelets.items() if kubelet is None or kubelet.state != "Running"}
 
-    thread = threading.Thread(target=observe_until_ended)
-    thread.start()
-    try:
+    def observe(stopped: set[str], nodes: list[Any]) -> None:
+        cordoned = cordoned_nodes(nodes)
+        watch.cordoned.append(cordoned)
+        watch.stopped_in_service |= {host for host in stopped if node_name(host) not in cordoned}
+
+    with observed(site, hosts_without_a_kubelet, observe):
         yield watch
-    finally:
-        ended.set()
-        thread.join()
-    assert len(watch.cordoned) > 20, "looked too rarely"
 
 
 @pytest.fixture(scope="module")

@@ -5,17 +5,17 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from integration import joined_nodes
-from integration.fault_lives import PlaybookSweep, Subject, connections, host_failed
+from integration.fault_lives import PlaybookSweep, connections
 from integration.member_state import member_state
 from integration.networks import free_network
-from integration.playbooks import PlayRun, Site, describe, link_variables
+from integration.playbooks import Site, describe, link_variables
+from integration.rollouts import swept
 from integration.sweeps import Sweeps
 
 from simulator.world import World
@@ -43,25 +43,7 @@ def state(site: Site, host: str) -> Mapping[str, Any]:
     return {**found, "server": server}
 
 
-def statuses(site: Site) -> dict[str, str]:
-    """Return the status of each node in the run's report."""
-    path = site.folder / "build" / "upgrade.json"
-    nodes = json.loads(path.read_text(encoding="utf-8"))["nodes"] if path.exists() else {}
-    return {host: entry["status"] for host, entry in nodes.items()}
-
-
-def gave_up(site: Site, run: PlayRun) -> set[str]:
-    found = statuses(site)
-    done = ("upgraded", "up_to_date")
-    return {host for host in site.hosts() if host_failed(run, host) or found.get(host) not in done}
-
-
-def changed(site: Site, run: PlayRun, host: str) -> list[str]:
-    status = statuses(site).get(host, "missing")
-    return run.changes(host) or ([] if status == "up_to_date" else [f"its status is {status}"])
-
-
-UPGRADE_NODES = Subject("upgrade_nodes.yml", state, gave_up, changed)
+UPGRADE_NODES = swept("upgrade_nodes.yml", "upgrade", "upgraded", state)
 
 
 @pytest.mark.timeout(3600)

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from integration.conftest import SiteFactory
 from integration.playbooks import PlayRun, Site, cluster_nodes, node_name
+from integration.rollouts import report
 from integration.test_patch_nodes import BEFORE, NEW_BUILD, PATCH, build, cordons
-from integration.test_upgrade_nodes import report
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("upgrade_together")]
 
 OLD, NEW = {"kubernetes": "1.36.3", "containerd": "1.7.35"}, {"kubernetes": "1.37.1", "containerd": "2.4.2"}
+EARLIER = "1.37.0"
+"""A patch release that the node keeps in its cache."""
 TOGETHER: dict[str, Any] = {
     "kube_version": NEW["kubernetes"],
     "container_runtime_containerd_version": NEW["containerd"],
@@ -40,6 +42,7 @@ def site(start_site: SiteFactory) -> Site:
         {"name": "one", "windows": "2022", "update_settle_seconds": 5, **server},
         cluster={"kind": "memory", "version": NEW["kubernetes"]},
         kube_version=OLD["kubernetes"],
+        kube_node_versions=[EARLIER],
         container_runtime_containerd_version=OLD["containerd"],
     )
     found.run("site.yml").expect()
@@ -53,7 +56,7 @@ def planned(site: Site) -> PlayRun:
 
 
 def test_a_dry_run_shows_that_patches_may_reboot_the_node(site: Site, planned: PlayRun) -> None:
-    entry = report(site)["one"]
+    entry = report(site, "upgrade")["one"]
     assert (entry["status"], entry["reboot"]) == ("to_upgrade", "maybe")
     assert {"Archive C:\\k", "Service containerd"} & {f"{one['type']} {one['name']}" for one in entry["changes"]}
     assert versions(site) == OLD
@@ -70,18 +73,22 @@ def test_all_is_upgraded_while_the_node_is_drained_once(site: Site, upgraded: Pl
     assert build(site, "one") == NEW_BUILD
     assert cordons(site) == {}
     assert upgraded.output.count("TASK [winkube.node.node_maintenance : Cordon and drain]") == 1
-    entry = report(site)["one"]
+    entry = report(site, "upgrade")["one"]
     assert (entry["status"], entry["reboot"]) == ("upgraded", "yes")
 
 
 @pytest.fixture(scope="module")
 def back(site: Site, upgraded: PlayRun) -> PlayRun:
     """Return a run to an earlier patch release of the same minor version."""
-    return site.run("upgrade_nodes.yml", variables={"kube_version": "1.37.0", "windows_patches_public": []})
+    assert site.world.artifacts is not None
+    site.world.artifacts.reset()
+    return site.run("upgrade_nodes.yml", variables={"kube_version": EARLIER, "windows_patches_public": []})
 
 
-def test_there_is_a_way_back_to_an_earlier_patch_release(site: Site, back: PlayRun) -> None:
+def test_there_is_a_way_back_to_an_earlier_patch_release_in_the_cache(site: Site, back: PlayRun) -> None:
     back.expect()
-    assert versions(site) == {**NEW, "kubernetes": "1.37.0"}
-    assert report(site)["one"]["steps"] == ["1.37.0"]
+    assert versions(site) == {**NEW, "kubernetes": EARLIER}
+    assert report(site, "upgrade")["one"]["steps"] == [EARLIER]
+    assert site.world.artifacts is not None
+    assert site.world.artifacts.status()["total"] == 0
     assert site.counters("one")["remote_commands"] <= 10

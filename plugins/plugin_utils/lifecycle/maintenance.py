@@ -90,10 +90,19 @@ def advance(record: Record, stage: str, now: float, **values: t.Any) -> dict[str
     return {**record, **values, **stamp, "stage": after.value}
 
 
-def ring_order(ring: str) -> tuple[tuple[int, int | str], ...]:
+RingOrder: t.TypeAlias = tuple[tuple[int, int | str], ...]
+"""The sort key of a ring. Two names with the same key are the same ring."""
+
+
+def ring_order(ring: str) -> RingOrder:
     """Return the sort key of a ring, in which numbers in names count as numbers: ring2 comes before ring10."""
     parts = re.findall(r"\d+|\D+", ring)
-    return tuple((0, int(part)) if part.isdigit() else (1, part.lower()) for part in parts)
+    return tuple((0, int(part)) if part.isdecimal() else (1, part.lower()) for part in parts)
+
+
+def ring_of(record: Record) -> RingOrder:
+    """Return the sort key of a host's ring."""
+    return ring_order(str(record.get("ring", "")))
 
 
 class RolloutHosts(t.NamedTuple):
@@ -119,7 +128,7 @@ def select(records: t.Sequence[Record], play_hosts: t.Container[str]) -> Rollout
     """
     nodes = [record for record in records if record]
     waiting = [one for one in nodes if one["stage"] == Stage.WAITING.value and one["host"] in play_hosts]
-    waiting.sort(key=lambda one: ring_order(str(one.get("ring", ""))))
+    waiting.sort(key=ring_of)
     resumed = [one["host"] for one in waiting if one.get("ours")]
     fresh = [one["host"] for one in waiting if one.get("work") and not one.get("ours")]
     failed = [one["host"] for one in nodes if one["stage"] == Stage.FAILED.value]

@@ -11,7 +11,7 @@ import re
 import typing as t
 import zoneinfo
 
-from .maintenance import Record, Stage
+from .maintenance import Record, ring_of, ring_order
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 EXPECTED = "expected DAYS HH:MM-HH:MM or HH:MM-HH:MM, such as Sat,Sun 22:00-04:00 or Mon-Fri 01:00-05:00"
@@ -106,7 +106,7 @@ def batch_sizes(rings: t.Sequence[str], serial: str) -> list[int]:
     most = max(1, math.floor(len(rings) * int(share[:-1]) / 100)) if percent else max(1, int(share))
     sizes: list[int] = []
     for number, ring in enumerate(rings):
-        if number and ring == rings[number - 1] and sizes[-1] < most:
+        if number and ring_order(ring) == ring_order(rings[number - 1]) and sizes[-1] < most:
             sizes[-1] += 1
         else:
             sizes.append(1)
@@ -114,17 +114,22 @@ def batch_sizes(rings: t.Sequence[str], serial: str) -> list[int]:
 
 
 def earlier_rings(batch: t.Sequence[Record], records: t.Sequence[Record]) -> list[Record]:
-    """Return the records of nodes in earlier rings, if this batch is the first of its ring; empty otherwise.
+    """Return the records of nodes that this run worked on in other rings, if the rollout begins with a ring.
+
+    Nodes that an earlier run left cordoned come first, whatever their ring is, so they do not begin their ring.
 
     Args:
         batch: records of the hosts of the batch.
         records: records of all hosts of the rollout that are nodes.
+
+    Returns:
+        The records, also of nodes that failed; empty if the ring has begun before.
     """
-    rings = {str(one.get("ring", "")) for one in batch if one}
-    if any(str(one.get("ring", "")) in rings and "started" in one for one in records):
+    rings = {ring_of(one) for one in batch if one}
+    worked = [one for one in records if "started" in one]
+    if any(ring_of(one) in rings and not one.get("ours") for one in worked):
         return []
-    done = (one for one in records if one.get("stage") == Stage.DONE.value and "started" in one)
-    return [one for one in done if str(one.get("ring", "")) not in rings]
+    return [one for one in worked if ring_of(one) not in rings]
 
 
 def soak_left(earlier: t.Sequence[Record], soak: float, now: float) -> int:

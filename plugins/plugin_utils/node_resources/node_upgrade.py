@@ -14,15 +14,22 @@ ROLE = "node_upgrade"
 _MEMBER = "kubernetes/node/bin/kubeadm.exe"
 
 
+class Origin(t.NamedTuple):
+    """Where an archive comes from, as far as users say so."""
+
+    url: str = ""
+    sha256: str = ""
+
+
 def programs(
-    settings: KubernetesSettings, steps: t.Sequence[str], checksums: t.Mapping[str, str]
+    settings: KubernetesSettings, steps: t.Sequence[str], origins: t.Mapping[str, Origin]
 ) -> list[ResourceMapping]:
     """Return the resources that bring the kubeadm.exe of each step to the node.
 
     Args:
         settings: the variables of role kubernetes_node.
         steps: the versions, in order. The last one may be the version that the node gets.
-        checksums: expected SHA-256 of the archives of other versions, as far as users gave them.
+        origins: the origins of the archives of other versions.
 
     Returns:
         The resources, in the order in which they are applied.
@@ -33,11 +40,9 @@ def programs(
     resources: list[ResourceMapping] = []
     for version in steps:
         own = version == settings.version.removeprefix("v")
+        origin = Origin(settings.url, settings.sha256) if own else origins.get(version, Origin())
         artifact = settings.downloads.artifact(
-            "kubernetes",
-            settings.version if own else version,
-            url=settings.url if own else "",
-            sha256=settings.sha256 if own else checksums.get(version, ""),
+            "kubernetes", settings.version if own else version, url=origin.url, sha256=origin.sha256
         )
         folder = upgrade.program(version).rpartition("\\")[0]
         resources += [

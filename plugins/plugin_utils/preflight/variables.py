@@ -131,7 +131,7 @@ NO_VERSION = Problem(
     None,
     EXPECTED,
     "Without kube_version the version is read from the cluster, for which kubeconfig must be set. Only site.yml, "
-    "join_nodes.yml and plan.yml use it.",
+    "join_nodes.yml, upgrade_nodes.yml and plan.yml use it.",
 )
 """The problem if no Kubernetes version is set and there is no cluster from which to read one."""
 

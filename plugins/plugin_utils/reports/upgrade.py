@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import typing as t
 
 from ..values.text_table import text_table
+from . import rollout
 
 STATUSES = ("upgraded", "to_upgrade", "up_to_date", "failed", "not_started", "not_a_node")
 _PLAN = ("NODE", "NOW", "THEN", "STEPS")
@@ -41,7 +41,6 @@ def node_entry(results: HostResults, *, check_mode: bool) -> dict[str, t.Any]:
         check_mode: whether the run only planned.
     """
     record, plan = results.record, results.plan or {}
-    seconds = float(record.get("finished") or 0) - float(record.get("started") or 0)
     status, message = _status(results, check_mode=check_mode)
     return {
         "node": str(record.get("node") or ""),
@@ -52,7 +51,7 @@ def node_entry(results: HostResults, *, check_mode: bool) -> dict[str, t.Any]:
         "steps": list(plan.get("steps") or ()),
         "reboot": _reboot(results, status),
         "changes": [_change(one) for one in (results.staged.get("deferred") or ())],
-        "minutes": round(max(0.0, seconds) / 60, 1) if record.get("finished") else 0.0,
+        "minutes": rollout.minutes(record),
         "cordoned": bool(record.get("cordoned")),
     }
 
@@ -85,12 +84,6 @@ def _reboot(results: HostResults, status: str) -> str:
     return "maybe" if results.patches.get("changed") or "may reboot the node" in disruptions else "no"
 
 
-def counts(nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, int]:
-    """Return the number of nodes by status."""
-    by_status = collections.Counter(entry["status"] for entry in nodes.values())
-    return {status: by_status[status] for status in STATUSES}
-
-
 def plan_table(plans: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:
     """Return the lines of a table with the steps of each node, for the beginning of a run.
 
@@ -118,7 +111,6 @@ def _versions(entry: t.Mapping[str, t.Any]) -> tuple[str, str, str]:
 
 
 def _row(host: str, entry: t.Mapping[str, t.Any]) -> tuple[str, ...]:
-    minutes = f"{entry['minutes']:.1f}" if entry["minutes"] else ""
-    status = entry["status"] + (", cordoned" if entry["cordoned"] else "")
+    minutes, status = rollout.minutes_cell(entry), rollout.status_cell(entry)
     message = str(entry["message"]).partition("\n")[0].rstrip()
     return (host, *_versions(entry), str(entry["reboot"]), minutes, status, message)

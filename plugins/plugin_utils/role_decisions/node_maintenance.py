@@ -10,7 +10,7 @@ import types
 import typing as t
 
 from ..lifecycle import maintenance, rollout_times
-from ..lifecycle.maintenance import Record
+from ..lifecycle.maintenance import Record, Stage
 from ..node_resources.variables import Variables
 
 
@@ -65,19 +65,19 @@ def gate_problem(ready: t.Mapping[str, t.Any], gate: t.Mapping[str, t.Any]) -> s
         gate: result of the user's own check; empty if there is none.
     """
     stopped = "the rollout stopped before the next ring"
-    if waiting := ready.get("waiting"):
-        reasons = ", ".join(f"{name} ({ready['nodes'][name]['reason']})" for name in waiting if name in ready["nodes"])
-        return f"{stopped}: nodes of earlier rings are no longer ready: {reasons or ', '.join(waiting)}"
-    if "nodes" not in ready and ready.get("msg"):
+    if ready.get("msg"):
         return f"{stopped}: {ready['msg']}"
-    if gate.get("rc"):
-        output = str(gate.get("stderr") or gate.get("stdout") or "").strip()[-500:]
-        return f"{stopped}: node_maintenance_gate ended with {gate['rc']}: {output}"
+    if waiting := ready.get("waiting"):
+        reasons = ", ".join(f"{name} ({ready['nodes'][name]['reason']})" for name in waiting)
+        return f"{stopped}: nodes of other rings are no longer ready: {reasons}"
+    if gate and not gate.get("skipped") and gate.get("rc") != 0:
+        output = str(gate.get("stderr") or gate.get("stdout") or gate.get("msg") or "").strip()[-500:]
+        return f"{stopped}: node_maintenance_gate ended with {gate.get('rc', 'an error')}: {output}"
     return ""
 
 
 def _gate_problem(host: Variables) -> str:
-    if not host.value("node_maintenance_earlier_nodes"):
+    if not host.value("node_maintenance_begins_ring"):
         return ""
     return gate_problem(
         host.optional("node_maintenance_earlier_ready", {}), host.optional("node_maintenance_gate_result", {})
@@ -111,7 +111,10 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "node_maintenance_kubelet_versions": _kubelet_versions,
         "node_maintenance_batch_sizes": _batch_sizes,
         "node_maintenance_closed": _closed,
-        "node_maintenance_earlier_nodes": lambda host: [one["node"] for one in _earlier(host)],
+        "node_maintenance_begins_ring": lambda host: bool(_earlier(host)),
+        "node_maintenance_earlier_nodes": lambda host: [
+            one["node"] for one in _earlier(host) if one.get("stage") == Stage.DONE.value
+        ],
         "node_maintenance_soak_left": lambda host: rollout_times.soak_left(
             _earlier(host), float(host.value("node_maintenance_soak")), time.time()
         ),

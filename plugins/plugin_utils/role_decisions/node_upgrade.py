@@ -18,16 +18,26 @@ from .live_nodes import drain_problem, first_unreachable
 
 _RESULTS = ("node_upgrade_converged", "node_upgrade_kubeadm", "windows_patches_result", "cni_pods_deleted")
 """Registered results of the tasks that change a drained node."""
+_NOT_DRAINED = (
+    "node_maintenance_drain: expected true for an upgrade, got false. Kubernetes does not support an upgrade of a "
+    "kubelet to another minor version while pods run on its node (kubernetes.io: Version Skew Policy)"
+)
 
 
-def cached(versions: t.Iterable[t.Any]) -> dict[str, str]:
-    """Return the versions of Kubernetes that users cache on the nodes, with the SHA-256 of their archives.
+def cached(versions: t.Iterable[t.Any]) -> dict[str, node_upgrade.Origin]:
+    """Return the versions of Kubernetes that users cache on the nodes, and where their archives come from.
 
     Args:
-        versions: value of `image_cache_kube_node_versions`: versions, or mappings with `version` and `sha256`.
+        versions: value of `image_cache_kube_node_versions`: versions, or mappings with `version`, `url` and `sha256`.
     """
     listed = [one if isinstance(one, t.Mapping) else {"version": one} for one in versions]
-    return {str(one["version"]).removeprefix("v"): str(one.get("sha256") or "") for one in listed if "version" in one}
+    return {
+        str(one["version"]).removeprefix("v"): node_upgrade.Origin(
+            str(one.get("url") or ""), str(one.get("sha256") or "")
+        )
+        for one in listed
+        if "version" in one
+    }
 
 
 def stage_problem(staged: t.Mapping[str, t.Any], problem: str, patches: str) -> str:
@@ -54,7 +64,11 @@ def _plan(host: Variables) -> dict[str, t.Any]:
 
 
 def _problem(host: Variables) -> str:
-    problem = host.value("node_upgrade_plan").get("problem")
+    plan = host.value("node_upgrade_plan")
+    if plan and not to_bool(host.optional("node_maintenance_drain", True)):
+        problem: str = _NOT_DRAINED
+    else:
+        problem = str(plan.get("problem") or "")
     return f"{host.value('inventory_hostname')}: {problem}. No node was changed." if problem else ""
 
 

@@ -12,12 +12,14 @@ import pytest
 from unit.action_run import Node, run, run_on, variables_of
 
 from ansible_collections.winkube.node.plugins.action import kubeadm_upgrade, upgrade_report
+from ansible_collections.winkube.node.plugins.plugin_utils.actions import rollout_report
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 
 
 def test_an_upgrade_is_planned_and_reported_for_all_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
-    monkeypatch.setattr(upgrade_report, "show", shown.append)
+    for module in (upgrade_report, rollout_report):
+        monkeypatch.setattr(module, "show", shown.append)
     plan = {"before": "1.35.4", "after": "1.36.3", "steps": ["1.36.3"], "problem": ""}
     record = {"host": "one", "node": "n-one", "stage": "done", "started": 0.0, "finished": 90.0, "found": plan}
     variables = variables_of(

@@ -74,6 +74,8 @@ def test_an_unknown_time_zone_is_refused() -> None:
         (["a", "a", "a", "b"], "100%", [3, 1]),
         (["a"] * 10, "25%", [2, 2, 2, 2, 2]),
         (["a"] * 3, "1%", [1, 1, 1]),
+        # Names that have the same place in the order are one ring.
+        (["ring2", "Ring2", "ring02"], "3", [3]),
     ],
 )
 def test_a_batch_has_nodes_of_one_ring(rings: list[str], serial: str, sizes: list[int]) -> None:
@@ -108,6 +110,11 @@ WAITING = {"node": "n2", "ring": "2", "stage": "waiting"}
         # A node that was up to date is of no interest.
         ([WAITING], [{"node": "n1", "ring": "1", "stage": "waiting"}, WAITING], []),
         ([{**WAITING, "ring": "1"}], [DONE, WAITING], []),
+        # A node that an earlier run left cordoned comes first, and does not begin its ring.
+        ([WAITING], [DONE, {**DONE, "node": "n3", "ring": "2", "ours": True}, WAITING], ["n1"]),
+        # The check between rings also follows a ring whose nodes have failed.
+        ([WAITING], [{**DONE, "stage": "failed"}, WAITING], ["n1"]),
+        ([WAITING], [{"node": "n1", "ring": "1", "stage": "failed"}, WAITING], []),
     ],
 )
 def test_a_rollout_stops_to_look_between_rings(
@@ -129,6 +136,10 @@ def test_a_rollout_waits_between_rings() -> None:
         ({"nodes": {"n1": {"reason": ""}}, "waiting": []}, {}, ""),
         ({"nodes": {"n1": {"reason": "no disk"}}, "waiting": ["n1"]}, {}, "no longer ready: n1 (no disk)"),
         ({"msg": "the cluster is not reachable"}, {}, "the cluster is not reachable"),
+        ({"msg": "no answer", "nodes": {}, "waiting": ["n1"]}, {}, "before the next ring: no answer"),
+        ({}, {"skipped": True}, ""),
+        ({}, {"msg": "no such host", "unreachable": True}, "node_maintenance_gate ended with an error: no such host"),
+        ({}, {"rc": 2, "stderr": "", "msg": "no such file"}, "node_maintenance_gate ended with 2: no such file"),
         ({"skipped": True}, {"rc": 0}, ""),
         ({}, {"rc": 3, "stderr": "2 alerts\n"}, "node_maintenance_gate ended with 3: 2 alerts"),
     ],

@@ -8,7 +8,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.winkube.node.plugins.plugin_utils.patches.rollout import STATUSES, counts, node_entry, table
+from ansible_collections.winkube.node.plugins.plugin_utils.reports import rollout
+from ansible_collections.winkube.node.plugins.plugin_utils.reports.patch import STATUSES, node_entry, table
 
 
 def notes(stage: str, **more: t.Any) -> dict[str, t.Any]:
@@ -92,7 +93,7 @@ def test_the_table_has_a_row_with_a_reason_for_each_node() -> None:
     assert "failed, cordoned" in bad
     assert bad.endswith("KB5048654: 0x800f0922")
     assert undrained.endswith("not drained")
-    assert counts(nodes) == dict.fromkeys(STATUSES, 0) | {"patched": 1, "failed": 2}
+    assert rollout.counts(nodes, STATUSES) == dict.fromkeys(STATUSES, 0) | {"patched": 1, "failed": 2}
 
 
 def test_long_texts_do_not_break_the_table() -> None:

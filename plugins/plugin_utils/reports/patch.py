@@ -8,6 +8,7 @@ import collections
 import typing as t
 
 from ..values.text_table import text_table
+from . import rollout
 
 STATUSES = ("patched", "to_patch", "up_to_date", "failed", "not_started")
 _HEADER = ("NODE", "OS BUILD", "PATCHES", "REBOOTS", "MINUTES", "STATUS", "")
@@ -32,7 +33,6 @@ def node_entry(
     checked = notes.get("found") or {}
     result = result or checked
     before = str(checked.get("os_build_before") or result.get("os_build_before") or "")
-    seconds = float(notes.get("finished") or 0) - float(notes.get("started") or 0)
     status, message = _status(notes, result)
     if check_mode and status == "not_started":
         status = "to_patch"
@@ -47,7 +47,7 @@ def node_entry(
             for patch in result.get("patches") or checked.get("patches") or ()
         ],
         "reboots": int(result.get("reboots") or 0),
-        "minutes": round(max(0.0, seconds) / 60, 1) if notes.get("finished") else 0.0,
+        "minutes": rollout.minutes(notes),
         "cordoned": bool(notes.get("cordoned")),
     }
 
@@ -61,12 +61,6 @@ def _status(notes: t.Mapping[str, t.Any], result: t.Mapping[str, t.Any]) -> tupl
         waits = notes.get("work") or notes.get("ours")
         return ("not_started", "") if waits else ("up_to_date", "")
     return "failed", str(notes.get("message") or "an earlier step failed; see the run's output")
-
-
-def counts(nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, int]:
-    """Return the number of nodes by status."""
-    by_status = collections.Counter(entry["status"] for entry in nodes.values())
-    return {status: by_status[status] for status in STATUSES}
 
 
 def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 200) -> list[str]:
@@ -84,14 +78,13 @@ def _row(host: str, entry: t.Mapping[str, t.Any]) -> tuple[str, ...]:
     build = " -> ".join(dict.fromkeys(filter(None, (entry["os_build_before"], entry["os_build_after"]))))
     number = collections.Counter(patch["status"] for patch in entry["patches"])
     patches = ", ".join(f"{count} {status}" for status, count in sorted(number.items()))
-    status = entry["status"] + (", cordoned" if entry["cordoned"] else "")
     return (
         host,
         build,
         patches,
         str(entry["reboots"] or ""),
-        f"{entry['minutes']:.1f}" if entry["minutes"] else "",
-        status,
+        rollout.minutes_cell(entry),
+        rollout.status_cell(entry),
         _why(entry),
     )
 
