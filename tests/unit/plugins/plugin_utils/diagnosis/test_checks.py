@@ -16,9 +16,6 @@ from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis import (
     check_kubelet,
     check_machine,
     check_network,
-    kubelet_facts,
-    observation,
-    runtime_facts,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis.causes import FoundCause
 from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis.cluster_view import ClusterView
@@ -54,7 +51,6 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubelet_c
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubelet_kubeconfig import KubeletKubeconfig
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.node_paths import CONTAINERD_PIPE
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
-from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallError, CallResult, Observation
 
 GIB = 2**30
 NOW = datetime.datetime(2026, 11, 25, 12, tzinfo=datetime.UTC)
@@ -190,16 +186,6 @@ def test_command_lines_of_the_kubelet(line: list[str], program: str, log_file: s
     assert (command.program, command.log_file, command.flag("node-ip")) == (program, log_file, value)
 
 
-def test_the_last_error_of_a_log() -> None:
-    lines = [
-        'E1 run.go:72] "command failed" err="first"',
-        'E1 run.go:72] "command failed" err="unknown field \\"a\\" in C:\\\\x"',
-        "I1 more",
-    ]
-    assert observation.last_error(lines) == 'unknown field "a" in C:\\x'
-    assert observation.last_error(["I1 nothing"]) == ""
-
-
 def test_an_error_in_the_log_of_a_kubelet_that_runs_is_an_old_one() -> None:
     configuration = ConfigurationFile(
         path="x", text="apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
@@ -328,88 +314,3 @@ def test_a_risk_does_not_explain_why_a_node_is_not_ready() -> None:
     node = examination(kubelet=kubelet, windows=windows, runtime=runtime, cni_files=files, view=view)
     diagnosis = diagnose(node, NOW)
     assert {one.finding.cause for one in diagnosis.findings} == {"pending_reboot", "unexplained"}
-
-
-@pytest.mark.parametrize(
-    ("certificate", "expected"),
-    [
-        (CallResult(ok=True, output=({"exists": False},)), "does not exist"),
-        (CallResult(ok=True, output=({"exists": True, "content": "AA=="},)), "is not a certificate"),
-        (CallResult(ok=False, error=CallError(message="access is denied")), "cannot be read: access is denied"),
-    ],
-)
-def test_why_there_is_no_certificate(certificate: CallResult, expected: str) -> None:
-    seen = {
-        "kubelet-files": CallResult(ok=True, output=({}, {})),
-        "bootstrap": CallResult(ok=True, output=({},)),
-        "certificate": certificate,
-    }
-    assert kubelet_facts.read(seen, KubeletCommand()).certificate_problem == expected
-
-
-@pytest.mark.parametrize("name", ["machine.services", "machine.registry", "kubelet.kubelet-files"])
-def test_what_cannot_be_read_does_not_count_as_missing(name: str) -> None:
-    calls = {one.id: CallResult(ok=True) for one in observation.first_calls(ObservationOptions())}
-    assert observation.unread(Observation(calls=calls)) == ""
-    calls[name] = CallResult(ok=False, error=CallError(message="the file is in use"))
-    assert observation.unread(Observation(calls=calls)) == "the file is in use"
-
-
-@pytest.mark.parametrize(("flags", "expected"), [((), 0), (("--config-dir=x",), 1)])
-def test_drop_ins_count_only_if_the_kubelet_reads_them(flags: tuple[str, ...], expected: int) -> None:
-    file = {"path": "C:\\x.conf", "exists": True, "content": "a: 1"}
-    seen = {
-        "kubelet-files": CallResult(ok=True, output=({}, {})),
-        "bootstrap": CallResult(ok=True, output=({},)),
-        "certificate": CallResult(ok=True, output=({},)),
-        "drop-in-files": CallResult(ok=True, output=(file,)),
-    }
-    assert len(kubelet_facts.read(seen, KubeletCommand(program="k", flags=flags)).drop_ins) == expected
-
-
-@pytest.mark.parametrize(
-    ("result", "problem"),
-    [
-        (None, "no kubeconfig was given"),
-        ({}, "no kubeconfig was given"),
-        ({"skipped": True, "nodes": {}}, "no kubeconfig was given"),
-        ({"failed": False, "msg": "the API\n server \x1b[31m is down"}, "the API server \\x1b[31m is down"),
-        ({"rc": 1}, "the query failed"),
-        ({"nodes": {}}, ""),
-    ],
-)
-def test_a_view_of_the_cluster_that_is_missing(result: t.Any, problem: str) -> None:
-    view = ClusterView.of(result)
-    assert (view.problem, view.known) == (problem, not problem)
-
-
-@pytest.mark.parametrize(
-    ("server", "host", "port"),
-    [
-        ("https://k8s.example.com", "k8s.example.com", 443),
-        ("https://[fd00::5]:6443", "fd00::5", 6443),
-        ("https://k8s:99999", "", 443),
-        ("https://[bad", "", 443),
-        ("", "", 443),
-    ],
-)
-def test_addresses_of_the_api_server(server: str, host: str, port: int) -> None:
-    found = KubeletKubeconfig(server=server)
-    assert (found.host, found.port) == (host, port)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ('version = 2\n[plugins."io.containerd.grpc.v1.cri"]\nsandbox_image = "a"', "a"),
-        ("version = 3\n[plugins.'io.containerd.cri.v1.images'.pinned_images]\nsandbox = 'b'", "b"),
-        ("version = 3", ""),
-        ("not toml", ""),
-        ("plugins = 1", ""),
-    ],
-)
-def test_the_pause_image_in_the_configuration_of_containerd(text: str, expected: str) -> None:
-    seen = {name: CallResult(ok=False) for name in ("pipe", "docker-pipe")} | {
-        "runtime-configuration": CallResult(ok=True, output=({"content": text},))
-    }
-    assert runtime_facts.read(seen).sandbox_image == expected

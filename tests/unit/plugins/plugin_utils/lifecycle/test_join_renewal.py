@@ -112,7 +112,7 @@ def test_without_the_machines_time_the_controllers_counts() -> None:
     assert join_renewal.safe_time(Observation(), NOW) == NOW
 
 
-def found(content: bytes) -> CallResult:
+def certificate_file(content: bytes) -> CallResult:
     file = {"path": FILES[1], "exists": True, "content": base64.b64encode(content).decode()}
     return CallResult(ok=True, output=(file,))
 
@@ -121,9 +121,9 @@ def found(content: bytes) -> CallResult:
     ("certificate", "expected"),
     [
         (CallResult(ok=True, output=({"path": FILES[1], "exists": False},)), False),
-        (found(b"\0" * 500), False),
-        (found(b""), False),
-        (found(b"-----BEGIN EC PRIVATE KEY-----"), True),
+        (certificate_file(b"\0" * 500), False),
+        (certificate_file(b""), False),
+        (certificate_file(b"-----BEGIN EC PRIVATE KEY-----"), True),
         # Such as an access that is denied.
         (CallResult(ok=False), True),
     ],
