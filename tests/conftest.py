@@ -15,14 +15,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 COLLECTION = Path("ansible_collections", "winkube", "node")
 CHOICE = "WINKUBE_TESTS"
-"""The environment variable that says which tests run: `all`, or nothing for all but the variants."""
+"""The environment variable that selects tests: `all`, or empty for all tests but the variants."""
 
 
 def collections_root() -> Path:
-    """Return a folder that holds this checkout as ansible_collections/winkube/node.
+    """Return a folder that contains this checkout as ansible_collections/winkube/node.
 
-    The checkout may itself lie there (as ansible-test wants it), or an entry of ANSIBLE_COLLECTIONS_PATH may link to it
-    (the Makefile makes one); else a link is made under build/.
+    The checkout may be in such a folder itself (ansible-test requires it), or an entry of ANSIBLE_COLLECTIONS_PATH may
+    link to it (the Makefile makes such a link). Otherwise a link is made below build/.
     """
     if ROOT.parts[-3:] == COLLECTION.parts:
         return ROOT.parents[2]
@@ -33,7 +33,7 @@ def collections_root() -> Path:
     link = made / COLLECTION
     link.parent.mkdir(parents=True, exist_ok=True)
     if link.resolve() != ROOT:
-        # Workers of xdist come here at the same moment: make it aside, then rename, which is atomic.
+        # Several workers of pytest-xdist may run this at the same time. A rename is atomic.
         temporary = link.with_name(f"node.{os.getpid()}")
         temporary.symlink_to(ROOT, target_is_directory=True)
         temporary.replace(link)
@@ -41,12 +41,12 @@ def collections_root() -> Path:
 
 
 def import_collection() -> None:
-    """Make the collection importable by its Ansible name, and findable by every ansible-playbook that tests start."""
+    """Let Python import the collection by its Ansible name, and each ansible-playbook that a test starts find it."""
     root = collections_root()
     others = [entry for entry in os.environ.get("ANSIBLE_COLLECTIONS_PATH", "").split(os.pathsep) if entry]
     # Before the first import of ansible: it reads its configuration once.
     os.environ["ANSIBLE_COLLECTIONS_PATH"] = os.pathsep.join(dict.fromkeys([str(root), *others]))
-    # A configuration of the machine or of the current folder must not change what tests see.
+    # A configuration of the machine or of the current folder must not change the results of tests.
     os.environ.setdefault("ANSIBLE_CONFIG", str(ROOT / "tests" / "ansible.cfg"))
     from ansible.plugins.loader import init_plugin_loader
     from ansible.utils.collection_loader import AnsibleCollectionConfig
@@ -56,7 +56,7 @@ def import_collection() -> None:
 
 
 def find_control_plane() -> None:
-    """Name a real control plane in KUBEBUILDER_ASSETS where this machine has the shared tools and nobody named one."""
+    """Set KUBEBUILDER_ASSETS to a real control plane if it is not set and the machine has the shared tools."""
     unpack = ROOT.parent / "shared" / "tools" / "unpack.sh"
     if "KUBEBUILDER_ASSETS" in os.environ or not unpack.is_file():
         return
@@ -66,24 +66,24 @@ def find_control_plane() -> None:
 
 
 import_collection()
-# No deadline: how long an example takes says more about the machine's other work than about the code.
-hypothesis.settings.register_profile("people", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
-# What CI says of a commit must not depend on the day; new examples are found where people work, and kept by @example.
-hypothesis.settings.register_profile("ci", hypothesis.settings.get_profile("people"), derandomize=True, print_blob=True)
-hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "people")
+# No deadline: the time of an example depends more on the other work of the machine than on the code.
+hypothesis.settings.register_profile("developers", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+# CI must give the same result for the same commit. Developers' runs find new examples, which @example keeps.
+hypothesis.settings.register_profile("ci", hypothesis.settings.get_profile("developers"), derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "developers")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Find the control plane once, in xdist's controller: its workers inherit the environment."""
+    """Find the control plane once, in the main process of pytest-xdist. Its workers inherit the environment."""
     if not hasattr(config, "workerinput"):
         find_control_plane()
 
 
 def leave_variants_out(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the variants of other tests, unless all tests or one of them by name were requested."""
+    """Deselect the variants of other tests, unless all tests or single tests by name were requested."""
     chosen = os.environ.get(CHOICE, "")
     if chosen not in ("", "all"):
-        raise pytest.UsageError(f"{CHOICE}: expected all, or nothing to leave variants out, got {chosen!r}")
+        raise pytest.UsageError(f"{CHOICE}: expected all, or an empty value for all tests but the variants, got {chosen!r}")
     if chosen == "all" or any("::" in argument for argument in config.args):
         return
     variants = [item for item in items if item.get_closest_marker("variant")]
@@ -93,12 +93,12 @@ def leave_variants_out(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print what the tests have counted, also where other processes ran them."""
+    """Print what the tests have counted, in all processes."""
     from integration import sweeps
     from simulator_tests.machine import recorded_scripts
     from wire_cases import agreement
 
-    # Some entries are not reports: warnings, tests that were deselected.
+    # Some entries are not reports but warnings or deselected tests.
     reports = [report for found in terminalreporter.stats.values() for report in found if hasattr(report, "when")]
     for tally in (sweeps.TALLY, agreement.TALLY, agreement.BY_HAND_TALLY, recorded_scripts.TALLY):
         for line in tally.lines(reports):
@@ -109,7 +109,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave variants out, and refuse a pair of pytest and pytest-xdist that ignores groups.
 
-    Tests of a group share addresses: on two workers they would be in each other's way.
+    Tests of a group share addresses, so two workers cannot run them at the same time.
     """
     leave_variants_out(config, items)
     if getattr(config.option, "loadgroup", False):
