@@ -261,7 +261,8 @@ class Site:
             "ANSIBLE_ASYNC_DIR": str(self.folder / "ansible" / "async"),
             "XDG_STATE_HOME": str(self.folder / "state"),
             "ANSIBLE_NOCOLOR": "1",
-            "ANSIBLE_CALLBACKS_ENABLED": "winkube.node.report",
+            "ANSIBLE_CALLBACK_PLUGINS": str(Path(__file__).parent / "callback_plugins"),
+            "ANSIBLE_CALLBACKS_ENABLED": "winkube.node.report,short_reboots",
             "WINKUBE_REPORT_DIR": str(self.folder / "report"),
         }
 
