@@ -67,10 +67,10 @@ def find_control_plane() -> None:
 
 import_collection()
 # No deadline: the time of an example depends more on the other work of the machine than on the code.
-hypothesis.settings.register_profile("developers", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile("local", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 # CI must give the same result for the same commit. Developers' runs find new examples, which @example keeps.
-hypothesis.settings.register_profile("ci", hypothesis.settings.get_profile("developers"), derandomize=True, print_blob=True)
-hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "developers")
+hypothesis.settings.register_profile("ci", hypothesis.settings.get_profile("local"), derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -83,7 +83,7 @@ def leave_variants_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the variants of other tests, unless all tests or single tests by name were requested."""
     chosen = os.environ.get(CHOICE, "")
     if chosen not in ("", "all"):
-        raise pytest.UsageError(f"{CHOICE}: expected all, or an empty value for all tests but the variants, got {chosen!r}")
+        raise pytest.UsageError(f"{CHOICE}: expected all, or no value for all tests but the variants, got {chosen!r}")
     if chosen == "all" or any("::" in argument for argument in config.args):
         return
     variants = [item for item in items if item.get_closest_marker("variant")]

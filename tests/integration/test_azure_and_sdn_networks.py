@@ -117,6 +117,7 @@ def test_a_second_run_changes_nothing_with_azure_cni(azure: tuple[Site, int]) ->
     assert site.counters("vm1")["remote_commands"] == DRIFT, document
 
 
+@pytest.mark.variant
 def test_nothing_of_azure_cni_is_left_after_a_change_to_flannel(azure: tuple[Site, int]) -> None:
     site, _ = azure
     assert start_pod(site, "vm1", "last") in SECONDARY
@@ -154,12 +155,14 @@ def bridge(start_site: SiteFactory) -> tuple[Site, int]:
     return site, counted(site, "sdn1")[1]
 
 
+@pytest.mark.variant
 def test_sdnbridge_joins_within_the_budget(bridge: tuple[Site, int]) -> None:
     site, first = bridge
     assert cluster_nodes(site)[node_name("sdn1")]["ready"]
     assert first <= FIRST
 
 
+@pytest.mark.variant
 def test_pods_of_sdnbridge_are_on_flannels_network(bridge: tuple[Site, int]) -> None:
     site, _ = bridge
     wait_for(lambda: any(one["name"] == "l2bridge" for one in hns(site, "sdn1")["networks"]), "flannel's network")
@@ -176,6 +179,7 @@ def test_pods_of_sdnbridge_are_on_flannels_network(bridge: tuple[Site, int]) -> 
     assert WIRE_SERVER not in site.node("sdn1").status()["firewall"]
 
 
+@pytest.mark.variant
 def test_a_second_run_changes_nothing_with_sdnbridge(bridge: tuple[Site, int]) -> None:
     site, _ = bridge
     second, commands = counted(site, "sdn1")

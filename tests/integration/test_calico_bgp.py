@@ -158,6 +158,7 @@ def other(site: Site, second: PlayRun, settings: dict[str, Any]) -> PlayRun:
     return run_sample(site, **settings, **flannel).expect()
 
 
+@pytest.mark.variant
 def test_another_network_leaves_no_router(site: Site, fresh: set[str], other: PlayRun) -> None:
     machine = site.machine(HOST)
     state = machine.part(RemoteAccessState)

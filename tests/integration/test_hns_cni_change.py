@@ -22,6 +22,8 @@ pytestmark = [
     pytest.mark.integration,
     pytest.mark.xdist_group("hns_cni_change"),
     pytest.mark.slow,
+    # test_network_chain.py changes the networks of a node that has no static address.
+    pytest.mark.variant,
 ]
 
 NOTE = r"C:\ProgramData\winkube\cni.json"

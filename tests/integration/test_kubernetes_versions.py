@@ -36,8 +36,8 @@ KUBEADMS = ("real", "simulated")
 def cases() -> Iterator[Any]:
     """Yield each version with one kubeadm, of alternating kinds. Repetitions of a version are variants."""
     for number, pair in enumerate(PAIRS):
-        # In test_site, too, a node of this version joins a newer cluster, with the same API and configuration.
-        repeated = pair[0] == "1.36.3"
+        # Nodes of these versions join in test_site.py and test_upgrade_nodes.py, too.
+        repeated = pair[0] in ("1.36.3", "1.34.4")
         has_real = kubeadm_real.find(pair[0]) is not None
         first = "real" if number % 2 and has_real else "simulated"
         for kubeadm in KUBEADMS:

@@ -138,6 +138,7 @@ def replaced(site: Site, first: PlayRun) -> PlayRun:
     return run_sample(site, kube_network_plugin="cni").expect()
 
 
+@pytest.mark.variant
 def test_flannel_is_removed_if_another_tool_replaces_it(site: Site, replaced: PlayRun) -> None:
     daemon_sets = client.AppsV1Api(cluster_api(site)).list_daemon_set_for_all_namespaces().items
     assert "kube-flannel-windows" not in [item.metadata.name for item in daemon_sets]
@@ -147,5 +148,6 @@ def test_flannel_is_removed_if_another_tool_replaces_it(site: Site, replaced: Pl
     assert cluster_nodes(site)[HOST]["ready"]
 
 
+@pytest.mark.variant
 def test_a_run_after_that_changes_nothing(site: Site, replaced: PlayRun) -> None:
     assert run_sample(site, kube_network_plugin="cni").expect().recap[HOST]["changed"] == 0

@@ -20,10 +20,17 @@ from simulator.cluster.cluster import real_unavailable
 FOLDER = Path(__file__).parents[2] / "molecule"
 SCENARIOS = sorted(path.parent.name for path in FOLDER.glob("*/molecule.yml"))
 JOINS = [name for name in SCENARIOS if (FOLDER / name / "fleet.yml").read_text(encoding="utf-8").count("\ncluster:")]
+REPEATED = ("cache", "networks", "patches")
+"""Scenarios whose steps other tests repeat: test_cached_join.py, test_network_chain.py and test_patches_role.py."""
 # The addresses of a scenario are fixed, so its runs must not overlap.
 RUNS = [
     *(
-        pytest.param(name, {"KUBEBUILDER_ASSETS": ""}, id=name, marks=pytest.mark.xdist_group(f"molecule-{name}"))
+        pytest.param(
+            name,
+            {"KUBEBUILDER_ASSETS": ""},
+            id=name,
+            marks=[pytest.mark.xdist_group(f"molecule-{name}"), *([pytest.mark.variant] if name in REPEATED else [])],
+        )
         for name in SCENARIOS
     ),
     *(

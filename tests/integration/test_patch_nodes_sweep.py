@@ -64,4 +64,4 @@ def test_nodes_are_patched_wherever_the_run_is_hit(connection: str, sweep: Sweep
             joined_nodes.join(site, names)
             yield site
 
-    PlaybookSweep(sweep, start, PATCH_NODES, REQUESTS, connection).run(8)
+    PlaybookSweep(sweep, start, PATCH_NODES, REQUESTS, connection).run(5)

@@ -83,6 +83,7 @@ def test_the_doctor_names_why_they_do_not_return(site: Site, diagnosed: PlayRun)
     assert found == {**{host: [cause] for host, cause in CAUSES.items()}, "steady": []}
 
 
+@pytest.mark.variant
 def test_a_dry_run_shows_that_they_join_again(site: Site, diagnosed: PlayRun) -> None:
     run = site.run("site.yml", "--check").expect()
     for host, reason in REASONS.items():

@@ -70,4 +70,4 @@ def test_nodes_join_wherever_the_run_is_hit(connection: str, sweep: Sweeps, tmp_
             site.host_variables = {name: link_variables(connection) for name in names}
             yield site
 
-    PlaybookSweep(sweep, start, SITE, REQUESTS, connection).run(8)
+    PlaybookSweep(sweep, start, SITE, REQUESTS, connection).run(5)

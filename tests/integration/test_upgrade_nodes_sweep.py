@@ -66,4 +66,4 @@ def test_nodes_are_upgraded_wherever_the_run_is_hit(
             joined_nodes.join(site, names, BEFORE)
             yield site
 
-    PlaybookSweep(sweep, start, UPGRADE_NODES, REQUESTS, connection).run(8)
+    PlaybookSweep(sweep, start, UPGRADE_NODES, REQUESTS, connection).run(5)

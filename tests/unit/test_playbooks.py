@@ -37,6 +37,8 @@ def listed() -> dict[str, set[str]]:
     return found
 
 
+# One worker runs these, because each worker would list the tags of all playbooks.
+@pytest.mark.xdist_group("tags")
 @pytest.mark.parametrize("playbook", PLAYBOOKS, ids=lambda path: path.stem)
 def test_the_known_tags_are_those_that_ansible_lists(playbook: Path, listed: dict[str, set[str]]) -> None:
     known = tags.known(playbook, ROOT / "roles")

@@ -71,15 +71,6 @@ def test_python_files_carry_the_licence_header() -> None:
     assert relative([path for path in own(".py") if not carries(path)]) == []
 
 
-def test_python_files_postpone_annotations() -> None:
-    def postpones(path: Path) -> bool:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        body = [node for node in tree.body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))]
-        return not body or (isinstance(body[0], ast.ImportFrom) and body[0].module == "__future__")
-
-    assert relative([path for path in own(".py") if not postpones(path)]) == []
-
-
 def test_files_stay_small() -> None:
     # Tests write the golden files, with one entry for each case.
     files = [path for path in own(".py", ".ps1", ".yml", ".yaml") if not path.is_relative_to(ROOT / "tests/golden")]

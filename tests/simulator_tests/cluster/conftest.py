@@ -12,8 +12,11 @@ from simulator_tests.cluster.node_client import Client, admin_client, eventually
 
 from simulator.cluster import SimulatedCluster, real_unavailable, start_cluster
 
+REAL = pytest.param("real", marks=[pytest.mark.control_plane, pytest.mark.xdist_group("simulator-control-plane")])
+"""One worker runs these tests, because each worker would start a control plane."""
 
-@pytest.fixture(scope="session", params=["memory", pytest.param("real", marks=pytest.mark.control_plane)])
+
+@pytest.fixture(scope="session", params=["memory", REAL])
 def cluster(request: pytest.FixtureRequest) -> Iterator[SimulatedCluster]:
     """A running cluster of each kind."""
     if request.param == "real" and (reason := real_unavailable()):

@@ -268,7 +268,8 @@ class Admin:
         )
 
 
-@pytest.fixture(scope="session", params=["memory", "real"])
+# The tests of playbooks use a real control plane as well.
+@pytest.fixture(scope="session", params=["memory", pytest.param("real", marks=pytest.mark.variant)])
 def cluster(request: pytest.FixtureRequest) -> Iterator[Admin]:
     """A cluster of each kind."""
     if request.param == "real" and (reason := real_unavailable()):
