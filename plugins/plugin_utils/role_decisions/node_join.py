@@ -196,13 +196,13 @@ def _node_names(host: Variables, hosts: t.Iterable[str]) -> list[str]:
 
 
 def _awaited(host: Variables) -> list[str]:
-    hosts = [name for name in host.value("ansible_play_hosts") if not host.of_host(name, "node_join_later")]
+    hosts = [name for name in host.value("ansible_play_batch") if not host.of_host(name, "node_join_later")]
     return _node_names(host, hosts)
 
 
 def _awaited_daemon_sets(host: Variables) -> dict[str, list[str]]:
     """Return the DaemonSets that this run applied, by the name of each awaited node on which they run."""
-    hosts = [name for name in host.value("ansible_play_hosts") if not host.of_host(name, "node_join_later")]
+    hosts = [name for name in host.value("ansible_play_batch") if not host.of_host(name, "node_join_later")]
     applied = [
         f"{one['metadata']['namespace']}/{one['metadata']['name']}"
         for name in host.value("ansible_play_hosts_all")
@@ -320,7 +320,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "node_join_is_ready": lambda host: bool(
             host.part("node_join_cluster", "nodes", str(host.value("node_join_name")), "ready", default=False)
         ),
-        "node_join_play_nodes": lambda host: _node_names(host, host.value("ansible_play_hosts")),
+        "node_join_play_nodes": lambda host: _node_names(host, host.value("ansible_play_batch")),
         "node_join_joining_nodes": _joining,
         "node_join_awaited_nodes": _awaited,
         "node_join_awaited_daemon_sets": _awaited_daemon_sets,
