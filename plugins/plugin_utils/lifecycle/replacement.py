@@ -35,7 +35,7 @@ class Replacement:
     """Name of its node."""
     new: str = ""
     """Name of the new machine and its node; empty if the node is not replaced."""
-    started: bool = False
+    begun: bool = False
     """Whether an earlier run has begun to replace the node."""
     old: str = ""
     """What an earlier run did to the old machine: `reset`, `shutdown`, or empty."""
@@ -87,7 +87,7 @@ def plan(
         return Replacement(status="up_to_date", host=host, node=node)
     new = name or default_name(node, generation, str(own.get("generation") or ""))
     found = Replacement(
-        status="replace", host=host, node=node, new=new, started=bool(record), old=str(record.get("old") or "")
+        status="replace", host=host, node=node, new=new, begun=bool(record), old=str(record.get("old") or "")
     )
     problem = _record_problem(found, record, generation) if record else _name_problem(found, nodes)
     if own.get("os") not in ("windows", "", None):
@@ -190,7 +190,7 @@ def turns(plans: t.Sequence[t.Mapping[str, t.Any]], rings: t.Mapping[str, str], 
         rings: the ring of each host.
         surge: value of node_replace_surge.
     """
-    ordered = [dict(one) for one in sorted(plans, key=lambda one: not one["started"])]
+    ordered = [dict(one) for one in sorted(plans, key=lambda one: not one["begun"])]
     most = surge_size(surge, len(ordered))
     hosts: list[str] = []
     sizes: list[int] = []

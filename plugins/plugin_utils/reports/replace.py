@@ -11,7 +11,7 @@ from ..values.text_table import text_table
 from . import rollout
 
 STATUSES = ("replaced", "to_replace", "up_to_date", "failed", "not_started", "not_a_node")
-_PLAN = ("NODE", "NEW", "STARTED", "")
+_PLAN = ("NODE", "NEW", "BEGUN", "")
 _HEADER = ("NODE", "NEW", "ADDRESS", "OLD MACHINE", "MINUTES", "STATUS", "")
 _WIDEST = (60,) * (len(_HEADER) - 1)
 """Maximum width of each column but the last, in characters."""
@@ -113,7 +113,7 @@ def plan_table(plans: t.Mapping[str, t.Mapping[str, t.Any]], problems: t.Mapping
         problems: why nodes cannot be replaced, by host.
     """
     rows = [
-        (host, str(plan["new"]), "yes" if plan["started"] else "no", problems.get(host, "").partition("\n")[0])
+        (host, str(plan["new"]), "yes" if plan["begun"] else "no", problems.get(host, "").partition("\n")[0])
         for host, plan in plans.items()
         if plan.get("status") == "replace"
     ]

@@ -103,7 +103,7 @@ def _plan_problem(host: Variables) -> str:
             f"name of the new machine: expected a different name for each node, got {plan['new']} for "
             f"{', '.join(shared)}. Set node_replace_name to a template such as '{{{{ inventory_hostname }}}}-b'"
         )
-    if plan["new"] in host.part("groups", "all", default=()) and not plan["started"]:
+    if plan["new"] in host.part("groups", "all", default=()) and not plan["begun"]:
         return f"name of the new machine: expected one that no host of the inventory has, got {plan['new']}"
     return "" if host.value("node_replace_is_contacted") else str(host.value("node_reset_node_problem"))
 
@@ -139,7 +139,7 @@ def _new_record(host: Variables) -> dict[str, t.Any]:
     """Return the record of a new machine at the beginning of the rollout."""
     own = str(host.value("inventory_hostname"))
     record = maintenance.begin(own, own, {}, str(host.value("node_maintenance_owner")))
-    return {**record, "seen": {"ours": False, "cordoned_before": False}, "ring": host.value("winkube_replaces_ring")}
+    return {**record, "work": True, "ours": False, "cordoned": False, "ring": str(host.optional("winkube_replaces_ring"))}
 
 
 def _machine(host: Variables) -> dict[str, t.Any]:
@@ -163,9 +163,9 @@ def _records(host: Variables) -> dict[str, t.Any]:
     """Return the annotations of the old nodes whose new machines are in this batch."""
     records = {}
     for name in host.value("ansible_play_batch"):
-        old = str(host.of_host(name, "winkube_replaces_host"))
-        plan = host.of_host(old, "node_replace_planned", default={})
-        records[str(plan["node"])] = _annotation(host, str(name), str(plan["old"]))
+        plan = host.of_host(str(host.of_host(name, "winkube_replaces_host")), "node_replace_planned", default={})
+        if plan:
+            records[str(plan["node"])] = _annotation(host, str(name), str(plan["old"]))
     return records
 
 

@@ -17,12 +17,10 @@ class NodeReplaceVariables:
     surge: str
     create_command: tuple[str, ...]
     create_tasks: str
-    create_timeout: int
     connect_timeout: int
     old: t.Literal["auto", "reset", "shutdown", "none"]
     delete_command: tuple[str, ...]
     delete_tasks: str
-    delete_timeout: int
     node_name: str
     kubeconfig: str
     kubeconfig_context: str

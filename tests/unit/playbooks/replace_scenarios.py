@@ -73,42 +73,42 @@ def replacements() -> dict[str, Rehearsal]:
         "Reset the machine": {"changed": True},
         "Delete the nodes": {"nodes": {f"{name}-win": {"changed": True, "failed": False} for name in _OLD}},
         _DELETE: {"rc": 0, "changed": True},
+        "Report": {"nodes": {name: {"status": "replaced", "message": ""} for name in hosts}},
     }
     run = Rehearsal("replace_nodes.yml", hosts, results, _VARIABLES)
     deletes = {**_VARIABLES, "node_replace_delete_command": ["rm-vm", "{{ inventory_hostname }}"]}
-    failed = {"rc": 3, "stderr": "quota exceeded, password=s3cret"}
-    refused = {"old-win": {"status": "timeout", "msg": "old-win: not drained after 600 seconds"}}
+    quota = {"rc": 3, "stderr": "quota exceeded, password=s3cret"}
+    not_drained = {"nodes": {"old-win": {"status": "timeout", "msg": "old-win: not drained after 600 seconds"}}}
+    off = member(22, replacement={**record, "old": "shutdown"})
+    unconfirmed = {name: value for name, value in _VARIABLES.items() if name != "replace_confirmation"}
     return {
         "replace_nodes/plain": run,
         "replace_nodes/check": replace(run, checks=True),
-        "replace_nodes/with-surge-and-hook": replace(run, variables={**deletes, "node_replace_surge": "50%"}),
-        "replace_nodes/shutdown": replace(run, variables={**_VARIABLES, "node_replace_old": "shutdown"}),
-        "replace_nodes/off-already": replace(
+        # One hook fails, and the old node of the other machine is not drained.
+        "replace_nodes/trouble": replace(
             run,
-            hosts={"begun": hosts["begun"]},
+            results={**results, f"{_CREATE}@begun-win-g2": quota, "Cordon and drain": not_drained},
+            variables={**_VARIABLES, "node_maintenance_max_failed": 9},
+        ),
+        # Two at a time: one machine does not join, and the other one's old machine is not deleted.
+        "replace_nodes/surge": replace(
+            run,
             results={
                 **results,
-                "cluster_info": cluster(**{**nodes, "begun_win": member(22, replacement={**record, "old": "shutdown"})}),
-                "node_shutdown": LOST,
+                "Join the node@begun-win-g2": {"failed": True, "msg": "kubeadm join: no"},
+                f"{_DELETE}@old": {"rc": 1, "stderr": "locked"},
             },
+            variables={**deletes, "node_replace_surge": "60%"},
+        ),
+        # An earlier run has shut down the old machine.
+        "replace_nodes/off": replace(
+            run,
+            hosts={"begun": hosts["begun"]},
+            results={**results, "cluster_info": cluster(**{**nodes, "begun_win": off}), "node_shutdown": LOST},
             variables={**_VARIABLES, "node_replace_old": "shutdown"},
         ),
         "replace_nodes/unconfirmed": replace(
-            run,
-            results={**results, "pause": {"user_input": "no"}},
-            variables={name: value for name, value in _VARIABLES.items() if name != "replace_confirmation"},
-        ),
-        "replace_nodes/hook-fails": replace(run, results={**results, f"{_CREATE}@begun-win-g2": failed}),
-        "replace_nodes/one-of-two-fails": replace(
-            run,
-            results={**results, "Join the node@begun-win-g2": {"failed": True, "msg": "kubeadm join: no"}},
-            variables={**deletes, "node_replace_surge": 2},
-        ),
-        "replace_nodes/not-drained": replace(
-            run, results={**results, "Cordon and drain": {"nodes": {**drained, **refused}}}
-        ),
-        "replace_nodes/not-deleted": replace(
-            run, results={**results, f"{_DELETE}@begun": {"rc": 1, "stderr": "locked"}}, variables=deletes
+            run, results={**results, "pause": {"user_input": "no"}}, variables=unconfirmed
         ),
         "replace_nodes/refused": replace(run, variables={**_VARIABLES, "node_replace_old": "none"}),
     }
