@@ -32,9 +32,7 @@ class ActionModule(ControllerAction):
             return {"changed": False, "plans": plans}
         new = {str(plan.get("new")) for plan in plans.values()}
         nodes = {
-            host: replace.node_entry(
-                _results(variables, plans[host], records[host]), check_mode=self._task.check_mode
-            )
+            host: replace.node_entry(_results(variables, plans[host], records[host]), check_mode=self._task.check_mode)
             for host in plans
             # The new machines may be hosts of this play, too.
             if host not in new

@@ -13,5 +13,5 @@ node that has another network (projectcalico/calico v3.31.5, node/windows-packag
 REVISION_LABEL = "winkube.node/revision"
 """The label of a DaemonSet's pods that identifies their template and configuration."""
 GENERATION_LABEL = "winkube.node-restriction.kubernetes.io/generation"
-"""The label of a node with the generation of its machine. The admission plugin NodeRestriction does not let kubelets set
-labels of this domain (kubernetes.io: Node isolation/restriction)."""
+"""The label of a node with the generation of its machine. The admission plugin NodeRestriction does not let kubelets
+set labels of this domain (kubernetes.io: Node isolation/restriction)."""

@@ -121,9 +121,7 @@ def _name_problem(found: Replacement, nodes: t.Mapping[str, t.Mapping[str, t.Any
     hint = "Set node_replace_name to a template with another name for each node"
     where = f"{found.node}: name of the new machine"
     if not NODE_NAME.fullmatch(found.new):
-        return (
-            f"{where}: expected at most 63 lower-case letters, digits and hyphens, got {found.new[:80]!r}. {hint}"
-        )
+        return f"{where}: expected at most 63 lower-case letters, digits and hyphens, got {found.new[:80]!r}. {hint}"
     if found.new in nodes:
         return (
             f"{where}: the cluster already has a node {found.new}, which is not recorded as the replacement of "

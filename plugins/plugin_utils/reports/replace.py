@@ -19,7 +19,7 @@ _WIDEST = (60,) * (len(_HEADER) - 1)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HostResults:
-    """What the tasks of an old machine and its new one recorded. A mapping is empty if a host did not reach the task."""
+    """What the tasks of an old machine and its new one recorded. A mapping is empty if there is no record."""
 
     plan: t.Mapping[str, t.Any]
     """The plan for the node."""
@@ -64,10 +64,11 @@ def _status(results: HostResults, *, check_mode: bool) -> tuple[str, str]:
         return "replaced", ""
     if planned == "up_to_date":
         return "up_to_date", ""
-    if stage != "waiting":
-        return "failed", "the run ended early; see its output"
-    if results.new_record.get("stage") == "failed":
+    new_stage = results.new_record.get("stage", "waiting")
+    if new_stage == "failed":
         return "failed", f"the new machine: {results.new_record.get('message') or 'an earlier step failed'}"
+    if stage != "waiting" or new_stage != "waiting":
+        return "failed", "the run ended early; see its output"
     return ("to_replace" if check_mode else "not_started"), ""
 
 

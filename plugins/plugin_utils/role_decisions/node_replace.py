@@ -139,7 +139,13 @@ def _new_record(host: Variables) -> dict[str, t.Any]:
     """Return the record of a new machine at the beginning of the rollout."""
     own = str(host.value("inventory_hostname"))
     record = maintenance.begin(own, own, {}, str(host.value("node_maintenance_owner")))
-    return {**record, "work": True, "ours": False, "cordoned": False, "ring": str(host.optional("winkube_replaces_ring"))}
+    return {
+        **record,
+        "work": True,
+        "ours": False,
+        "cordoned": False,
+        "ring": str(host.optional("winkube_replaces_ring")),
+    }
 
 
 def _machine(host: Variables) -> dict[str, t.Any]:

@@ -48,7 +48,7 @@ def replacements() -> dict[str, Rehearsal]:
         "cluster_info": cluster(**nodes),
         **{
             f"{_INSPECT}@{name}": {
-                **{"needed": True, "joined": True, "server": "lb.cluster.local:6443", "addresses": []},
+                "needed": True, "joined": True, "server": "lb.cluster.local:6443", "addresses": [],
                 "computer_name": f"{name}-win".upper(),
             }
             for name in _OLD
