@@ -44,11 +44,11 @@ class ActionModule(ControllerAction):
 
 def _results(
     variables: t.Mapping[str, t.Any], plan: t.Mapping[str, t.Any], record: t.Mapping[str, t.Any]
-) -> replace.HostResults:
+) -> replace.ReplacementResults:
     known = variables["hostvars"]
     new = str(plan.get("new") or "")
-    found = known[new] if new and new in known else {}
-    new_record = plain(found.get("node_maintenance_state") or {})
+    variables_of_new = known[new] if new and new in known else {}
+    new_record = plain(variables_of_new.get("node_maintenance_state") or {})
     is_created = bool(new_record) and new_record.get("stage") != "waiting"
-    address = str(found.get("ansible_host") or "") if is_created else ""
-    return replace.HostResults(plan=plan, record=record, new_record=new_record, address=address)
+    address = str(variables_of_new.get("ansible_host") or "") if is_created else ""
+    return replace.ReplacementResults(plan=plan, record=record, new_record=new_record, address=address)

@@ -86,13 +86,13 @@ def plan(
     if own.get("generation") == generation or _replaces_another(node, nodes, generation):
         return Replacement(status="up_to_date", host=host, node=node)
     new = name or default_name(node, generation, str(own.get("generation") or ""))
-    found = Replacement(
+    replaced = Replacement(
         status="replace", host=host, node=node, new=new, begun=bool(record), old=str(record.get("old") or "")
     )
-    problem = _record_problem(found, record, generation) if record else _name_problem(found, nodes)
+    problem = _record_problem(replaced, record, generation) if record else _name_problem(replaced, nodes)
     if own.get("os") not in ("windows", "", None):
         problem = f"the cluster's node {node} has the operating system {own['os']}, expected windows"
-    return dataclasses.replace(found, problem=problem)
+    return dataclasses.replace(replaced, problem=problem)
 
 
 def _replaces_another(node: str, nodes: t.Mapping[str, t.Mapping[str, t.Any]], generation: str) -> bool:
@@ -101,36 +101,36 @@ def _replaces_another(node: str, nodes: t.Mapping[str, t.Mapping[str, t.Any]], g
     return any(one.get("name") == node and one.get("generation") == generation for one in records)
 
 
-def _record_problem(found: Replacement, record: t.Mapping[str, t.Any], generation: str) -> str:
+def _record_problem(planned: Replacement, record: t.Mapping[str, t.Any], generation: str) -> str:
     """Return why an unfinished replacement cannot be continued; empty if it can be."""
     name, former = str(record.get("name")), str(record.get("generation"))
-    if (name, former) == (found.new, generation):
+    if (name, former) == (planned.new, generation):
         return ""
-    where = f"{found.node}: the annotation winkube.node/replaced-by"
+    where = f"{planned.node}: the annotation winkube.node/replaced-by"
     if UNREADABLE in (name, former):
         return f"{where} cannot be read. Remove it if the node has no new machine yet"
     return (
-        f"{where} names the unfinished new machine {name} of generation {former}, expected {found.new} of generation "
+        f"{where} names the unfinished new machine {name} of generation {former}, expected {planned.new} of generation "
         f"{generation}. To finish that replacement, run the playbook with node_replace_generation={former} (and "
         f"node_replace_name, if you have set it). If {name} no longer exists, remove the annotation"
     )
 
 
-def _name_problem(found: Replacement, nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> str:
+def _name_problem(planned: Replacement, nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> str:
     """Return why a new machine cannot have its name; empty if it can."""
     hint = "Set node_replace_name to a template with another name for each node"
-    where = f"{found.node}: name of the new machine"
-    if not NODE_NAME.fullmatch(found.new):
-        return f"{where}: expected at most 63 lower-case letters, digits and hyphens, got {found.new[:80]!r}. {hint}"
-    if found.new in nodes:
+    where = f"{planned.node}: name of the new machine"
+    if not NODE_NAME.fullmatch(planned.new):
+        return f"{where}: expected at most 63 lower-case letters, digits and hyphens, got {planned.new[:80]!r}. {hint}"
+    if planned.new in nodes:
         return (
-            f"{where}: the cluster already has a node {found.new}, which is not recorded as the replacement of "
-            f"{found.node}. {hint}, or remove that node"
+            f"{where}: the cluster already has a node {planned.new}, which is not recorded as the replacement of "
+            f"{planned.node}. {hint}, or remove that node"
         )
-    if found.new[:_SHORT] == found.node[:_SHORT].lower():
+    if planned.new[:_SHORT] == planned.node[:_SHORT].lower():
         return (
-            f"{where}: expected a name whose first {_SHORT} characters differ from those of {found.node}, got "
-            f"{found.new}. Windows compares only these characters. {hint}"
+            f"{where}: expected a name whose first {_SHORT} characters differ from those of {planned.node}, got "
+            f"{planned.new}. Windows compares only these characters. {hint}"
         )
     return ""
 

@@ -18,7 +18,7 @@ _WIDEST = (60,) * (len(_HEADER) - 1)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class HostResults:
+class ReplacementResults:
     """What the tasks of an old machine and its new one recorded. A mapping is empty if there is no record."""
 
     plan: t.Mapping[str, t.Any]
@@ -31,7 +31,7 @@ class HostResults:
     """Address of the new machine; empty if it was not created."""
 
 
-def node_entry(results: HostResults, *, check_mode: bool) -> dict[str, t.Any]:
+def node_entry(results: ReplacementResults, *, check_mode: bool) -> dict[str, t.Any]:
     """Return one node's entry in replace.json.
 
     Args:
@@ -53,7 +53,7 @@ def node_entry(results: HostResults, *, check_mode: bool) -> dict[str, t.Any]:
     }
 
 
-def _status(results: HostResults, *, check_mode: bool) -> tuple[str, str]:
+def _status(results: ReplacementResults, *, check_mode: bool) -> tuple[str, str]:
     record, planned = results.record, str(results.plan.get("status") or "")
     stage = record.get("stage")
     if planned == "not_a_node":

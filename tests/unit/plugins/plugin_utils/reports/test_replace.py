@@ -24,7 +24,7 @@ DONE = {"stage": "done", "started": 0.0, "finished": 60.0}
 
 def entry(*, check_mode: bool = False, address: str = "10.0.0.7", **results: t.Any) -> dict[str, t.Any]:
     given = {"plan": PLAN, "record": DONE, "new_record": DONE, **results}
-    return replace.node_entry(replace.HostResults(address=address, **given), check_mode=check_mode)
+    return replace.node_entry(replace.ReplacementResults(address=address, **given), check_mode=check_mode)
 
 
 def test_a_replaced_node() -> None:
