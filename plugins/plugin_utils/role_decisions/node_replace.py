@@ -137,8 +137,8 @@ def _turns(host: Variables) -> dict[str, t.Any]:
 
 def _new_record(host: Variables) -> dict[str, t.Any]:
     """Return the record of a new machine at the beginning of the rollout."""
-    own = str(host.value("inventory_hostname"))
-    record = maintenance.begin(own, own, {}, str(host.value("node_maintenance_owner")))
+    own, node = str(host.value("inventory_hostname")), str(host.value("node_replace_node_name"))
+    record = maintenance.begin(own, node, {}, str(host.value("node_maintenance_owner")))
     return {
         **record,
         "work": True,
