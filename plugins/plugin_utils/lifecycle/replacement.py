@@ -157,7 +157,7 @@ def surge_size(surge: str, nodes: int) -> int:
     """Return how many new machines may exist in addition to the nodes.
 
     A percentage is rounded up, as that of `maxSurge` in a MachineDeployment (kubernetes-sigs/cluster-api,
-    api/core/v1beta2/machinedeployment_types.go).
+    api/v1beta1/machinedeployment_types.go).
 
     Args:
         surge: a number, or a percentage of the nodes that are replaced.
