@@ -7,10 +7,12 @@ from __future__ import annotations
 import json
 import typing as t
 from dataclasses import replace
+from pathlib import Path
 
 from unit.playbooks.fleet import KUBECONFIG, LOST, MAINTAINED, NETWORK, NEW_PODS, NEW_PODS_RUN, cluster, facts, member
 from unit.playbooks.rehearsal import Rehearsal
 
+_HOOKS = Path(__file__).with_name("hooks")
 _OLD = ("old", "begun")
 _CREATE, _DELETE, _INSPECT = "Create the machine", "Delete the machine", "Read what there is to reset"
 _GENERATION = "g2"
@@ -48,7 +50,10 @@ def replacements() -> dict[str, Rehearsal]:
         "cluster_info": cluster(**nodes),
         **{
             f"{_INSPECT}@{name}": {
-                "needed": True, "joined": True, "server": "lb.cluster.local:6443", "addresses": [],
+                "needed": True,
+                "joined": True,
+                "server": "lb.cluster.local:6443",
+                "addresses": [],
                 "computer_name": f"{name}-win".upper(),
             }
             for name in _OLD
@@ -100,12 +105,23 @@ def replacements() -> dict[str, Rehearsal]:
             },
             variables={**deletes, "node_replace_surge": "60%"},
         ),
-        # An earlier run has shut down the old machine.
+        # An earlier run has shut down the old machine. The hooks are tasks.
         "replace_nodes/off": replace(
             run,
             hosts={"begun": hosts["begun"]},
-            results={**results, "cluster_info": cluster(**{**nodes, "begun_win": off}), "node_shutdown": LOST},
-            variables={**_VARIABLES, "node_replace_old": "shutdown"},
+            results={
+                **results,
+                "cluster_info": cluster(**{**nodes, "begun_win": off}),
+                "node_shutdown": LOST,
+                "Create a virtual machine": {"stdout": "10.0.0.32"},
+            },
+            variables={
+                **_VARIABLES,
+                "node_replace_old": "shutdown",
+                "node_replace_create_command": [],
+                "node_replace_create_tasks": str(_HOOKS / "create_machine.yml"),
+                "node_replace_delete_tasks": str(_HOOKS / "delete_machine.yml"),
+            },
         ),
         "replace_nodes/unconfirmed": replace(
             run, results={**results, "pause": {"user_input": "no"}}, variables=unconfirmed
