@@ -211,9 +211,14 @@ def _new_is_ready(host: Variables) -> bool:
     return bool(host.of_host(new, "node_maintenance_state", "stage") == Stage.DONE.value)
 
 
-def _delete_problem(host: Variables) -> str:
-    problem = new_machine.command_problem(host.optional("node_replace_delete_result", {}))
-    return f"node_replace_delete_command {problem}" if problem else ""
+def _command_problem(command: str, result: str) -> t.Callable[[Variables], str]:
+    """Return a decision: why the command of a variable failed; empty if it succeeded."""
+
+    def decide(host: Variables) -> str:
+        problem = new_machine.command_problem(host.optional(result, {}))
+        return f"{command} {problem}" if problem else ""
+
+    return decide
 
 
 def _shutdown_problem(host: Variables) -> str:
@@ -243,7 +248,8 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "node_replace_labels": _labels,
         "node_replace_nodes_to_delete": _nodes_to_delete,
         "node_replace_new_is_ready": _new_is_ready,
-        "node_replace_delete_problem": _delete_problem,
+        "node_replace_verify_problem": _command_problem("node_replace_verify_command", "node_replace_verify_result"),
+        "node_replace_delete_problem": _command_problem("node_replace_delete_command", "node_replace_delete_result"),
         "node_replace_shutdown_problem": _shutdown_problem,
     }
 )

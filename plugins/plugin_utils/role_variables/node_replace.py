@@ -18,6 +18,7 @@ class NodeReplaceVariables:
     create_command: tuple[str, ...]
     create_tasks: str
     connect_timeout: int
+    verify_command: tuple[str, ...]
     old: t.Literal["auto", "reset", "shutdown", "none"]
     delete_command: tuple[str, ...]
     delete_tasks: str

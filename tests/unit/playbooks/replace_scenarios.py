@@ -101,9 +101,10 @@ def replacements() -> dict[str, Rehearsal]:
             results={
                 **results,
                 "Join the node@begun-win-g2": {"failed": True, "msg": "kubeadm join: no"},
+                "Run your own check of the new node": {"rc": 0},
                 f"{_DELETE}@old": {"rc": 1, "stderr": "locked"},
             },
-            variables={**deletes, "node_replace_surge": "60%"},
+            variables={**deletes, "node_replace_surge": "60%", "node_replace_verify_command": ["test-node"]},
         ),
         # An earlier run has shut down the old machine. The hooks are tasks.
         "replace_nodes/off": replace(

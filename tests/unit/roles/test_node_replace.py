@@ -188,3 +188,18 @@ def test_the_record_keeps_what_was_done_to_the_old_machine() -> None:
     found = known(hostvars=hosts, ansible_play_batch=["win1"])
     (record,) = value(found, "node_replace_old_records").values()
     assert json.loads(record["annotations"]["winkube.node/replaced-by"])["old"] == "shutdown"
+
+
+@pytest.mark.parametrize(
+    ("result", "problem"),
+    [
+        ({"rc": 0}, ""),
+        ({"rc": 1, "stderr": "no answer"}, "node_replace_verify_command ended with 1: no answer"),
+        ({"failed": True, "msg": "No such file"}, "node_replace_verify_command did not end: No such file"),
+    ],
+)
+def test_a_new_node_must_pass_the_users_check(result: dict[str, t.Any], problem: str) -> None:
+    found = known(node_replace_verify_result=result, node_replace_verify_command=["test-node"])
+    assert value(found, "node_replace_verify_problem") == problem
+    failure = task("node_replace", "verify.yml", "Fail if your check did not succeed")
+    assert holds(found, failure["when"]) is bool(problem)
