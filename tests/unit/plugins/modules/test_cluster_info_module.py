@@ -122,8 +122,9 @@ def test_information_of_a_cluster_with_everything(cluster: FakeCluster) -> None:
     }
     record = '{"name": "a-g2", "generation": "g2", "old": ""}'
     mark = '{"by": "patch_nodes", "on": "me", "since": "now"}'
-    add_node(cluster, "a", metadata={"labels": labels, "annotations": {"winkube.node/cordoned": mark, "winkube.node/replaced-by": record}},
-         spec={"podCIDR": "10.0.1.0/24", "unschedulable": True})  # fmt: skip
+    annotations = {"winkube.node/cordoned": mark, "winkube.node/replaced-by": record}
+    add_node(cluster, "a", metadata={"labels": labels, "annotations": annotations},
+             spec={"podCIDR": "10.0.1.0/24", "unschedulable": True})  # fmt: skip
     add_node(cluster, "b", spec={}, status={})
     images = {"containers": [{"image": "flannel:1"}], "nodeName": "a"}
     for namespace, app, name in (
