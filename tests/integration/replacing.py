@@ -7,13 +7,20 @@ from __future__ import annotations
 import json
 import stat
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from integration import joined_nodes
 from integration.playbooks import PASSWORD, Site, cluster_api
 from kubernetes import client
 
 GENERATION = "g2"
+VARIABLES = {
+    # The programs of containerd and of the network are there already.
+    "node_prepare_roles": ["windows_settings", "kubernetes_node"],
+    "cni_plugin": "none",
+}
 LABEL = "winkube.node-restriction.kubernetes.io/generation"
 RECORD = "winkube.node/replaced-by"
 _HOOK = """#!{python}
@@ -37,14 +44,15 @@ class SiteWithSpares(Site):
     """A site whose inventory does not contain the spare servers, which are machines that a hook can create."""
 
     @classmethod
-    def of(cls, site: Site, spares: list[str]) -> SiteWithSpares:
-        """Return the site with some of its servers as spare ones.
+    def of(cls, site: Site, nodes: Sequence[str], spares: Sequence[str]) -> SiteWithSpares:
+        """Return the site, with some of its servers as nodes, and prepared spare ones.
 
         Args:
             site: the site.
-            spares: the names of the servers.
+            nodes: the servers that join the site's cluster, under their own names.
+            spares: the servers that the hook hands out.
         """
-        found = cls(site.world, site.folder, site.variables)
+        found = cls(site.world, site.folder, {**VARIABLES, **site.variables})
         found.spares = spares
         found.hooks = site.folder / "hooks"
         found.hooks.mkdir()
@@ -56,13 +64,15 @@ class SiteWithSpares(Site):
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
         found.variables |= {
             "node_replace_generation": GENERATION,
-            "node_replace_name": "{{ inventory_hostname }}-g2",
             "node_replace_create_command": [str(program), "create", "{{ inventory_hostname }}"],
             "replace_confirmation": True,
         }
+        for name in spares:
+            joined_nodes.prepare(found, name)
+        joined_nodes.join(found, nodes)
         return found
 
-    spares: list[str]
+    spares: Sequence[str]
     hooks: Path
     """The folder of the hook: it contains its program, its calls, and the machines that it has handed out."""
     added: dict[str, dict[str, Any]]

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
+from integration import joined_nodes
 from integration.conftest import SiteFactory
-from integration.playbooks import PlayRun, node_name
+from integration.playbooks import PlayRun
 from integration.replacing import GENERATION, LABEL, RECORD, SiteWithSpares
 from integration.rollouts import statuses
 
@@ -65,20 +66,18 @@ class Story:
 
     def cut(self, name: str, condition: Callable[[], object]) -> None:
         self.killed[name] = kill(self.site, condition)
-        node = self.site.nodes().get(node_name("n1"))
-        self.records[name] = "" if node is None else (node.metadata.annotations or {}).get(RECORD, "")
+        self.records[name] = recorded(self.site, "n1")
 
 
 @pytest.fixture(scope="module")
 def story(start_site: SiteFactory) -> Story:
     """Join two nodes, kill three replacements, finish them, and run once more with the new inventory."""
-    servers = [{"name": name, "windows": "2022", "link_drop_seconds": 0.2} for name in (*OLD, *SPARES)]
-    site = SiteWithSpares.of(start_site(*servers, cluster={"kind": "memory"}), SPARES)
-    site.run("site.yml", "--forks", "2").expect()
-    story, first = Story(site), node_name("n1")
+    servers = [joined_nodes.server(name) for name in (*OLD, *SPARES)]
+    site = SiteWithSpares.of(start_site(*servers, cluster={"kind": "memory"}), OLD, SPARES)
+    story, first = Story(site), "n1"
     story.cut("created", site.machines)
-    story.cut("drained", lambda: first in site.nodes() and site.nodes()[first].spec.unschedulable)
-    story.cut("reset", lambda: first in site.nodes() and '"old":"reset"' in recorded(site, first))
+    story.cut("drained", lambda: site.nodes()[first].spec.unschedulable)
+    story.cut("reset", lambda: '"old":"reset"' in recorded(site, first))
     story.last = site.run("replace_nodes.yml")
     story.reported = statuses(site, "replace")
     site.removed = OLD
@@ -91,7 +90,8 @@ def story(start_site: SiteFactory) -> Story:
 
 def recorded(site: SiteWithSpares, node: str) -> str:
     """Return the record of a node."""
-    return str((site.nodes()[node].metadata.annotations or {}).get(RECORD, ""))
+    found = site.nodes().get(node)
+    return "" if found is None else str((found.metadata.annotations or {}).get(RECORD, ""))
 
 
 def test_the_runs_were_killed_while_they_worked(story: Story) -> None:
