@@ -27,7 +27,9 @@ _VARIABLES = {
 
 
 def _machine(name: str, number: int) -> dict[str, t.Any]:
-    document = {"name": name, "address": f"10.0.0.{number}", "variables": {"ansible_password": "s3cret"}}
+    # Ansible must not evaluate what a program prints.
+    variables = {"ansible_password": "{{ 6 * 7 }}s3cret"}
+    document = {"name": name, "address": f"10.0.0.{number}", "variables": variables}
     return {"rc": 0, "changed": True, "stdout": json.dumps(document)}
 
 
