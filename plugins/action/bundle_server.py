@@ -104,5 +104,5 @@ class ActionModule(ControllerAction):
             about = variables["hostvars"][host]
             given = self._templar.template(about.get(name)) or ""
             own = own and not given
-            by_host[host] = str(given) or server.own_address(str(about.get("ansible_host") or host))
+            by_host[host] = str(given) or server.own_address(server.address_of(host, variables["hostvars"]))
         return by_host, own

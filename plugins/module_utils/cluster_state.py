@@ -11,8 +11,9 @@ from .addresses import is_link_local
 from .api_forms import CONFIG_MAP, DAEMON_SET, POD, SERVICE
 from .cluster_client import Cluster
 from .cordon import read_cordon
-from .node_labels import NETWORK_LABEL, REVISION_LABEL, RUN_AS_LABEL
+from .node_labels import GENERATION_LABEL, NETWORK_LABEL, REVISION_LABEL, RUN_AS_LABEL
 from .pods import controller, is_pod_ready
+from .replacement_record import read_replacement
 
 FLANNEL = "kube-flannel-cfg"
 FLANNEL_NAMESPACES = ("kube-flannel", "kube-system")
@@ -56,6 +57,8 @@ def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[st
         "pod_network": labels.get(NETWORK_LABEL, ""),
         "overlay_address": overlay_address(node),
         "network_pods": pods.get(node["metadata"]["name"], []),
+        "generation": labels.get(GENERATION_LABEL, ""),
+        "replacement": read_replacement(node),
     }
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Labels of nodes and pods with which the role cni decides where the pods of networks run."""
+"""Labels of nodes and pods, by which roles decide where the pods of networks run and which nodes are replaced."""
 
 from __future__ import annotations
 
@@ -12,3 +12,6 @@ of other plugins when it starts for the first time since the boot of the node, s
 node that has another network (projectcalico/calico v3.31.5, node/windows-packaging/CalicoWindows/node-service.ps1)."""
 REVISION_LABEL = "winkube.node/revision"
 """The label of a DaemonSet's pods that identifies their template and configuration."""
+GENERATION_LABEL = "winkube.node-restriction.kubernetes.io/generation"
+"""The label of a node with the generation of its machine. The admission plugin NodeRestriction does not let kubelets
+set labels of this domain (kubernetes.io: Node isolation/restriction)."""

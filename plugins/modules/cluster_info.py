@@ -218,6 +218,15 @@ nodes:
     overlay_address:
       description: The node's address in Calico's overlay. Empty if the node has none.
       type: str
+    generation:
+      description: >-
+        The node's label C(winkube.node-restriction.kubernetes.io/generation), which C(replace_nodes.yml) sets.
+      type: str
+    replacement:
+      description: >-
+        What C(replace_nodes.yml) has recorded about the machine that replaces the node, C(name), C(generation) and
+        C(old) (whether the old machine was C(reset) or C(shutdown)). Empty if the node is not being replaced.
+      type: dict
     network_pods:
       description: The node's pods of the role cni's DaemonSets, if O(purposes) contains V(read).
       type: list

@@ -169,3 +169,24 @@ def test_nodes_are_reset_only_after_a_yes(variables: dict[str, Any], goes_on: bo
 def test_known_answers_are_not_queried_again(variables: dict[str, Any], asks: bool) -> None:
     conditions = playbook_task("reset_nodes.yml", "Ask for confirmation")["when"]
     assert holds(templar([], {"ansible_check_mode": False, **variables}), conditions) is asks
+
+
+@pytest.mark.parametrize(
+    ("variables", "goes_on"),
+    [
+        ({"replace_nodes_answer": {"user_input": "yes"}}, True),
+        ({"replace_nodes_answer": {"user_input": "y"}}, False),
+        ({"replace_nodes_answer": {"skipped": True}}, False),
+        ({"replace_nodes_answer": {"skipped": True}, "replace_confirmation": "no"}, False),
+        ({"replace_nodes_answer": {"skipped": True}, "replace_confirmation": "true"}, True),
+        ({"replace_nodes_answer": {"skipped": True}, "skip_confirmation": True}, True),
+        ({"replace_nodes_answer": {"skipped": True}, "ansible_check_mode": True}, True),
+    ],
+)
+def test_nodes_are_replaced_only_after_a_yes(variables: dict[str, Any], goes_on: bool) -> None:
+    check = playbook_task("replace_nodes.yml", "Stop unless the replacement was confirmed")["ansible.builtin.assert"]
+    known = templar([], {"ansible_check_mode": False, **variables})
+    assert holds(known, check["that"]) is goes_on
+    asks = playbook_task("replace_nodes.yml", "Ask for confirmation")["when"]
+    is_known = {"replace_confirmation", "skip_confirmation", "ansible_check_mode"} & variables.keys()
+    assert holds(known, asks) is (not is_known)

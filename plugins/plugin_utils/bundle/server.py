@@ -164,6 +164,21 @@ def _refused(why: str, bind: str, port: int, certificate: str) -> str:
     return f"the bundle cannot be served ({where}{more}): {why}"
 
 
+def address_of(host: str, hostvars: t.Mapping[str, t.Mapping[str, t.Any]]) -> str:
+    """Return the address of a host, or its name.
+
+    A machine that replace_nodes.yml has not created yet has no address. The machine that it replaces is in the same
+    network.
+
+    Args:
+        host: name of the host.
+        hostvars: the variables of all hosts.
+    """
+    own = hostvars[host]
+    near = str(own.get("winkube_replaces_host") or host)
+    return str(own.get("ansible_host") or hostvars[near].get("ansible_host") or near)
+
+
 def own_address(node: str) -> str:
     """Return the controller's address that a node sees: the source address of packets to the node.
 

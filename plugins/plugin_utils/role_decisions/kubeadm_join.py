@@ -156,7 +156,7 @@ def _metadata(host: Variables) -> dict[str, t.Any]:
 def _metadata_of_nodes(host: Variables) -> dict[str, t.Any]:
     """Return the labels and annotations that the user sets for the nodes of the play, by node."""
     by_node = {}
-    for name in host.value("ansible_play_hosts"):
+    for name in host.value("ansible_play_batch"):
         metadata = host.of_host(name, "node_join_own_metadata", default={})
         if metadata:
             by_node[host.of_host(name, "node_join_info", "node_name")] = metadata

@@ -29,6 +29,8 @@ _CHANGES = (
     *("cni_guard", "cni_guard_ended", "cni_calico_former_removed", "cni_former_account_removed"),
 )
 """Registered results of the tasks that may change a node, or the cluster on behalf of a node."""
+_STEPS = ("node_prepare_converged", "node_join_result", "node_join_converged")
+"""Registered results of the steps between a machine's preparation and its node being Ready."""
 
 
 def purposes(
@@ -195,14 +197,33 @@ def _node_names(host: Variables, hosts: t.Iterable[str]) -> list[str]:
     return [host.of_host(name, "node_join_info", "node_name") for name in hosts]
 
 
+def _hosts(host: Variables) -> list[str]:
+    """Return the hosts of this batch that have not failed.
+
+    A host that failed in a block with a rescue section is part of its batch until the block has ended.
+    """
+    return [name for name in host.value("ansible_play_batch") if not _has_failed(host, name)]
+
+
+def _has_failed(host: Variables, name: str) -> bool:
+    """Return whether the results of another host show that it has failed."""
+    results = (host.of_host(name, result, default={}) for result in _STEPS)
+    is_unknown = not host.of_host(name, "node_join_info", "node_name")
+    return is_unknown or any(one.get("failed") or one.get("unreachable") for one in results)
+
+
+def _awaited_hosts(host: Variables) -> list[str]:
+    """Return the hosts whose nodes must be Ready now; others are drained later."""
+    return [name for name in _hosts(host) if not host.of_host(name, "node_join_later")]
+
+
 def _awaited(host: Variables) -> list[str]:
-    hosts = [name for name in host.value("ansible_play_hosts") if not host.of_host(name, "node_join_later")]
-    return _node_names(host, hosts)
+    return _node_names(host, _awaited_hosts(host))
 
 
 def _awaited_daemon_sets(host: Variables) -> dict[str, list[str]]:
     """Return the DaemonSets that this run applied, by the name of each awaited node on which they run."""
-    hosts = [name for name in host.value("ansible_play_hosts") if not host.of_host(name, "node_join_later")]
+    hosts = _awaited_hosts(host)
     applied = [
         f"{one['metadata']['namespace']}/{one['metadata']['name']}"
         for name in host.value("ansible_play_hosts_all")
@@ -214,7 +235,7 @@ def _awaited_daemon_sets(host: Variables) -> dict[str, list[str]]:
 
 
 def _joining(host: Variables) -> list[str]:
-    hosts = [name for name in host.value("ansible_play_batch") if not host.of_host(name, "node_join_info", "joined")]
+    hosts = [name for name in _hosts(host) if not host.of_host(name, "node_join_info", "joined")]
     return _node_names(host, hosts)
 
 
@@ -286,7 +307,7 @@ def _unaddressed(host: Variables) -> list[str]:
 
     hosts = [
         name
-        for name in host.value("ansible_play_batch")
+        for name in _hosts(host)
         if host.of_host(name, "cni_plugin", default=own) == own and (is_drained or not is_pending(name))
     ]
     joined = {name: bool(host.of_host(name, "node_join_info", "joined")) for name in hosts}
@@ -320,7 +341,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "node_join_is_ready": lambda host: bool(
             host.part("node_join_cluster", "nodes", str(host.value("node_join_name")), "ready", default=False)
         ),
-        "node_join_play_nodes": lambda host: _node_names(host, host.value("ansible_play_hosts")),
+        "node_join_play_nodes": lambda host: _node_names(host, _hosts(host)),
         "node_join_joining_nodes": _joining,
         "node_join_awaited_nodes": _awaited,
         "node_join_awaited_daemon_sets": _awaited_daemon_sets,

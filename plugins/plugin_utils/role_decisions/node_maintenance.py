@@ -113,7 +113,10 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "node_maintenance_closed": _closed,
         "node_maintenance_begins_ring": lambda host: bool(_earlier(host)),
         "node_maintenance_earlier_nodes": lambda host: [
-            one["node"] for one in _earlier(host) if one.get("stage") == Stage.DONE.value
+            one["node"]
+            for one in _earlier(host)
+            # A replaced node was deleted.
+            if one.get("stage") == Stage.DONE.value and not one.get("deleted")
         ],
         "node_maintenance_soak_left": lambda host: rollout_times.soak_left(
             _earlier(host), float(host.value("node_maintenance_soak")), time.time()

@@ -19,6 +19,7 @@ from . import (
     node_maintenance,
     node_names,
     node_prepare,
+    node_replace,
     node_reset,
     node_upgrade,
     runtimes,
@@ -43,6 +44,7 @@ DECISIONS: t.Mapping[str, Decision] = types.MappingProxyType(
         **kubeadm_join.DECISIONS,
         **live_nodes.DECISIONS,
         **node_reset.DECISIONS,
+        **node_replace.DECISIONS,
         **node_upgrade.DECISIONS,
         **cluster_support.DECISIONS,
     }

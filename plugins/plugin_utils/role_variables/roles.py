@@ -18,6 +18,7 @@ from .kubernetes_node import KubernetesNodeVariables
 from .node_join import NodeJoinVariables
 from .node_maintenance import NodeMaintenanceVariables
 from .node_prepare import NodePrepareVariables
+from .node_replace import NodeReplaceVariables
 from .node_reset import NodeResetVariables
 from .node_upgrade import NodeUpgradeVariables
 from .sysprep import SysprepVariables
@@ -36,6 +37,7 @@ ROLES: t.Mapping[str, type[t.Any]] = types.MappingProxyType(
         "node_join": NodeJoinVariables,
         "node_maintenance": NodeMaintenanceVariables,
         "node_prepare": NodePrepareVariables,
+        "node_replace": NodeReplaceVariables,
         "node_reset": NodeResetVariables,
         "node_upgrade": NodeUpgradeVariables,
         "sysprep": SysprepVariables,

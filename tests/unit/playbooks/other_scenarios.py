@@ -12,6 +12,7 @@ from unit.playbooks.cluster_scenarios import clusters
 from unit.playbooks.fleet import HOSTS, KUBECONFIG, LOOSE, LOST, PLAIN, PROXY, RESULTS, cluster, facts, member
 from unit.playbooks.inspection_scenarios import inspections
 from unit.playbooks.rehearsal import Rehearsal
+from unit.playbooks.replace_scenarios import replacements
 from unit.playbooks.reset_scenarios import RESETS
 from unit.playbooks.upgrade_scenarios import upgrades
 
@@ -226,5 +227,6 @@ OTHERS: dict[str, Rehearsal] = {
     **RESETS,
     **patches(),
     **upgrades(),
+    **replacements(),
     **roles(),
 }

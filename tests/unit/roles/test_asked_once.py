@@ -34,6 +34,7 @@ def waits(hosts: t.Mapping[str, t.Mapping[str, t.Any]], cluster: t.Mapping[str, 
     variables = {
         "hostvars": {host: about.get(host, {}) for host in HOSTS},
         "ansible_play_hosts": list(about),
+        "ansible_play_batch": list(about),
         "ansible_play_hosts_all": HOSTS,
         "node_join_cluster": cluster,
     }

@@ -206,7 +206,7 @@ def test_labels_that_a_kubelet_may_set_are_registered_and_all_are_set_through_th
 def test_one_task_sets_the_labels_of_all_hosts() -> None:
     own = {"node_join_info": {"node_name": "n-a"}, "node_join_own_metadata": {"labels": {"site": "a"}}}
     hosts = {"a": own, "b": {"node_join_info": {"node_name": "n-b"}}}
-    found = known(hostvars=hosts, ansible_play_hosts=["a", "b"])
+    found = known(hostvars=hosts, ansible_play_batch=["a", "b"])
     assert value(found, "node_join_metadata_of_nodes") == {"n-a": {"labels": {"site": "a"}}}
 
 
@@ -220,5 +220,31 @@ def test_the_run_waits_for_the_pods_of_the_daemon_sets_that_it_applied() -> None
         for name, more in {"a": {}, "docker": {"container_runtime": "moby"}, "later": {}}.items()
     }
     hosts["a"]["cni_applied"] = {"result": {"results": [{"result": one} for one in objects]}}
-    found = known(hostvars=hosts, ansible_play_hosts=list(hosts), ansible_play_hosts_all=list(hosts))
+    found = known(hostvars=hosts, ansible_play_batch=list(hosts), ansible_play_hosts_all=list(hosts))
     assert value(found, "node_join_awaited_daemon_sets") == {"n-a": ["kube-flannel/flannel-windows"]}
+
+
+LOST = {"unreachable": True, "msg": "the connection is lost"}
+
+
+@pytest.mark.parametrize(
+    ("more", "counts"),
+    [
+        ({}, True),
+        ({"node_prepare_converged": {"changed": True}, "node_join_result": {"skipped": True}}, True),
+        ({"node_join_info": LOST}, False),
+        ({"node_prepare_converged": {"failed": True}}, False),
+        ({"node_join_result": {"failed": True, "msg": "kubeadm join: no"}}, False),
+        ({"node_join_converged": LOST}, False),
+    ],
+)
+def test_the_run_does_not_wait_for_a_host_that_failed_in_a_block_with_a_rescue_section(
+    more: dict[str, t.Any], counts: bool
+) -> None:
+    # replace_nodes.yml has such a block, and the failed host stays in its batch.
+    own = {"node_join_info": {"node_name": "n-a", "joined": False}}
+    hosts = {"a": {**own, **more}, "b": {"node_join_info": {"node_name": "n-b", "joined": False}}}
+    found = known(hostvars=hosts, ansible_play_batch=["a", "b"], ansible_play_hosts_all=["a", "b"])
+    expected = ["n-a", "n-b"] if counts else ["n-b"]
+    for name in ("node_join_play_nodes", "node_join_joining_nodes", "node_join_awaited_nodes"):
+        assert value(found, name) == expected, name

@@ -8,7 +8,7 @@ import typing as t
 
 import pytest
 from ansible.template import Templar
-from unit.roles.templates import holds, rendered, task, templar
+from unit.roles.templates import holds, rendered, task, templar, value
 
 NOTES = {"host": "one", "node": "n-one", "stage": "worked", "work": True, "cordoned": False, "rebooted": True}
 
@@ -133,3 +133,18 @@ def test_the_notes_of_a_failed_node_state_whether_it_is_cordoned(
     state = rendered(found, notes)
     assert (state["stage"], state["message"]) == ("failed", "broken")
     assert state["cordoned"] is (before or by_this_run)
+
+
+def test_nodes_of_earlier_rings_are_checked_unless_they_failed_or_were_replaced() -> None:
+    about = {
+        "old": {"stage": "done", "ring": "1", "started": 1.0, "deleted": True},
+        "new": {"stage": "done", "ring": "1", "started": 1.0},
+        "bad": {"stage": "failed", "ring": "1", "started": 1.0},
+        "next": {"stage": "waiting", "ring": "2"},
+    }
+    hosts = {
+        host: {"node_maintenance_state": {"host": host, "node": f"n-{host}", **one}} for host, one in about.items()
+    }
+    run = {"hostvars": hosts, "ansible_play_hosts_all": list(hosts), "ansible_play_batch": ["next"]}
+    found = templar(["node_maintenance"], {**run, **hosts["next"]})
+    assert value(found, "node_maintenance_earlier_nodes") == ["n-new"]

@@ -23,6 +23,7 @@ ORDER = (
     "node_join",
     "node_reset",
     "node_upgrade",
+    "node_replace",
     "cluster_support",
 )
 """The order in docs/architecture.md. A role may read its own variables and those of the roles before it."""
@@ -37,6 +38,7 @@ DECIDING = {
     "node_maintenance": "node_maintenance",
     "node_names": "node_join",
     "node_prepare": "node_prepare",
+    "node_replace": "node_replace",
     "node_reset": "node_reset",
     "node_upgrade": "node_upgrade",
     # Also the decisions of kubernetes_node and container_runtime, which read only variables that all roles share.

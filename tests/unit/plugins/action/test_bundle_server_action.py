@@ -192,3 +192,17 @@ def test_a_controller_that_cannot_record_the_bundle_warns(site: Path) -> None:
     (site / "state").write_text("a file", encoding="utf-8")
     (warning,) = served(site, key, serve=False)["warnings"]
     assert "could not check whether the bundle" in warning
+
+
+@pytest.mark.parametrize(
+    ("host", "address"), [("a", "10.0.0.1"), ("b", "b"), ("new-a", "10.0.0.1"), ("new-b", "b"), ("made", "10.0.0.9")]
+)
+def test_a_machine_that_does_not_exist_yet_is_near_the_one_that_it_replaces(host: str, address: str) -> None:
+    hosts = {
+        "a": {"ansible_host": "10.0.0.1"},
+        "b": {},
+        "new-a": {"winkube_replaces_host": "a"},
+        "new-b": {"winkube_replaces_host": "b"},
+        "made": {"winkube_replaces_host": "a", "ansible_host": "10.0.0.9"},
+    }
+    assert bundle_servers.address_of(host, hosts) == address

@@ -39,6 +39,8 @@ def facts(name: str, **more: t.Any) -> dict[str, t.Any]:
         "pod_network": "",
         "overlay_address": "",
         "network_pods": [],
+        "generation": "",
+        "replacement": {},
     }
     return {**found, **more}
 
@@ -116,10 +118,13 @@ def test_information_of_a_cluster_with_everything(cluster: FakeCluster) -> None:
     labels = {
         "kubernetes.io/os": "windows",
         "winkube.node/network-runs-as": "service",
+        "winkube.node-restriction.kubernetes.io/generation": "g1",
     }
+    record = '{"name": "a-g2", "generation": "g2", "old": ""}'
     mark = '{"by": "patch_nodes", "on": "me", "since": "now"}'
-    add_node(cluster, "a", metadata={"labels": labels, "annotations": {"winkube.node/cordoned": mark}},
-         spec={"podCIDR": "10.0.1.0/24", "unschedulable": True})  # fmt: skip
+    annotations = {"winkube.node/cordoned": mark, "winkube.node/replaced-by": record}
+    add_node(cluster, "a", metadata={"labels": labels, "annotations": annotations},
+             spec={"podCIDR": "10.0.1.0/24", "unschedulable": True})  # fmt: skip
     add_node(cluster, "b", spec={}, status={})
     images = {"containers": [{"image": "flannel:1"}], "nodeName": "a"}
     for namespace, app, name in (
@@ -150,6 +155,7 @@ def test_information_of_a_cluster_with_everything(cluster: FakeCluster) -> None:
         {"namespace": "kube-system", "name": "p", "revision": "", "daemon_set": "", "ready": False},
     ]
     more = {"os": "windows", "unschedulable": True, "cordon_owner": "patch_nodes", "network_runs_as": "service"}
+    more |= {"generation": "g1", "replacement": {"name": "a-g2", "generation": "g2", "old": ""}}
     nothing = {"ready": False, "pod_cidr": "", "version": "", "addresses": [], "internal_ip": ""}
     assert found["nodes"] == {"a": facts("a", network_pods=pods, **more), "b": facts("b", **nothing)}
     assert list(run_module(cluster_info, cluster, nodes=["b"])["nodes"]) == ["b"]

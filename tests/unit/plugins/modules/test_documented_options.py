@@ -139,5 +139,6 @@ def test_options_that_belong_together_are_required_together() -> None:
                 ("state", "revoked", ("revocations", "urls")),
             ]
         },
+        "replace_report": {"required_if": [("stage", "result", ("path",))]},
         "upgrade_report": {"required_if": [("stage", "result", ("path",))]},
     }

@@ -84,6 +84,21 @@ ONE = {
     "windows_patches_result": {"failed": True, "msg": "WSUS is not reached"},
     "http_proxy": "http://proxy:3128",
     "kubernetes_node_version": "1.36.3",
+    "group_names": ["node_windows", "node_maintenance_chosen"],
+    "node_reset_cluster": {"nodes": {"win-one": {**NODES["win-one"], "generation": "g1", "replacement": {}}}},
+    "node_replace_generation": "g2",
+    "node_replace_create_command": ["make-vm", "{{ inventory_hostname }}"],
+    "node_replace_planned": {
+        "status": "replace",
+        "host": "one",
+        "node": "win-one",
+        "new": "two",
+        "begun": False,
+        "old": "",
+    },
+    "node_replace_old_done": "reset",
+    "node_replace_left": True,
+    "node_replace_addresses": ["10.0.0.1"],
 }
 TWO = {
     "ansible_host": "10.0.0.2",
@@ -111,6 +126,11 @@ TWO = {
     "node_join_rejoin": True,
     "node_join_kubeconfig": "",
     "image_cache_nano_server_name": "insider",
+    "winkube_replaces_host": "one",
+    "winkube_replaces_ring": "b",
+    "node_replace_generation": "g2",
+    "node_replace_joined": True,
+    "node_replace_created": {"address": "10.0.0.7", "variables": {"ansible_port": 5986}},
 }
 THREE: dict[str, t.Any] = {
     "kubernetes_node_hostname": "win-three",

@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Record which machine replaces a node (no I/O).
+
+An annotation on the Node object of the old machine tells a later run which new machine belongs to it, and how far the
+replacement has come. The Node object is deleted last, so the record exists as long as anything is left to do.
+"""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+ANNOTATION = "winkube.node/replaced-by"
+"""The annotation of a node that is being replaced: JSON with the fields of ReplacementRecord."""
+UNREADABLE = "unreadable"
+"""The fields of a record that cannot be parsed."""
+
+
+class ReplacementRecord(t.NamedTuple):
+    """The content of the annotation."""
+
+    name: str
+    """Name of the new machine and its node."""
+    generation: str
+    """Generation of the new machine."""
+    old: str = ""
+    """What was done to the old machine: `reset`, `shutdown`, or empty if nothing was done yet."""
+
+    def to_text(self) -> str:
+        """Return the annotation's value."""
+        return json.dumps(self._asdict(), separators=(",", ":"))
+
+
+def read_replacement(node: t.Mapping[str, t.Any]) -> dict[str, str]:
+    """Return the record of a node as a mapping; empty if the node is not being replaced.
+
+    Args:
+        node: the node as the API returns it.
+    """
+    text = (node["metadata"].get("annotations") or {}).get(ANNOTATION)
+    if text is None:
+        return {}
+    try:
+        value = json.loads(text)
+        record = ReplacementRecord(*(str(value[key]) for key in ReplacementRecord._fields))
+    except (KeyError, TypeError, ValueError):
+        record = ReplacementRecord(UNREADABLE, UNREADABLE)
+    return record._asdict()

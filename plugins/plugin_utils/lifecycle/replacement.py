@@ -1,0 +1,202 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which nodes a run replaces, the names of the new machines, and the order of the work (no I/O).
+
+The rollout has batches of two kinds that alternate. In the first kind, new machines join. In the second kind, the nodes
+that they replace leave. So there are never more machines than nodes and `surge` together.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+import typing as t
+
+from ...module_utils.replacement_record import UNREADABLE
+from . import rollout_times
+
+NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+GENERATION = re.compile(r"[a-z0-9]([a-z0-9.-]{0,28}[a-z0-9])?")
+"""A generation is the value of a label, and part of the names of machines."""
+_SURGE = re.compile(r"[1-9]\d*|(?:[1-9]\d?|100)%")
+_SHORT = 15
+"""Windows compares only this many characters of two NetBIOS names."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Replacement:
+    """What a run does with a node."""
+
+    status: t.Literal["replace", "up_to_date", "not_a_node"]
+    host: str
+    """Name of the old machine in the inventory."""
+    node: str
+    """Name of its node."""
+    new: str = ""
+    """Name of the new machine and its node; empty if the node is not replaced."""
+    begun: bool = False
+    """Whether an earlier run has begun to replace the node."""
+    old: str = ""
+    """What an earlier run did to the old machine: `reset`, `shutdown`, or empty."""
+    problem: str = ""
+    """Why the node cannot be replaced; empty if it can be."""
+
+    def to_result(self) -> dict[str, t.Any]:
+        """Return the plan as a variable of Ansible."""
+        return dataclasses.asdict(self)
+
+
+def default_name(node: str, generation: str, former: str) -> str:
+    """Return the name of the machine that replaces a node: the node's name with the generation at the end.
+
+    >>> default_name("win1-2026-10", "2026-11", "2026-10")
+    'win1-2026-11'
+
+    Args:
+        node: name of the old node.
+        generation: the new generation.
+        former: generation of the old node, which its name may contain; empty if it has none.
+    """
+    base = node.removesuffix(f"-{_in_name(former)}") if former else node
+    return f"{base}-{_in_name(generation)}"
+
+
+def _in_name(generation: str) -> str:
+    # Windows does not allow dots in the names of computers.
+    return generation.replace(".", "-")
+
+
+def plan(
+    host: str, node: str, nodes: t.Mapping[str, t.Mapping[str, t.Any]], generation: str, name: str = ""
+) -> Replacement:
+    """Return what a run does with the node of a host.
+
+    Args:
+        host: name of the host.
+        node: name of its node.
+        nodes: the cluster's nodes, as cluster_info returns them.
+        generation: the generation that all nodes should have.
+        name: the name that the user chose for the new machine; empty for the default.
+    """
+    own = nodes.get(node)
+    if own is None:
+        return Replacement(status="not_a_node", host=host, node=node)
+    record = own.get("replacement") or {}
+    if own.get("generation") == generation or _replaces_another(node, nodes, generation):
+        return Replacement(status="up_to_date", host=host, node=node)
+    new = name or default_name(node, generation, str(own.get("generation") or ""))
+    replaced = Replacement(
+        status="replace", host=host, node=node, new=new, begun=bool(record), old=str(record.get("old") or "")
+    )
+    problem = _record_problem(replaced, record, generation) if record else _name_problem(replaced, nodes)
+    if own.get("os") not in ("windows", "", None):
+        problem = f"the cluster's node {node} has the operating system {own['os']}, expected windows"
+    return dataclasses.replace(replaced, problem=problem)
+
+
+def _replaces_another(node: str, nodes: t.Mapping[str, t.Mapping[str, t.Any]], generation: str) -> bool:
+    """Return whether a node is a new one whose label an interrupted run has not set yet."""
+    records = [one.get("replacement") or {} for one in nodes.values()]
+    return any(one.get("name") == node and one.get("generation") == generation for one in records)
+
+
+def _record_problem(planned: Replacement, record: t.Mapping[str, t.Any], generation: str) -> str:
+    """Return why an unfinished replacement cannot be continued; empty if it can be."""
+    name, former = str(record.get("name")), str(record.get("generation"))
+    if (name, former) == (planned.new, generation):
+        return ""
+    where = f"{planned.node}: the annotation winkube.node/replaced-by"
+    if UNREADABLE in (name, former):
+        return f"{where} cannot be read. Remove it if the node has no new machine yet"
+    return (
+        f"{where} names the unfinished new machine {name} of generation {former}, expected {planned.new} of generation "
+        f"{generation}. To finish that replacement, run the playbook with node_replace_generation={former} (and "
+        f"node_replace_name, if you have set it). If {name} no longer exists, remove the annotation"
+    )
+
+
+def _name_problem(planned: Replacement, nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> str:
+    """Return why a new machine cannot have its name; empty if it can."""
+    hint = "Set node_replace_name to a template with another name for each node"
+    where = f"{planned.node}: name of the new machine"
+    if not NODE_NAME.fullmatch(planned.new):
+        return f"{where}: expected at most 63 lower-case letters, digits and hyphens, got {planned.new[:80]!r}. {hint}"
+    if planned.new in nodes:
+        return (
+            f"{where}: the cluster already has a node {planned.new}, which is not recorded as the replacement of "
+            f"{planned.node}. {hint}, or remove that node"
+        )
+    if planned.new[:_SHORT] == planned.node[:_SHORT].lower():
+        return (
+            f"{where}: expected a name whose first {_SHORT} characters differ from those of {planned.node}, got "
+            f"{planned.new}. Windows compares only these characters. {hint}"
+        )
+    return ""
+
+
+def shared_names(plans: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, list[str]]:
+    """Return the names of new machines that several hosts share, with these hosts.
+
+    Args:
+        plans: plans as `Replacement.to_result` returns them.
+    """
+    hosts: dict[str, list[str]] = {}
+    for one in plans:
+        if one.get("new"):
+            hosts.setdefault(str(one["new"]), []).append(str(one["host"]))
+    return {name: owners for name, owners in hosts.items() if len(owners) > 1}
+
+
+def is_surge(text: str) -> bool:
+    """Return whether a text is a number of machines, 1 or more, or a percentage."""
+    return bool(_SURGE.fullmatch(text.strip()))
+
+
+def surge_size(surge: str, nodes: int) -> int:
+    """Return how many new machines may exist in addition to the nodes.
+
+    A percentage is rounded up, as that of `maxSurge` in a MachineDeployment (kubernetes-sigs/cluster-api,
+    api/v1beta1/machinedeployment_types.go).
+
+    Args:
+        surge: a number, or a percentage of the nodes that are replaced.
+        nodes: number of nodes that are replaced.
+    """
+    text = surge.strip()
+    if text.endswith("%"):
+        return max(1, math.ceil(nodes * int(text[:-1]) / 100))
+    return max(1, int(text))
+
+
+class Turns(t.NamedTuple):
+    """The order of a rollout."""
+
+    plans: list[dict[str, t.Any]]
+    """The plans of the hosts, in the order of their turns."""
+    hosts: list[str]
+    """The hosts: those of the new machines of a batch, then those of the old ones, and so on."""
+    sizes: list[int]
+    """How many hosts each batch has."""
+
+
+def turns(plans: t.Sequence[t.Mapping[str, t.Any]], rings: t.Mapping[str, str], surge: str) -> Turns:
+    """Return the order of a rollout. Nodes that an earlier run has begun to replace come first.
+
+    Args:
+        plans: the plans of the hosts to replace, ring by ring.
+        rings: the ring of each host.
+        surge: value of node_replace_surge.
+    """
+    ordered = [dict(one) for one in sorted(plans, key=lambda one: not one["begun"])]
+    most = surge_size(surge, len(ordered))
+    hosts: list[str] = []
+    sizes: list[int] = []
+    first = 0
+    for size in rollout_times.batch_sizes([rings.get(one["host"], "") for one in ordered], str(most)):
+        batch = ordered[first : first + size]
+        if batch:
+            hosts += [one["new"] for one in batch] + [one["host"] for one in batch]
+            sizes += [len(batch)] * 2
+        first += size
+    return Turns(ordered, hosts, sizes)

@@ -1,0 +1,255 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Decisions of role node_replace: which nodes are replaced, by which machines, and what is recorded about that."""
+
+from __future__ import annotations
+
+import types
+import typing as t
+
+from ...module_utils.node_labels import GENERATION_LABEL
+from ...module_utils.replacement_record import ANNOTATION, ReplacementRecord
+from ..lifecycle import maintenance, new_machine, replacement
+from ..lifecycle.maintenance import Stage
+from ..node_resources.variables import Variables
+from ..values.errors import refusal
+
+_TEMPORARY = ("node_maintenance_", "node_replace_")
+"""Prefixes of the groups that exist during the run only."""
+
+
+def variable_problem(values: t.Mapping[str, t.Any], limit: str) -> str:
+    """Return why the variables of a replacement cannot be used; empty if they can be.
+
+    Args:
+        values: the variables of the role.
+        limit: value of --limit; empty if it is not used.
+    """
+    generation, surge = str(values["node_replace_generation"]), str(values["node_replace_surge"])
+    creates = [name for name in ("node_replace_create_command", "node_replace_create_tasks") if values[name]]
+    deletes = [name for name in ("node_replace_delete_command", "node_replace_delete_tasks") if values[name]]
+    if limit:
+        hint = "Machines that join during the run would be left out. Use -e winkube_hosts=PATTERN instead"
+        return refusal("--limit", limit, "expected no limit", hint)
+    if not replacement.GENERATION.fullmatch(generation):
+        hint = "Nodes with another generation, or with none, are replaced"
+        expected = "expected a name of the new machines' image, such as 2026-11 (lower-case letters, digits, - and .)"
+        return refusal("node_replace_generation", generation or None, expected, hint)
+    if len(creates) != 1:
+        expected = "expected one of them, which creates the new machine"
+        given = " and ".join(creates) or None
+        return refusal("node_replace_create_command, node_replace_create_tasks", given, expected)
+    if len(deletes) > 1:
+        both = " and ".join(deletes)
+        return refusal("node_replace_delete_command, node_replace_delete_tasks", both, "expected at most one of them")
+    if not replacement.is_surge(surge):
+        expected = "expected a number of machines, 1 or more, or a percentage such as 25%"
+        return refusal("node_replace_surge", surge, expected)
+    if values["node_replace_old"] == "none" and not deletes:
+        hint = "The kubelet of a machine that keeps running would register its node again"
+        expected = "expected reset or shutdown without node_replace_delete_command or node_replace_delete_tasks"
+        return refusal("node_replace_old", "none", expected, hint)
+    return ""
+
+
+_CHECKED = (
+    *("node_replace_generation", "node_replace_surge", "node_replace_old"),
+    *("node_replace_create_command", "node_replace_create_tasks"),
+    *("node_replace_delete_command", "node_replace_delete_tasks"),
+)
+
+
+def _problem(host: Variables) -> str:
+    values = {name: host.value(name) for name in _CHECKED}
+    problem = variable_problem(values, str(host.optional("ansible_limit") or ""))
+    return f"{host.value('inventory_hostname')}: {problem}. No machine was contacted." if problem else ""
+
+
+def _old_action(host: Variables) -> str:
+    """Return what happens to the old machine: reset, shutdown or none."""
+    chosen = str(host.value("node_replace_old"))
+    if chosen != "auto":
+        return chosen
+    deletes = host.value("node_replace_delete_command") or host.value("node_replace_delete_tasks")
+    return "none" if deletes else "reset"
+
+
+def _plan(host: Variables) -> dict[str, t.Any]:
+    plan = replacement.plan(
+        str(host.value("inventory_hostname")),
+        str(host.value("node_replace_node_name")),
+        host.part("node_reset_cluster", "nodes", default={}),
+        str(host.value("node_replace_generation")),
+        str(host.value("node_replace_name")),
+    )
+    return {**plan.to_result(), "action": _old_action(host)}
+
+
+def _is_contacted(host: Variables) -> bool:
+    """Return whether the run reads what there is to reset on the old machine."""
+    plan = host.value("node_replace_plan")
+    is_left = plan["status"] == "replace" and not plan["problem"] and not plan["old"]
+    return bool(is_left and host.value("node_replace_old_action") == "reset")
+
+
+def _plan_problem(host: Variables) -> str:
+    """Return why the node cannot be replaced. The role node_reset compares the addresses of contacted machines."""
+    plan = host.value("node_replace_plan")
+    if plan["status"] != "replace" or plan["problem"]:
+        return str(plan["problem"])
+    shared = replacement.shared_names(_plans(host)).get(str(plan["new"]))
+    if shared:
+        return (
+            f"name of the new machine: expected a different name for each node, got {plan['new']} for "
+            f"{', '.join(shared)}. Set node_replace_name to a template such as '{{{{ inventory_hostname }}}}-b'"
+        )
+    if plan["new"] in host.part("groups", "all", default=()) and not plan["begun"]:
+        return f"name of the new machine: expected one that no host of the inventory has, got {plan['new']}"
+    return "" if host.value("node_replace_is_contacted") else str(host.value("node_reset_node_problem"))
+
+
+def _plans(host: Variables) -> list[dict[str, t.Any]]:
+    """Return the plans of the play's hosts."""
+    return [host.of_host(name, "node_replace_planned", default={}) for name in host.value("ansible_play_hosts")]
+
+
+def _turns(host: Variables) -> dict[str, t.Any]:
+    """Return the order of the rollout, with what is known of each new machine."""
+    chosen = host.value("node_maintenance_selection")["chosen"]
+    plans = [host.of_host(name, "node_replace_planned") for name in chosen]
+    rings = {name: str(host.of_host(name, "node_maintenance_state", "ring")) for name in chosen}
+    turns = replacement.turns(plans, rings, str(host.value("node_replace_surge")))
+    machines = [
+        {
+            "name": plan["new"],
+            "host": plan["host"],
+            "node": plan["node"],
+            "ring": rings[plan["host"]],
+            "groups": [
+                *(one for one in host.of_host(plan["host"], "group_names") if not str(one).startswith(_TEMPORARY)),
+                "node_replace_new",
+            ],
+        }
+        for plan in turns.plans
+    ]
+    return {"machines": machines, "hosts": turns.hosts, "sizes": turns.sizes}
+
+
+def _new_record(host: Variables) -> dict[str, t.Any]:
+    """Return the record of a new machine at the beginning of the rollout."""
+    own, node = str(host.value("inventory_hostname")), str(host.value("node_replace_node_name"))
+    record = maintenance.begin(own, node, {}, str(host.value("node_maintenance_owner")))
+    return {
+        **record,
+        "work": True,
+        "ours": False,
+        "cordoned": False,
+        "ring": str(host.optional("winkube_replaces_ring")),
+    }
+
+
+def _machine(host: Variables) -> dict[str, t.Any]:
+    """Return the connection variables of the new machine, or why the hook's answer cannot be used."""
+    own = str(host.value("inventory_hostname"))
+    names = [name for name in host.part("groups", "all", default=()) if name != own]
+    others = {name: str(host.of_host(name, "ansible_host") or name) for name in names}
+    try:
+        by_command = host.value("node_replace_create_command")
+        document = (
+            new_machine.of_command(host.optional("node_replace_command_result", {}))
+            if by_command
+            else host.optional("node_replace_created", None)
+        )
+        return {"variables": new_machine.connection_variables(document, own, others), "problem": ""}
+    except new_machine.BadMachine as error:
+        return {"variables": {}, "problem": str(error)}
+
+
+def _records(host: Variables) -> dict[str, t.Any]:
+    """Return the annotations of the old nodes whose new machines are in this batch."""
+    records = {}
+    for name in host.value("ansible_play_batch"):
+        plan = host.of_host(str(host.of_host(name, "winkube_replaces_host")), "node_replace_planned", default={})
+        if plan:
+            records[str(plan["node"])] = _annotation(host, str(name), str(plan["old"]))
+    return records
+
+
+def _annotation(host: Variables, new: str, old: str) -> dict[str, t.Any]:
+    record = ReplacementRecord(new, str(host.value("node_replace_generation")), old)
+    return {"annotations": {ANNOTATION: record.to_text()}}
+
+
+def _old_records(host: Variables) -> dict[str, t.Any]:
+    """Return the annotations of the old nodes of this batch whose machines were reset or are about to shut down."""
+    records = {}
+    for name in host.value("ansible_play_batch"):
+        plan, done = host.of_host(name, "node_replace_planned"), host.of_host(name, "node_replace_old_done")
+        if done:
+            records[str(plan["node"])] = _annotation(host, str(plan["new"]), str(done))
+    return records
+
+
+def _labels(host: Variables) -> dict[str, t.Any]:
+    """Return the label of each new node of this batch that has joined."""
+    joined = [name for name in host.value("ansible_play_batch") if host.of_host(name, "node_replace_joined")]
+    label = {GENERATION_LABEL: str(host.value("node_replace_generation"))}
+    return {host.of_host(name, "node_join_info", "node_name"): {"labels": label} for name in joined}
+
+
+def _nodes_to_delete(host: Variables) -> dict[str, list[str]]:
+    """Return the old nodes of this batch with nothing left to do but to delete them, and their addresses."""
+    left = [name for name in host.value("ansible_play_batch") if host.of_host(name, "node_replace_left")]
+    return {
+        str(host.of_host(name, "node_replace_planned")["node"]): host.of_host(name, "node_replace_addresses")
+        for name in left
+    }
+
+
+def _new_is_ready(host: Variables) -> bool:
+    new = str(host.part("node_replace_planned", "new", default=""))
+    return bool(host.of_host(new, "node_maintenance_state", "stage") == Stage.DONE.value)
+
+
+def _command_problem(command: str, result: str) -> t.Callable[[Variables], str]:
+    """Return a decision: why the command of a variable failed; empty if it succeeded."""
+
+    def decide(host: Variables) -> str:
+        problem = new_machine.command_problem(host.optional(result, {}))
+        return f"{command} {problem}" if problem else ""
+
+    return decide
+
+
+def _shutdown_problem(host: Variables) -> str:
+    """Return why the old machine was not shut down. A machine that an earlier run has shut down is off."""
+    result = host.optional("node_replace_shut_down", {})
+    if not result.get("unreachable") or host.part("node_replace_planned", "old", default="") == "shutdown":
+        return ""
+    return (
+        f"{result.get('msg', 'the machine is unreachable')}. If the machine no longer exists, set node_replace_old: "
+        "none, with a hook that deletes machines"
+    )
+
+
+DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(
+    {
+        "node_replace_problem": _problem,
+        "node_replace_old_action": _old_action,
+        "node_replace_plan": _plan,
+        "node_replace_is_contacted": _is_contacted,
+        "node_replace_plan_problem": _plan_problem,
+        "node_replace_turns": _turns,
+        "node_replace_is_new": lambda host: bool(host.optional("winkube_replaces_host")),
+        "node_replace_new_record": _new_record,
+        "node_replace_machine": _machine,
+        "node_replace_records": _records,
+        "node_replace_old_records": _old_records,
+        "node_replace_labels": _labels,
+        "node_replace_nodes_to_delete": _nodes_to_delete,
+        "node_replace_new_is_ready": _new_is_ready,
+        "node_replace_verify_problem": _command_problem("node_replace_verify_command", "node_replace_verify_result"),
+        "node_replace_delete_problem": _command_problem("node_replace_delete_command", "node_replace_delete_result"),
+        "node_replace_shutdown_problem": _shutdown_problem,
+    }
+)
