@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import typing as t
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from ..artifacts.locations import checked_folder
 from ..engine.changes import is_missing
@@ -72,7 +72,7 @@ class ContentSources:
 @functools.cache
 def service_names() -> tuple[str, ...]:
     """Return the services that release notes list (data/image_services.yml)."""
-    return tuple(yaml.safe_load((DATA / "image_services.yml").read_text(encoding="utf-8"))["services"])
+    return tuple(yaml_load((DATA / "image_services.yml").read_text(encoding="utf-8"))["services"])
 
 
 def calls(sources: ContentSources) -> tuple[Call, ...]:
