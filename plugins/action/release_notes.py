@@ -41,37 +41,35 @@ class ActionModule(NodeAction):
         if options["sbom"] and (problem := sbom.missing_library()):
             raise NodeError(f"{session.name}: {problem}")
         now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
-        contents = self._read(options, session, release, now)
+        result = {"changed": bool(options["image_path"]), "release": release, "image_path": options["image_path"]}
+        try:
+            contents = self._read(options, session, release, now)
+        except observation.ContentsUnreadable as error:
+            problem = f"read the contents of the image: {error}"
+            if not self._task.check_mode:
+                raise NodeError(f"{session.name}: {problem}") from error
+            # Nothing was installed in check mode, so a machine that is not prepared yet has no container runtime.
+            session.warn(problem)
+            return session.report(**result)
         texts = documents.texts(contents, written=now, with_sbom=options["sbom"])
         folder = pathlib.Path(options["directory"]) / release
         paths = {kind: folder / documents.file_name(session.name, kind) for kind in texts}
-        stored = bool(options["image_path"])
         if not self._task.check_mode:
             self._write(options["directory"], {paths[kind]: text for kind, text in texts.items()})
-            if stored:
+            if options["image_path"]:
                 self._store(options["image_path"], texts["json"], session)
         summary = sections.summary(contents)
         session.report_progress(f"release {release}: {summary}")
-        return session.report(
-            changed=stored,
-            release=release,
-            summary=summary,
-            files={kind: str(path) for kind, path in paths.items()},
-            image_path=options["image_path"],
-        )
+        return session.report(summary=summary, files={kind: str(path) for kind, path in paths.items()}, **result)
 
     def _read(
         self, options: t.Mapping[str, t.Any], session: NodeSession, release: str, now: datetime.datetime
     ) -> ImageContents:
         sources = observation.ContentSources.of(options)
-        step = "read the contents of the image"
-        seen, windows = session.observe(observation.calls(sources), step=step)
+        seen, windows = session.observe(observation.calls(sources), step="read the contents of the image")
         session.check_windows()
         time = f"{now:%Y-%m-%dT%H:%M:%SZ}"
-        try:
-            contents = observation.read(seen, windows, sources, release=release, host=session.name, time=time)
-        except observation.ContentsUnreadable as error:
-            raise NodeError(f"{session.name}: {step}: {error}") from error
+        contents = observation.read(seen, windows, sources, release=release, host=session.name, time=time)
         for artifact in contents.artifacts:
             if not artifact.verified:
                 session.warn(f"{artifact.path} differs from its manifest, or has none")

@@ -72,7 +72,8 @@ def sbom(contents: ImageContents, *, serial: uuid.UUID, written: datetime.dateti
         bom.register_dependency(part, inner)
         parts.append(part)
     bom.register_dependency(root, parts)
-    return JsonV1Dot5(bom).output_as_string(indent=2) + "\n"
+    text: str = JsonV1Dot5(bom).output_as_string(indent=2)
+    return f"{text}\n"
 
 
 def _component(one: SbomComponent, reference: str) -> Component:

@@ -130,6 +130,13 @@ def test_notes_are_complete_or_a_failure(node: Node, tmp_path: Path) -> None:
     assert not (tmp_path / "notes").exists()
 
 
+def test_check_mode_accepts_a_machine_that_is_not_prepared(node: Node, tmp_path: Path) -> None:
+    node.machine.services.stop("containerd")
+    result = run_on(node, release_notes, options(tmp_path), connection=PASSWORD, check_mode=True)
+    assert "failed" not in result
+    assert result["warnings"][0].startswith("node-1: read the contents of the image: the container images could not")
+
+
 def test_a_call_that_failed_is_named(node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answered = Node.answered
 
