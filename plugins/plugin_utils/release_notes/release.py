@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The name of an image's release, and the version of the gallery image that is made from it.
 
-A gallery version has the form MajorVersion.MinorVersion.Patch, each a 32-bit integer: Azure/azure-rest-api-specs,
-Microsoft.Compute, GalleryImageVersions_CreateOrUpdate, parameter galleryImageVersionName.
+A gallery version has the form Major.Minor.Patch, each from 0 to 2,147,483,647 (Azure's own message, quoted in
+hashicorp/packer-plugin-azure#187). AKS' own galleries have dates with leading zeros in it, such as 202405.03.0
+(Azure/AgentBaker pkg/agent/datamodel/linux_sig_version.json).
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class ImageRelease:
         return f"{self.date:%Y%m%d}{f'.{self.commit}' if self.commit else ''}"
 
     def gallery_version(self, number: int) -> str:
-        """Return the version of the gallery image: `YYYY.MMDD.N`, the month without a leading zero.
+        """Return the version of the gallery image: `YYYY.MMDD.N`.
 
         Args:
             number: distinguishes images that are made on the same day.
@@ -60,7 +61,7 @@ class ImageRelease:
         """
         if not 0 <= number <= _LARGEST:
             raise ResourceError("number", number, f"expected 0 to {_LARGEST}")
-        return f"{self.date.year}.{self.date.month * 100 + self.date.day}.{number}"
+        return f"{self.date:%Y.%m%d}.{number}"
 
 
 def commit_of(directory: str) -> tuple[str, bool]:
