@@ -56,7 +56,7 @@ def _manifests(lines: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, t.Mapping[
     texts: dict[str, list[str]] = {}
     for line in lines:
         texts.setdefault(str(line.get("Path")).casefold(), []).append(str(line.get("Line")))
-    manifests = {}
+    manifests: dict[str, t.Mapping[str, t.Any]] = {}
     for path, parts in texts.items():
         try:
             manifest = json.loads("\n".join(parts).removeprefix("\ufeff"))
