@@ -112,9 +112,9 @@ def test_the_machine_is_sealed_and_off(site: Site, built: PlayRun) -> None:
     machine = site.machine(BUILDER)
     assert machine.power.state == "off"
     assert machine.registry.data(SETUP_STATE, "ImageState") == GENERALIZED
-    # 26, two of them for the release notes, and up to four more polls, because two reboots and the shutdown take longer
+    # 24, two of them for the release notes, and up to four more polls, because two reboots and the shutdown take longer
     # on a busy machine.
-    assert site.counters(BUILDER)["remote_commands"] <= 30
+    assert site.counters(BUILDER)["remote_commands"] <= 28
 
 
 def test_the_image_contains_no_account_that_can_log_on(site: Site, built: PlayRun) -> None:
