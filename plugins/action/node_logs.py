@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import pathlib
 import typing as t
 
@@ -32,7 +31,7 @@ class ActionModule(NodeAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
-        requested_logs, redaction = catalogue.requested_logs(options), Redaction(self._passwords())
+        requested_logs, redaction = catalogue.requested_logs(options), Redaction(self.passwords())
         work = Collection(session, requested_logs, pathlib.Path(options["directory"]), redaction)
         failure: dict[str, t.Any] = {}
         try:
@@ -48,11 +47,3 @@ class ActionModule(NodeAction):
         plan = work.outcome.plan() if self._task.check_mode else {}
         result = session.report(**work.outcome.to_result(), **plan, **failure)
         return t.cast("dict[str, t.Any]", redaction.value(result))
-
-    def _passwords(self) -> list[str]:
-        """Return the connection's passwords, which must never be in an archive."""
-        passwords = []
-        for name in ("remote_password", "password", "become_pass"):
-            with contextlib.suppress(KeyError):
-                passwords.append(self._connection.get_option(name))
-        return [str(password) for password in passwords if password]

@@ -4,11 +4,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 from integration.conftest import SiteFactory
 from integration.patching import QUICK
 from integration.patching import state as patch_state
@@ -29,6 +33,7 @@ UNPATCHED, PATCH = "KB5046616", "KB5048654"
 NANO = "mcr.microsoft.com/windows/nanoserver:ltsc2022"
 PAUSE, BUILT = "registry.k8s.io/pause:3.10.2", "registry.example/tests/app:1"
 DOCKERFILE = f'FROM {NANO}\nENTRYPOINT ["cmd.exe"]\n'
+RELEASE, NOTES = "20261126.1a2b3c4d", r"C:\ProgramData\winkube\release-notes.json"
 UNATTEND = "<unattend><!-- runs cloudbase-init.exe --config-file cloudbase-init-unattend.conf --></unattend>"
 
 
@@ -87,7 +92,7 @@ def cloudbase_init(site: Site) -> list[tuple[int, str, str]]:
 def built(site: Site, cloudbase_init: list[tuple[int, str, str]]) -> PlayRun:
     """Return the run that builds the image over HTTPS with basic authentication. At its end the machine shuts down."""
     site.host_variables[BUILDER] = link_variables("psrp", "https", "basic")
-    variables = {"winkube_image_hosts": BUILDER, "sysprep_proxy_credentials": "remove"}
+    variables = {"winkube_image_hosts": BUILDER, "sysprep_proxy_credentials": "remove", "image_release": RELEASE}
     run = site.run("build_image.yml", variables=variables).expect()
     end = time.monotonic() + 120
     while site.machine(BUILDER).power.state != "off" and time.monotonic() < end:
@@ -107,7 +112,8 @@ def test_the_machine_is_sealed_and_off(site: Site, built: PlayRun) -> None:
     machine = site.machine(BUILDER)
     assert machine.power.state == "off"
     assert machine.registry.data(SETUP_STATE, "ImageState") == GENERALIZED
-    # 24, and up to four more polls, because two reboots and the shutdown take longer on a busy machine.
+    # 24, two of them for the release notes, and up to four more polls, because two reboots and the shutdown take longer
+    # on a busy machine.
     assert site.counters(BUILDER)["remote_commands"] <= 28
 
 
@@ -167,6 +173,50 @@ def test_the_image_is_prepared_and_knows_no_cluster(site: Site, built: PlayRun) 
     assert not cluster_nodes(site)
 
 
+def notes_of(site: Site) -> dict[str, Any]:
+    """Return the release notes that the build wrote on the controller."""
+    text = (site.folder / "build" / "release-notes" / RELEASE / f"{BUILDER}.json").read_text(encoding="utf-8")
+    document = json.loads(text)
+    assert isinstance(document, dict)
+    return document
+
+
+def test_the_release_notes_are_what_the_image_contains(site: Site, built: PlayRun) -> None:
+    machine, notes = site.machine(BUILDER), notes_of(site)
+    features: Any = machine.families.status["features"](machine)
+    assert notes["windows"]["build"] == f"{machine.windows.build}.{machine.windows.ubr}"
+    assert sorted(feature["name"] for feature in notes["features"]) == sorted(features)
+    updates = {update["id"] for update in notes["updates"]}
+    assert {kb for kb, state in patch_state(machine)["updates"] if state == "Installed"} <= updates
+    files = {
+        entry.path: hashlib.sha256(machine.files.read_bytes(entry.path)).hexdigest()
+        for entry in machine.files.walk(r"C:\ProgramData\winkube\cache")
+        if not (entry.is_directory or entry.path.endswith((".manifest.json", ".checksum")))
+    }
+    assert {artifact["path"]: artifact["sha256"] for artifact in notes["artifacts"]} == files
+    assert all(artifact["verified"] for artifact in notes["artifacts"])
+    assert {"kubernetes", "containerd"} <= {artifact["kind"] for artifact in notes["artifacts"]}
+    for service in notes["services"]:
+        found = machine.services.get(service["name"])
+        assert found is not None
+        # cloudbase-init's start mode is restored after the release notes.
+        assert service["name"] == "cloudbase-init" or service["start_mode"] == found.start_mode
+    assert {"containerd", "kubelet", "WinRM"} <= {service["name"] for service in notes["services"]}
+    assert len(notes["registry_fixes"]) > 50
+    for fix in notes["registry_fixes"]:
+        assert fix["actual"] == fix["expected"] == machine.registry.data(fix["path"], fix["value_name"])
+
+
+def test_the_image_says_what_it_contains(site: Site, built: PlayRun) -> None:
+    folder = site.folder / "build" / "release-notes" / RELEASE
+    assert json.loads(site.machine(BUILDER).files.read_text(NOTES)) == notes_of(site)
+    bom = (folder / f"{BUILDER}.cdx.json").read_text(encoding="utf-8")
+    assert JsonStrictValidator(SchemaVersion.V1_5).validate_str(bom) is None
+    for path in folder.iterdir():
+        assert "s3cret" not in path.read_text(encoding="utf-8")
+    assert f"release {RELEASE}: Windows Server 2022" in built.output
+
+
 def test_the_new_machine_joins_under_its_own_name(site: Site, joined: PlayRun) -> None:
     machine = site.machine(NEW)
     assert machine.sid != site.machine(BUILDER).sid
@@ -182,7 +232,11 @@ def test_the_new_machine_joins_under_its_own_name(site: Site, joined: PlayRun) -
 def test_the_image_contains_files_for_its_windows_version(site: Site, built: PlayRun, joined: PlayRun) -> None:
     assert {f"BuiltContainerImage {name}" for name in (PAUSE, BUILT)} <= set(built.changes(BUILDER))
     status: Any = site.node(NEW).status()
-    assert {PAUSE, BUILT} <= {image["name"] for image in status["container_images"]}
+    images = {image["name"]: image["digest"] for image in status["container_images"]}
+    assert {PAUSE, BUILT} <= set(images)
+    noted = {name: image["digest"] for image in notes_of(site)["container_images"] for name in image["names"]}
+    assert {PAUSE, BUILT} <= set(noted)
+    assert noted.items() <= images.items()
     assert not [change for change in joined.changes(NEW) if "ContainerImage" in change]
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import traceback
 import typing as t
 
@@ -98,6 +99,14 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
             text = f"{node.name}: an answer from the node cannot be used: {problem} (-vvv shows where)"
             result.update(failed=True, msg=printable(text))
         return result
+
+    def passwords(self) -> list[str]:
+        """Return the connection's passwords, which must not be in any file that an action writes."""
+        passwords = []
+        for name in ("remote_password", "password", "become_pass"):
+            with contextlib.suppress(KeyError):
+                passwords.append(self._connection.get_option(name))
+        return [str(password) for password in passwords if password]
 
     def _host(self) -> str:
         """Return the name of the host for messages."""

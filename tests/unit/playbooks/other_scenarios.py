@@ -35,13 +35,28 @@ BUNDLE_VARIABLES = {
     "bundle_certificate": "/site/cert.pem",
     "bundle_certificate_key": "/site/cert.key",
 }
+IMAGE = {
+    "image_disk_gib": 30,
+    "image_release": "20261126.1a2b3c4d",
+    "image_release_number": 3,
+    "image_sbom": False,
+    "image_notes_dir": "/site/notes",
+    "image_notes_path": "",
+}
+COMPARED = {
+    "compare_images_before": "/site/a.json",
+    "compare_images_after": "/site/b.json",
+    "compare_images_report": "/site/c.json",
+    "compare_images_page": "/site/c.html",
+}
 PATCHES = {"windows_patches_public": ["KB1"], "windows_patches_private": [{"file": "a.msu", "sha256": 64 * "a"}]}
 
 
 def images() -> dict[str, Rehearsal]:
     """Return runs that build images and bundles, and join machines from images."""
     builders = {"image_builders": ["win1"], "node_windows": ["win2"]}
-    build = Rehearsal("build_image.yml", PLAIN, groups=builders, variables={"kube_version": "v1.36.3"})
+    release = {"image_release": {"release": "20261126.1a2b3c4d", "gallery_version": "2026.1126.0"}}
+    build = Rehearsal("build_image.yml", PLAIN, release, groups=builders, variables={"kube_version": "v1.36.3"})
     push = {**BUNDLE_VARIABLES, "bundle_push": True, **LOOSE, **PROXY}
     # A host with Docker comes first. The other one uses the default runtime.
     plain = {name: value for name, value in HOSTS["new"].items() if name != "container_runtime"}
@@ -50,9 +65,10 @@ def images() -> dict[str, Rehearsal]:
         "build_image/plain": build,
         "build_image/full": replace(
             build,
-            variables={**build.variables, **push, **PATCHES, "image_disk_gib": 30, "winkube_image_hosts": "win2"},
-            results=BUNDLE,
+            variables={**build.variables, **push, **PATCHES, **IMAGE, "winkube_image_hosts": "win2"},
+            results={**BUNDLE, **release},
         ),
+        "compare_images/plain": Rehearsal("compare_images.yml", {}, {}, COMPARED),
         "bundle/plain": Rehearsal("bundle.yml", PLAIN),
         "bundle/full": Rehearsal(
             "bundle.yml",

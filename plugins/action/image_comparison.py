@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Action of the module image_comparison: see plugins/modules/image_comparison.yml."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import typing as t
+
+from ..plugin_utils.actions.controller_action import ControllerAction
+from ..plugin_utils.release_notes import comparison, contents, page
+from ..plugin_utils.reports import files
+from ..plugin_utils.values.errors import ResourceError
+from ..plugin_utils.values.terminal import show
+
+_LARGEST = 50_000_000
+"""Maximum size of a file in bytes."""
+
+
+class ActionModule(ControllerAction):
+    """Shows the difference of two releases of an image; contacts no node."""
+
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "before": {"type": "path", "required": True},
+        "after": {"type": "path", "required": True},
+        "path": {"type": "path", "required": True},
+        "page": {"type": "path", "required": True},
+    }
+
+    def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        before, after = (self._read(name, options[name]) for name in ("before", "after"))
+        differences = comparison.compare(before, after)
+        lines = comparison.table(differences) if differences else []
+        total = comparison.total(before, after, differences)
+        for line in (*lines, *([""] if lines else []), total):
+            show(line)
+        result = {
+            "differences": [dataclasses.asdict(one) for one in differences],
+            "counts": comparison.counts(differences),
+        }
+        if not self._task.check_mode:
+            document = {"schema_version": 1, "before": before.release, "after": after.release, **result}
+            self._write("path", options["path"], lambda path: files.write_json(path, document))
+            html = page.comparison_page(before, after, differences)
+            self._write("page", options["page"], lambda path: files.write_text(path, html))
+        return {
+            "changed": False,
+            "table": lines,
+            "total": total,
+            **result,
+            "path": options["path"],
+            "page": options["page"],
+        }
+
+    @staticmethod
+    def _read(option: str, name: str) -> contents.ImageContents:
+        hint = f"Set {option}, in the playbook compare_images_{option}, to a .json file that build_image wrote."
+        if not name:
+            raise ResourceError(option, None, "expected the JSON file of a release's notes", hint)
+        path = pathlib.Path(name)
+        try:
+            if path.stat().st_size > _LARGEST:
+                raise ResourceError(option, name, f"expected a file of at most {_LARGEST} bytes")
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            expected = f"expected the JSON file of a release's notes ({error})"
+            raise ResourceError(option, name, expected, hint) from error
+        return contents.from_json(text, option)
+
+    @staticmethod
+    def _write(option: str, path: str, write: t.Callable[[pathlib.Path], None]) -> None:
+        try:
+            write(pathlib.Path(path))
+        except OSError as error:
+            raise ResourceError(option, path, f"expected the path of a file that can be written ({error})") from error

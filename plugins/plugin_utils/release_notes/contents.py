@@ -1,0 +1,180 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The release notes of an image as data: what is written as JSON, and what is read from it (no I/O)."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+from ..specification.convert import convert
+from ..values.each_text import each_text
+from ..values.errors import ResourceError
+from ..values.printable import all_printable, printable
+
+SCHEMA_VERSION = 1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NotedWindows:
+    """The version of Windows."""
+
+    product: str
+    """ProductName, such as Windows Server 2022 Datacenter."""
+    version: str
+    """The version of Windows Server, such as 2022."""
+    build: str
+    """Build and revision, such as 20348.2849."""
+    edition: str = ""
+    """EditionID, such as ServerDatacenter."""
+    installation: str = ""
+    """InstallationType: Server or Server Core."""
+    display_version: str = ""
+    """DisplayVersion, such as 21H2; empty on Windows Server 2019."""
+    test_signing: bool = False
+    secure_boot: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NotedFeature:
+    """An installed role or feature of Windows."""
+
+    name: str
+    display_name: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NotedUpdate:
+    """An installed update."""
+
+    id: str
+    """KB number, or the name of the package for an update that `Get-HotFix` does not list."""
+    description: str = ""
+    installed_on: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NotedService:
+    """A service of data/image_services.yml that exists."""
+
+    name: str
+    state: str
+    start_mode: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NotedFix:
+    """A registry value that enables a fix of this version of Windows."""
+
+    path: str
+    value_name: str
+    expected: int
+    actual: int | str | None = None
+    """The value in the registry; None if it is not set."""
+    why: str = ""
+    """What the value fixes, if known."""
+
+    @property
+    def state(self) -> str:
+        """Return `set`, `not set`, or `set to N` for another value."""
+        if self.actual is None:
+            return "not set"
+        return "set" if self.actual == self.expected else f"set to {self.actual}"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NotedArtifact:
+    """A file in the artifact cache."""
+
+    kind: str
+    version: str
+    path: str
+    sha256: str
+    """The hash of the file itself, calculated for the release notes."""
+    size: int | None = None
+    source: str = ""
+    """The URL of the download, without credentials; empty if unknown."""
+    custom: bool = False
+    """Whether the URL is a user's own, so that the file is not the official release."""
+    verified: bool = False
+    """Whether the manifest that was written when the file was verified records the same hash."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NotedImage:
+    """A container image in the runtime's store."""
+
+    names: tuple[str, ...]
+    """References with a tag, or with a digest if there is no tag."""
+    digest: str
+    """Digest of the manifest; empty if Docker built the image or loaded it from an archive."""
+    size: int | None = None
+    """Size in bytes, as the runtime reports it."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NotedDisk:
+    """The system disk, in bytes."""
+
+    free: int | None = None
+    total: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ImageContents:
+    """The release notes of one image."""
+
+    schema_version: int = SCHEMA_VERSION
+    release: str
+    host: str
+    """Name of the machine in the inventory."""
+    time: str
+    """When the machine was read, ISO 8601 in UTC."""
+    windows: NotedWindows
+    features: tuple[NotedFeature, ...] = ()
+    updates: tuple[NotedUpdate, ...] = ()
+    services: tuple[NotedService, ...] = ()
+    registry_fixes: tuple[NotedFix, ...] = ()
+    runtime: str = ""
+    """The container runtime: containerd or docker."""
+    artifacts: tuple[NotedArtifact, ...] = ()
+    container_images: tuple[NotedImage, ...] = ()
+    disk: NotedDisk = NotedDisk()
+
+
+def to_json(contents: ImageContents) -> str:
+    """Return the JSON document."""
+    return json.dumps(dataclasses.asdict(contents), indent=1) + "\n"
+
+
+def with_texts(contents: ImageContents, change: t.Callable[[str], str]) -> ImageContents:
+    """Return the release notes with all texts printable and changed.
+
+    Args:
+        contents: the release notes.
+        change: returns the new text for an old one, such as one without secrets.
+    """
+    changed = each_text(dataclasses.asdict(contents), lambda text: change(printable(text)))
+    return t.cast("ImageContents", convert(changed, ImageContents, "release notes"))
+
+
+def from_json(text: str, where: str) -> ImageContents:
+    """Read a JSON document, which may come from an untrusted machine. All texts of the result are printable.
+
+    Args:
+        text: the document.
+        where: the option that names the file, for messages.
+
+    Raises:
+        ResourceError: the text is not the JSON document of release notes.
+    """
+    hint = "Give the .json file that build_image wrote."
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ResourceError(where, None, "expected release notes as JSON", hint) from None
+    if not isinstance(document, t.Mapping) or document.get("schema_version") != SCHEMA_VERSION:
+        expected = f"expected release notes with schema_version {SCHEMA_VERSION}"
+        raise ResourceError(where, document, expected, hint)
+    return t.cast("ImageContents", convert(all_printable(document), ImageContents, where))

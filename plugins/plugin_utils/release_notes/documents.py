@@ -1,0 +1,62 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The files of a release, and the copy in the image itself (no I/O)."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import typing as t
+import uuid
+
+from ..values.errors import ResourceError
+from ..wire.calls import action
+from ..wire.messages import Call
+from .contents import ImageContents, to_json
+from .markdown import markdown
+from .page import notes_page
+from .sbom import sbom
+
+_ENDINGS: t.Mapping[str, str] = {"json": ".json", "markdown": ".md", "page": ".html", "sbom": ".cdx.json"}
+"""Endings of the files by kind; the last one is the one that CycloneDX recommends."""
+_WINDOWS_PATH = re.compile(r"[A-Za-z]:(\\[^\\/:*?\"<>|\x00-\x1f]+)+")
+
+
+def file_name(host: str, kind: str) -> str:
+    """Return the name of a file. Characters of the host's name that a file's name may not have are replaced.
+
+    Args:
+        host: name of the machine in the inventory.
+        kind: `json`, `markdown`, `page` or `sbom`.
+    """
+    return re.sub(r"[^\w.-]|^\.", "_", host, flags=re.ASCII) + _ENDINGS[kind]
+
+
+def texts(contents: ImageContents, *, written: datetime.datetime, with_sbom: bool) -> dict[str, str]:
+    """Return the text of each file, by kind.
+
+    Args:
+        contents: the release notes.
+        written: the time of writing.
+        with_sbom: whether there is a bill of materials.
+    """
+    documents = {"json": to_json(contents), "markdown": markdown(contents), "page": notes_page(contents)}
+    if with_sbom:
+        documents["sbom"] = sbom(contents, serial=uuid.uuid4(), written=written)
+    return documents
+
+
+def check_image_path(path: str) -> None:
+    """Check the path of the copy in the image; an empty path is valid, and means no copy.
+
+    Raises:
+        ResourceError: the path is not an absolute Windows path of a file.
+    """
+    if path and (not _WINDOWS_PATH.fullmatch(path) or ".." in path.split("\\")):
+        expected = "expected an absolute Windows path such as C:\\ProgramData\\winkube\\release-notes.json"
+        raise ResourceError("image_path", path, expected)
+
+
+def store_call(path: str, text: str) -> Call:
+    """Return the call that writes the copy in the image. A batch with this call creates the collection's folder."""
+    return action("release-notes", "@write-file", {"path": path, "content": text})

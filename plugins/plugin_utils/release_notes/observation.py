@@ -1,0 +1,255 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The calls that read what a machine contains, all in one remote command, and how to read their results (no I/O).
+
+The contents are those of AKS' release notes: Azure/AgentBaker, vhdbuilder/packer/write-release-notes-windows.ps1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import typing as t
+
+from ansible.module_utils.common.yaml import yaml_load
+
+from ..artifacts.locations import checked_folder
+from ..engine.changes import is_missing
+from ..image_stores.store import Store, StoredImage
+from ..patches import observe as patches_observe
+from ..patches import report as patches_report
+from ..resources.container_image import ContainerImage
+from ..values.image_reference import DIGEST
+from ..values.versions import DATA
+from ..windows import registry_fixes
+from ..windows.windows_info import WindowsInfo
+from ..wire.calls import query
+from ..wire.messages import Call, CallResult, Input, Json, Observation
+from . import cached_files
+from .contents import (
+    ImageContents,
+    NotedDisk,
+    NotedFeature,
+    NotedFix,
+    NotedImage,
+    NotedService,
+    NotedUpdate,
+    NotedWindows,
+)
+
+_CURRENT_VERSION = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
+_ANY_IMAGE = "registry.k8s.io/pause:3.10.2"
+"""The resource of an image determines the runtime's store; which image it is does not matter."""
+_EDITION = ("EditionID", "DisplayVersion")
+
+
+class ContentsUnreadable(ValueError):
+    """The machine did not report everything that it contains."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ContentSources:
+    """Where the contents of a machine are."""
+
+    runtime: str
+    store: Store
+    cache_dir: str
+    """Windows path of the artifact cache."""
+
+    @classmethod
+    def of(cls, options: t.Mapping[str, t.Any]) -> ContentSources:
+        """Return the sources that the options of the module release_notes name.
+
+        Raises:
+            ResourceError: an option is invalid.
+        """
+        programs = {name: options[name] for name in ("ctr", "docker") if options[name]}
+        store = ContainerImage(name=_ANY_IMAGE, runtime=options["runtime"], **programs).store
+        cache_dir = checked_folder(options["cache_dir"], "cache_dir")
+        return cls(runtime=options["runtime"], store=store, cache_dir=cache_dir)
+
+
+@functools.cache
+def service_names() -> tuple[str, ...]:
+    """Return the services that release notes list (data/image_services.yml)."""
+    return tuple(yaml_load((DATA / "image_services.yml").read_text(encoding="utf-8"))["services"])
+
+
+def calls(sources: ContentSources) -> tuple[Call, ...]:
+    """Return the calls that read the machine. If one fails, the batch continues; `read` reports the failure."""
+    # Without SilentlyContinue, a single unknown name would hide the results for all known names.
+    services: dict[str, Json] = {"Name": list(service_names()), "ErrorAction": "SilentlyContinue"}
+    edition: list[Json] = [{"path": _CURRENT_VERSION, "name": name} for name in _EDITION]
+    values: list[Json] = [{"path": path, "name": name} for path, name in _fix_values()]
+    folder: dict[str, Json] = {"LiteralPath": sources.cache_dir, "Recurse": True, "File": True, "Force": True}
+    manifests: list[Json] = [f"{sources.cache_dir}\\{part}\\*.manifest.json" for part in cached_files.FOLDERS]
+    return (
+        query("edition", "@read-registry", {"values": edition}),
+        query("features", "Get-WindowsFeature", select=("Name", "DisplayName", "Installed")),
+        *patches_observe.calls(()),
+        query("services", "Get-Service", services, select=("Name", "Status", "StartType")),
+        query("fixes", "@read-registry", {"values": values}),
+        query("cache.files", "Get-ChildItem", folder, select=("FullName", "Length")),
+        query(
+            "cache.hashes",
+            "Get-FileHash",
+            {"Algorithm": "SHA256"},
+            input=Input(calls=("cache.files",), parameter="LiteralPath", property="FullName"),
+            needs=("cache.files",),
+            select=("Path", "Hash"),
+        ),
+        query("cache.manifests", "Select-String", {"Path": manifests, "Pattern": "."}, select=("Path", "Line")),
+        *sources.store.list_calls(),
+    )
+
+
+def _fix_values() -> tuple[tuple[str, str], ...]:
+    """Return key and name of each registry value, each once: versions of Windows have some of them in common."""
+    return tuple(dict.fromkeys((str(entry["path"]), str(entry["name"])) for entry in registry_fixes.fixes()))
+
+
+def read(
+    seen: Observation, windows: WindowsInfo, sources: ContentSources, *, release: str, host: str, time: str
+) -> ImageContents:
+    """Read the results of `calls`.
+
+    Args:
+        seen: the observation.
+        windows: the version of Windows that was read at the same time.
+        sources: as for `calls`.
+        release: name of the release.
+        host: name of the machine in the inventory.
+        time: the time of the observation, ISO 8601.
+
+    Raises:
+        ContentsUnreadable: the machine did not report everything.
+    """
+    failures = _failures(seen)
+    if failures:
+        raise ContentsUnreadable("; ".join(failures))
+    try:
+        patches = patches_report.information(patches_observe.read(seen, windows).node)
+    except patches_observe.PatchesUnreadable as error:
+        raise ContentsUnreadable(str(error)) from error
+    space = seen["space"].first or {}
+    return ImageContents(
+        release=release,
+        host=host,
+        time=time,
+        windows=_windows(seen, windows, patches),
+        features=tuple(
+            NotedFeature(name=str(item.get("Name")), display_name=str(item.get("DisplayName") or ""))
+            for item in seen["features"].output
+            if item.get("Installed") is True
+        ),
+        updates=_updates(patches),
+        services=_services(seen["services"]),
+        registry_fixes=_fixes(seen["fixes"], windows),
+        runtime=sources.runtime,
+        artifacts=cached_files.artifacts(
+            sources.cache_dir, seen["cache.files"], seen.calls.get("cache.hashes"), seen.calls.get("cache.manifests")
+        ),
+        container_images=_images(sources.store.read(seen.calls)),
+        disk=NotedDisk(free=space.get("free"), total=space.get("total")),
+    )
+
+
+_PARTS: t.Mapping[str, str] = {
+    "edition": "the edition of Windows",
+    "features": "the features of Windows",
+    "hotfixes": "the installed updates",
+    "packages": "the installed packages",
+    "services": "the services",
+    "fixes": "the registry fixes",
+    "space": "the free space",
+    "cache.files": "the artifact cache",
+    "cache.hashes": "the hashes of cached artifacts",
+    "cache.manifests": "the manifests of cached artifacts",
+    "images": "the container images",
+}
+"""What each call reads, for messages. Other calls may fail: `images check` fails if one image cannot be checked."""
+
+
+def _failures(seen: Observation) -> list[str]:
+    """Return why parts of the contents are unknown. A cache that does not exist is empty."""
+    optional = ("cache.files", "cache.manifests")
+    failures = []
+    for call_id, part in _PARTS.items():
+        result = seen.calls.get(call_id, CallResult(ok=False))
+        if call_id == "cache.hashes" and is_missing(seen.calls.get("cache.files")):
+            continue
+        if not result.ok and not (call_id in optional and is_missing(result)):
+            failures.append(f"{part} could not be read: {result.error or result.stderr or 'no answer'}")
+    return failures
+
+
+def _windows(seen: Observation, windows: WindowsInfo, patches: t.Mapping[str, t.Any]) -> NotedWindows:
+    edition, display = (str(item.get("value") or "") for item in seen["edition"].output)
+    return NotedWindows(
+        product=windows.product,
+        version=windows.nearest_version,
+        build=f"{windows.build}.{windows.ubr}",
+        edition=edition,
+        installation=windows.installation,
+        display_version=display,
+        test_signing=patches["test_signing"],
+        secure_boot=patches["secure_boot"],
+    )
+
+
+def _updates(patches: t.Mapping[str, t.Any]) -> tuple[NotedUpdate, ...]:
+    listed = [
+        NotedUpdate(id=fix["id"], description=fix["description"], installed_on=fix["installed_on"])
+        for fix in patches["installed_qfes"]
+    ]
+    # Most packages have their KB number in their name. Cumulative updates do not.
+    known = [one.id.upper() for one in listed]
+    packages = [
+        NotedUpdate(id=item["name"], description=item["release_type"])
+        for item in patches["installed_packages"]
+        if not any(f"{kb}~" in item["name"].upper() or f"{kb}_" in item["name"].upper() for kb in known)
+    ]
+    return (*listed, *packages)
+
+
+def _services(result: CallResult) -> tuple[NotedService, ...]:
+    services = [
+        NotedService(name=str(item.get("Name")), state=str(item.get("Status")), start_mode=str(item.get("StartType")))
+        for item in result.output
+    ]
+    return tuple(sorted(services, key=lambda service: service.name.casefold()))
+
+
+def _fixes(result: CallResult, windows: WindowsInfo) -> tuple[NotedFix, ...]:
+    actual = dict(zip(_fix_values(), (item.get("value") for item in result.output), strict=True))
+    return tuple(
+        NotedFix(
+            path=str(entry["path"]),
+            value_name=str(entry["name"]),
+            expected=int(entry["value"]),
+            actual=_plain(actual[str(entry["path"]), str(entry["name"])]),
+            why=str(entry.get("why") or ""),
+        )
+        for entry in registry_fixes.fixes()
+        if entry["os"] in ("*", windows.nearest_version)
+    )
+
+
+def _plain(value: t.Any) -> int | str | None:
+    return value if value is None or (isinstance(value, int) and not isinstance(value, bool)) else str(value)
+
+
+def _images(images: t.Mapping[str, StoredImage]) -> tuple[NotedImage, ...]:
+    """Return each image once, with all of its names."""
+    names: dict[str, list[str]] = {}
+    for name, image in images.items():
+        names.setdefault(image.identity, []).append(name)
+    noted = []
+    for identity, own in names.items():
+        image = images[own[0]]
+        # containerd names each image by its configuration's digest, too.
+        tagged = sorted(name for name in own if "@" not in name and not DIGEST.fullmatch(name))
+        whole = sorted(name for name in own if not DIGEST.fullmatch(name))
+        digest = identity if identity in image.digests else min(image.digests, default="")
+        noted.append(NotedImage(names=tuple(tagged or whole or own), digest=digest, size=image.size))
+    return tuple(sorted(noted, key=lambda image: image.names))

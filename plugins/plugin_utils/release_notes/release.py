@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The name of an image's release, and the version of the gallery image that is made from it.
+
+A gallery version has the form Major.Minor.Patch, each from 0 to 2,147,483,647 (Azure's own message, quoted in
+hashicorp/packer-plugin-azure#187). AKS' own galleries have dates with leading zeros in it, such as 202405.03.0
+(Azure/AgentBaker pkg/agent/datamodel/linux_sig_version.json).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import re
+import subprocess
+
+from ..values.errors import ResourceError
+
+_NAME = re.compile(r"([0-9]{8})(?:\.([0-9A-Za-z][0-9A-Za-z-]{0,63}))?")
+_LARGEST = 2**31 - 1
+_ABBREVIATION = 8
+"""Number of digits of a commit in a release's name."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ImageRelease:
+    """A release: `YYYYMMDD.commithash`, or `YYYYMMDD` if no commit is known."""
+
+    date: datetime.date
+    commit: str = ""
+
+    @classmethod
+    def parse(cls, name: str, where: str = "release") -> ImageRelease:
+        """Parse a name.
+
+        Args:
+            name: the name of a release.
+            where: the option, for messages.
+
+        Raises:
+            ResourceError: the name has a different form, or does not begin with a date.
+        """
+        match = _NAME.fullmatch(name)
+        try:
+            date = datetime.datetime.strptime(match[1] if match else "", "%Y%m%d").date()
+        except ValueError:
+            raise ResourceError(where, name, "expected YYYYMMDD.commithash, such as 20261126.1a2b3c4d") from None
+        return cls(date=date, commit=(match[2] if match else "") or "")
+
+    def __str__(self) -> str:
+        return f"{self.date:%Y%m%d}{f'.{self.commit}' if self.commit else ''}"
+
+    def gallery_version(self, number: int) -> str:
+        """Return the version of the gallery image: `YYYY.MMDD.N`.
+
+        Args:
+            number: distinguishes images that are made on the same day.
+
+        Raises:
+            ResourceError: Azure does not accept the number.
+        """
+        if not 0 <= number <= _LARGEST:
+            raise ResourceError("number", number, f"expected 0 to {_LARGEST}")
+        return f"{self.date:%Y.%m%d}.{number}"
+
+
+def commit_of(directory: str) -> tuple[str, bool]:
+    """Return the commit that is checked out in a folder, and whether files that git tracks have been changed.
+
+    Args:
+        directory: a folder on the controller.
+
+    Returns:
+        The beginning of the commit's hash; empty if the folder is not in a git repository, or git is not installed.
+    """
+    # `--exclude=*` leaves out tags, so that the result is always a hash.
+    command = ["git", "-C", directory, "describe", "--always", "--dirty", "--exclude=*", f"--abbrev={_ABBREVIATION}"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return "", False
+    commit, dirty, dummy = done.stdout.strip().partition("-dirty")
+    return commit, bool(dirty)
