@@ -254,6 +254,34 @@ class Node:
             return {"failed": True, "msg": failure(result, False)}
         return result
 
+    def run_module(self, name: str, arguments: t.Mapping[str, t.Any], *, step: str) -> t.Mapping[str, t.Any] | None:
+        """Run another collection's module, whose arguments may contain secrets.
+
+        Args:
+            name: the module, such as `microsoft.ad.membership`.
+            arguments: the options of the module.
+            step: name of the step, for messages.
+
+        Returns:
+            The module's result (`changed`, `failed`, `msg` …); None if the connection failed and it is unknown whether
+            the module ran.
+
+        Raises:
+            NodeError: Ansible would keep the arguments in a file on the node.
+            AnsibleConnectionFailure: the node cannot be reached.
+        """
+        if keeps_files():
+            raise NodeError(f"{self.name}: {step}: {KEEPS_FILES}")
+        try:
+            result = self._runner.run_module(name, arguments)
+            if result.get("unreachable"):
+                raise ConnectionLost(str(result.get("msg")))
+        except ConnectionLost as error:
+            self._recover(error, step)
+            return None
+        self._contact()
+        return result
+
     def put(self, local: str, remote: str, *, step: str) -> None:
         """Upload a file; after a connection failure the upload starts again.
 
