@@ -15,6 +15,7 @@ from .catalogue import support_catalogue
 from .csi import csi_driver
 from .demo import demo
 from .exporter import exporter, prometheus
+from .gmsa import credential_specs
 from .log_shipper import log_shipper
 from .parts import namespace
 from .runtime_classes import runtime_classes
@@ -73,6 +74,10 @@ COMPONENTS: t.Mapping[str, SupportComponent] = types.MappingProxyType(
             )
             for name in ("smb", *_OF_AZURE)
         },
+        "gmsa": SupportComponent(
+            lambda settings: bool(settings.gmsa_credential_specs),
+            lambda settings: credential_specs(settings.gmsa_credential_specs),
+        ),
         "demo": SupportComponent(lambda settings: settings.demo, demo),
     }
 )

@@ -1,35 +1,55 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check the Active Directory domain that a machine joins before the cluster, and with what it joins."""
+"""Check the Active Directory domain that a machine joins, with what it joins, and credential specs of gMSAs."""
 
 from __future__ import annotations
 
 import re
 import typing as t
 
-from ..active_directory import membership, offline_data
+from ..active_directory import credential_spec, membership, offline_data
+from ..values.errors import ResourceError
 from .variables import Problem
 
 _DOMAIN, _USER, _PASSWORD = "node_join_domain", "node_join_domain_user", "node_join_domain_password"
 _BLOB, _UNIT, _CONTROLLER = "node_join_domain_blob", "node_join_domain_ou", "node_join_domain_controller"
+_DOCKER = "container_runtime_docker_credential_specs"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _DNS_NAME = re.compile(rf"(?:{_LABEL}\.)+{_LABEL}\.?")
 _HOST_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
+_FILE_NAME = re.compile(r"(?!.*\.json$)[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _UNIT_NAME = re.compile(r"(?:(?:OU|CN)=[^,]+,\s*)+(?:DC=[^,]+,?\s*)+", re.IGNORECASE)
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problems with the variables of the domain. Values of a wrong type are reported elsewhere.
+    """Return the problems with the variables of domains and gMSAs. Values of a wrong type are reported elsewhere.
 
     Args:
         values: templated values of the roles' variables; those that are not set may be missing.
     """
+    return [*_join_problems(values), *_docker_problems(values.get(_DOCKER))]
+
+
+def _join_problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     given = {name: values.get(name) or "" for name in (_DOMAIN, _USER, _PASSWORD, _BLOB, _UNIT, _CONTROLLER)}
     if not all(isinstance(value, str) for value in given.values()):
         return []
     if not given[_DOMAIN]:
         return list(_unused(given))
     return [*_name_problems(given), *_account_problems(given), *_blob_problems(given, _computer(values))]
+
+
+def _docker_problems(specs: object) -> t.Iterator[Problem]:
+    """Check the files for `docker run`. No value of a credential spec is in a message."""
+    for name, spec in specs.items() if isinstance(specs, t.Mapping) else ():
+        if not _FILE_NAME.fullmatch(str(name)):
+            expected = "expected letters, digits, periods, - and _, without .json"
+            yield Problem(_DOCKER, str(name), expected, "It is the name of the file.")
+        elif isinstance(spec, t.Mapping):
+            try:
+                credential_spec.check(spec, f"{_DOCKER}.{name}")
+            except ResourceError as error:
+                yield Problem(error.where, error.value, error.expected, error.hint)
 
 
 def _computer(values: t.Mapping[str, t.Any]) -> str:
