@@ -9,6 +9,7 @@ import json
 import typing as t
 
 import pytest
+from unit.gmsa_samples import SECRET, SPEC
 from unit.plugins.plugin_utils.node_resources import samples
 from unit.plugins.plugin_utils.node_resources.samples import named
 
@@ -20,27 +21,6 @@ from ansible_collections.winkube.node.plugins.plugin_utils.preflight import doma
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.sddl import ADMINISTRATORS_ONLY_FILE
-
-SECRET = "S3cr3tPassw0rd"
-SPEC: dict[str, t.Any] = {
-    "CmsPlugins": ["ActiveDirectory"],
-    "DomainJoinConfig": {
-        "Sid": "S-1-5-21-2126449477-2524075714-3094792973",
-        "MachineAccountName": "WebApp01",
-        "Guid": "244818ae-87ac-4fcd-92ec-e79e5252348a",
-        "DnsTreeName": "corp.example.com",
-        "DnsName": "corp.example.com",
-        "NetBiosName": "CORP",
-    },
-    "ActiveDirectoryConfig": {
-        "GroupManagedServiceAccounts": [{"Name": "WebApp01", "Scope": "corp.example.com"}],
-        "HostAccountConfig": {
-            "PortableCcgVersion": "1",
-            "PluginGUID": "{CCC2A336-D7F3-4818-A213-272B7924213E}",
-            "PluginInput": SECRET,
-        },
-    },
-}
 
 
 def changed(path: str, value: object) -> dict[str, t.Any]:

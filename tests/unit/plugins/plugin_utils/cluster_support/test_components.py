@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from unit.plugins.plugin_utils.active_directory.test_credential_spec import SPEC
+from unit.gmsa_samples import SPEC
 
 from ansible_collections.winkube.node.plugins.plugin_utils.cluster_support.catalogue import support_catalogue
 from ansible_collections.winkube.node.plugins.plugin_utils.cluster_support.components import (
