@@ -56,7 +56,7 @@ def code_of(message: str, log: CallResult) -> int | None:
         log: result of `log_call`.
     """
     reported = _REPORTED.search(message)
-    logged = [found[1] for line in log.output for found in _LOGGED.finditer(str(line))] if log.ok else []
+    logged = [status[1] for line in log.output for status in _LOGGED.finditer(str(line))] if log.ok else []
     code = reported[1] if reported else logged[-1] if logged else ""
     return (int(code, 16) & 0xFFFF if code else 0) or None
 

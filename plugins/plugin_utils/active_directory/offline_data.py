@@ -42,7 +42,7 @@ class OfflineJoinData:
         return not self.computer or self.computer[:_NETBIOS].lower() == computer[:_NETBIOS].lower()
 
 
-class _Reader:
+class _NdrReader:
     """Reads NDR data from its beginning."""
 
     def __init__(self, data: bytes) -> None:
@@ -90,9 +90,9 @@ def read(text: str) -> OfflineJoinData:
     except (binascii.Error, ValueError):
         raise ValueError("it is not base64") from None
     try:
-        for form, blob in _blobs(_Reader(data)):
+        for form, blob in _blobs(_NdrReader(data)):
             if form == _WIN7_FORMAT:
-                return _win7(_Reader(blob))
+                return _win7(_NdrReader(blob))
     except UnicodeDecodeError:
         raise ValueError("it contains a malformed name") from None
     return OfflineJoinData(domain="", computer="")
@@ -107,7 +107,7 @@ def normalized(text: str) -> str:
     return "".join(text.strip("\ufeff").replace("\0", "").split())
 
 
-def _blobs(reader: _Reader) -> list[tuple[int, bytes]]:
+def _blobs(reader: _NdrReader) -> list[tuple[int, bytes]]:
     """Read ODJ_PROVISION_DATA: the format and content of each ODJ_BLOB."""
     _pointer, version, count, _array, maximum = reader.numbers(5)
     if version != 1 or not 0 < count <= _MOST_BLOBS or maximum != count:
@@ -116,7 +116,7 @@ def _blobs(reader: _Reader) -> list[tuple[int, bytes]]:
     return [(form, reader.bytes(reader.number()) if pointer else b"") for form, _size, pointer in heads]
 
 
-def _win7(reader: _Reader) -> OfflineJoinData:
+def _win7(reader: _NdrReader) -> OfflineJoinData:
     """Read ODJ_WIN7BLOB up to the computer's name, and the domain's names after the password."""
     _pointer, domain, computer, password = reader.numbers(4)
     # Name, DnsDomainName and DnsForestName: the lengths in one word, and a pointer.
