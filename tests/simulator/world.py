@@ -41,7 +41,8 @@ class World:
         self._stack = contextlib.ExitStack()
         described: Mapping[str, Any] = file.domain
         self.domain = DomainDirectory(**described) if described else None
-        nodes = [dataclasses.replace(one, options={**one.options, "directory": self.domain}) for one in file.nodes]
+        known = {"directory": self.domain} if self.domain else {}
+        nodes = [dataclasses.replace(one, options={**one.options, **known}) for one in file.nodes]
         self.fleet = Fleet(nodes, state, http_port=http_port, https_port=https_port)
         self.artifacts: ArtifactServer | None = None
         self.registry: SimulatedRegistry | None = None
