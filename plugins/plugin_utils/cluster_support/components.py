@@ -74,11 +74,11 @@ COMPONENTS: t.Mapping[str, SupportComponent] = types.MappingProxyType(
             )
             for name in ("smb", *_OF_AZURE)
         },
+        "demo": SupportComponent(lambda settings: settings.demo, demo),
         "gmsa": SupportComponent(
             lambda settings: bool(settings.gmsa_credential_specs),
             lambda settings: credential_specs(settings.gmsa_credential_specs),
         ),
-        "demo": SupportComponent(lambda settings: settings.demo, demo),
     }
 )
 """The components in the order in which they are applied."""
