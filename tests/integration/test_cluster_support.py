@@ -82,10 +82,12 @@ def define(admin: Client, group: str, plural: str, kind: str, scope: str = "Name
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
+    # The API server requires this annotation in groups of k8s.io; it is that of windows-gmsa's own definition.
+    approval = "https://github.com/kubernetes/enhancements/tree/master/keps/sig-windows/689-windows-gmsa"
     body = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
+        "metadata": {"name": f"{plural}.{group}", "annotations": {"api-approved.kubernetes.io": approval}},
         "spec": {"group": group, "names": names, "scope": scope, "versions": [version]},
     }
     code, answer = admin.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body)
