@@ -17,7 +17,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.active_directory impo
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths
 from simulator.machine import commands
 from simulator.windows.directory.domain_directory import DomainDirectory
-from simulator.windows.directory.membership import DomainMembership
+from simulator.windows.directory.membership import NETLOGON, DomainMembership
 from simulator.windows.directory.offline_data import encode
 
 SECRET = "S3cr3tPassw0rd"
@@ -105,7 +105,9 @@ def test_check_mode_shows_the_join(node: Node, directory: DomainDirectory) -> No
     assert (domain_of(node), directory.computers, node.reboots) == ("", {}, 0)
 
 
-def test_a_join_that_waits_for_its_reboot_is_completed(node: Node, directory: DomainDirectory) -> None:
+def test_a_join_that_waits_for_its_reboot_is_completed(
+    node: Node, directory: DomainDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     node.run_module(
         join.MODULE,
         {
@@ -116,6 +118,8 @@ def test_a_join_that_waits_for_its_reboot_is_completed(node: Node, directory: Do
         },
     )
     assert state(node)["in_domain"] is False
+    # The module does not run again.
+    monkeypatch.setattr(node, "run_module", None)
     found = joins(node, ACCOUNT | {"password": "changed since"})
     assert found["changes"] == [JOINED[0] | {"why": "its join waits for a reboot"}]
     assert node.reboots == 1
@@ -148,6 +152,8 @@ def test_what_the_domain_refuses_is_explained(
 ) -> None:
     text = refused(node, ACCOUNT | options)
     assert text.startswith(f"node-1: cannot join the domain corp.example.com: {words}")
+    # Windows' log is not shown.
+    assert node.steps[-1] == ("join the domain", True)
 
 
 def test_a_computer_account_of_another_machine_is_explained(node: Node, directory: DomainDirectory) -> None:
@@ -171,6 +177,29 @@ def test_a_domain_that_dns_does_not_know_is_refused_before_anything_is_changed(n
     assert "failed" not in state(node, domain_offline=True)
 
 
+def test_a_member_needs_no_dns_of_the_domain(node: Node) -> None:
+    node.machine.part(DomainMembership).domain = "corp.example.com"
+    assert joins(node, ACCOUNT) == {"changed": False}
+    assert "failed" not in state(node)
+
+
+class ReportsSecrets(Node):
+    """The module's message contains what it was given."""
+
+    def run_module(self, name: str, arguments: Mapping[str, t.Any], *, step: str = "") -> dict[str, t.Any]:
+        return {"failed": True, "msg": f"cannot use\n{arguments}"}
+
+
+@pytest.mark.parametrize("options", [ACCOUNT, offline("WIN1")])
+def test_a_message_with_secrets_is_shown_without_them(
+    node: Node, directory: DomainDirectory, options: dict[str, str]
+) -> None:
+    text = refused(ReportsSecrets(node.machine), options)
+    assert "cannot use {" in text
+    assert "********" in text
+    assert options.get("offline_blob", SECRET) not in text
+
+
 def test_a_member_of_another_domain_is_refused_by_name(node: Node, directory: DomainDirectory) -> None:
     node.machine.part(DomainMembership).domain = "old.example.com"
     words = "node-1: it is a member of the domain old.example.com, expected corp.example.com (node_join_domain) or no"
@@ -186,6 +215,12 @@ def test_a_node_of_a_cluster_is_not_rebooted(node: Node, directory: DomainDirect
     )
     assert refused(node, ACCOUNT).startswith(words)
     assert state(node)["msg"].startswith(words)
+    # Its join may have been made by hand, and wait for a reboot.
+    node.machine.part(DomainMembership).domain = "corp.example.com"
+    node.machine.registry.create_key(f"{NETLOGON}\\JoinDomain")
+    words = "node-1: it is a node of a cluster and its join to the domain corp.example.com waits for a reboot, and"
+    assert refused(node, ACCOUNT).startswith(words)
+    node.machine.registry.delete_key(f"{NETLOGON}\\JoinDomain")
     # A member is not affected.
     node.machine.part(DomainMembership).domain = "corp.example.com"
     assert joins(node, ACCOUNT) == {"changed": False}
@@ -216,6 +251,36 @@ def test_a_lost_connection_does_not_join_twice(
     lost = LosesConnection(node.machine, after=after)
     assert joins(lost, ACCOUNT) == {"changed": True, "changes": JOINED}
     assert (lost.ran, lost.reboots, domain_of(node)) == (runs, 1, "corp.example.com")
+
+
+class BootsDifferently(Node):
+    """The reboot ends with a machine that is no member, or that has another name."""
+
+    def __init__(self, machine: t.Any, *, renamed: bool) -> None:
+        super().__init__(machine)
+        self.renamed = renamed
+
+    def reboot(self, **given: t.Any) -> None:
+        super().reboot(**given)
+        if self.renamed:
+            commands.run(self.machine, "Rename-Computer", {"NewName": "other", "Force": True})
+            super().reboot()
+        else:
+            self.machine.part(DomainMembership).domain = ""
+
+
+@pytest.mark.parametrize(
+    ("renamed", "words"),
+    [
+        (False, "expected a member of the domain after the reboot, got a machine in a workgroup"),
+        (True, "expected the computer name WIN1, got OTHER"),
+    ],
+)
+def test_the_result_of_the_reboot_is_checked(
+    node: Node, directory: DomainDirectory, words: str, *, renamed: bool
+) -> None:
+    found = joins(BootsDifferently(node.machine, renamed=renamed), ACCOUNT)
+    assert found["msg"] == f"node-1: cannot join the domain corp.example.com: {words}"
 
 
 def test_the_module_must_be_installed_before_a_node_is_contacted(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,14 @@ def test_the_domain_and_the_computer_are_read(domain: str, computer: str) -> Non
     assert (found.domain, found.computer) == (domain, computer)
 
 
+def test_the_dns_name_of_the_domain_counts() -> None:
+    # lpDomain, the first name in the data, may be the NetBIOS name.
+    name = "corp.example.com".encode("utf-16-le")
+    other = DATA.replace(name, "CORP            ".encode("utf-16-le"), 1)
+    assert other != DATA
+    assert offline_data.read(text(other)).domain == "corp.example.com"
+
+
 def test_the_file_of_djoin_is_accepted() -> None:
     # djoin.exe writes UTF-16 with a byte order mark and a final NUL.
     lines = "\r\n".join(text(DATA)[start : start + 64] for start in range(0, len(text(DATA)), 64))

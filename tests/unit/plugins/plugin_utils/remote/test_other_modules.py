@@ -25,6 +25,7 @@ class OtherModule(FakeAction):
     def __init__(self, machine: ScriptedMachine, faults: dict[int, Fault] | None) -> None:
         super().__init__(machine, faults)
         self.ran: list[tuple[str, dict[str, t.Any], bool]] = []
+        self.time = FakeTime()
         self.result: dict[str, t.Any] = {"changed": True, "reboot_required": True}
 
     def _execute_module(self, **given: t.Any) -> dict[str, t.Any]:
@@ -36,6 +37,7 @@ class OtherModule(FakeAction):
 
 def make(faults: dict[int, Fault] | None = None, **limits: float) -> tuple[Node, OtherModule]:
     action, time = OtherModule(ScriptedMachine({}), faults), FakeTime()
+    action.time = time
     timeouts = Timeouts(**limits)  # type: ignore[arg-type]
     known = {"inventory_hostname": "win-1"}
     return Node(t.cast("t.Any", action), known, timeouts=timeouts, clock=time.clock, sleep=time.sleep), action
@@ -61,6 +63,15 @@ def test_after_a_connection_failure_the_caller_decides(fault: Fault) -> None:
 def test_an_unreachable_result_is_a_connection_failure() -> None:
     node, action = make()
     action.result = {"unreachable": True, "msg": "timed out"}
+    assert node.run_module("other.collection.module", SECRET, step="join") is None
+
+
+def test_a_response_ends_an_outage() -> None:
+    node, action = make({2: "before", 4: "before"}, reconnect=30)
+    node.run_module("other.collection.module", SECRET, step="join")
+    assert node.run_module("other.collection.module", SECRET, step="join") is None
+    node.run_module("other.collection.module", SECRET, step="join")
+    action.time.now += 3600
     assert node.run_module("other.collection.module", SECRET, step="join") is None
 
 
