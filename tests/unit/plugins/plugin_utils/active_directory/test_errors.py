@@ -26,6 +26,7 @@ def log(*codes: str) -> CallResult:
         ("", log("0"), None),
         ("", log(), None),
         ("", log("8007052E"), 1326),
+        ("", log("216d"), 8557),
         ("", CallResult(ok=False), None),
         (OFFLINE.format("00000057"), log("52e"), 87),
         (OFFLINE.format("80070057"), CallResult(ok=False), 87),
