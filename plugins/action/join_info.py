@@ -8,6 +8,7 @@ import datetime
 import typing as t
 
 from ..plugin_utils.actions.node_action import NodeAction
+from ..plugin_utils.active_directory import join, membership
 from ..plugin_utils.lifecycle import join_state
 from ..plugin_utils.lifecycle.node_network import ClusterNetwork
 from ..plugin_utils.preflight.cluster import name_to_resolve
@@ -32,9 +33,13 @@ class ActionModule(NodeAction):
         "cni_mtu": {"type": "int", "default": 0},
         "linux_mtu": {"type": "dict", "default": {}},
         "node_addresses": {"type": "dict", "default": {}},
+        "domain": {"type": "str", "default": ""},
+        "domain_offline": {"type": "bool", "default": False},
     }
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
+        if options["domain"]:
+            join.check_installed()
         api_server = options["api_server"] or options["cluster_server"]
         hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
         network = join_state.ExpectedNetwork(
@@ -50,6 +55,8 @@ class ActionModule(NodeAction):
             ),
         )
         calls = join_state.calls(name_to_resolve(api_server, hosts), counts_addresses=network.needs_azure)
+        if options["domain"]:
+            calls += membership.calls(options["domain"], online=not options["domain_offline"])
         seen, windows = session.observe(calls, step="read whether it has joined", private=True)
         state = join_state.read(seen, windows, datetime.datetime.now(datetime.UTC))
         if state.joined and api_server and state.server != api_server:
@@ -70,6 +77,9 @@ class ActionModule(NodeAction):
             )
         )
         problems += join_state.network_problems(state, network)
+        in_domain = membership.read(seen.calls) if options["domain"] else None
+        if in_domain is not None:
+            problems += membership.problems(in_domain, options["domain"], joined=state.joined)
         for text in join_state.network_warnings(state, network):
             session.warn(text)
         return session.report(
@@ -83,6 +93,7 @@ class ActionModule(NodeAction):
             ended_commands=state.ended_commands,
             cni=dict(state.cni),
             azure=state.azure,
+            in_domain=in_domain is not None and in_domain.is_member_of(options["domain"]),
             uplink_at_risk=state.uplink_at_risk,
             unsupported_windows=session.refused_windows,
             **({"failed": True, "msg": f"{session.name}: " + "; ".join(problems)} if problems else {}),

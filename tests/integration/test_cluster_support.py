@@ -21,6 +21,7 @@ from integration.limited_account import limited_kubeconfig
 from integration.playbooks import ROOT
 from simulator_tests.cluster.node_client import Client, admin_client, eventually
 from simulator_tests.cluster.small_kubelet import SmallKubelet
+from unit.gmsa_samples import SECRET, SPEC
 
 from simulator.cluster import SimulatedCluster
 
@@ -39,10 +40,12 @@ PATHS = (
     "/apis/apps/v1/deployments",
     "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "/apis/rbac.authorization.k8s.io/v1/rolebindings",
     "/apis/node.k8s.io/v1/runtimeclasses",
     "/apis/storage.k8s.io/v1/csidrivers",
     "/apis/monitoring.coreos.com/v1/podmonitors",
     "/apis/monitoring.coreos.com/v1/prometheusrules",
+    "/apis/windows.k8s.io/v1/gmsacredentialspecs",
 )
 EVERYTHING: dict[str, Any] = {
     "cluster_support_namespace": "monitoring",
@@ -51,6 +54,9 @@ EVERYTHING: dict[str, Any] = {
     "cluster_support_log_shipper": True,
     "cluster_support_log_outputs": [{"name": "forward", "host": "logs.example", "shared_key": "v3ry-s3cret"}],
     "cluster_support_csi_drivers": ["smb"],
+    "cluster_support_gmsa_credential_specs": [
+        {"name": "web", "credspec": SPEC, "service_accounts": ["winkube-demo/web"]},
+    ],
     "cluster_support_demo": True,
     "cluster_support_demo_timeout": 60,
     "cloud_provider": "azure",
@@ -61,7 +67,8 @@ EVERYTHING: dict[str, Any] = {
 def admin(cluster: SimulatedCluster, folder: Path) -> Client:
     client = admin_client(cluster, folder)
     for plural, kind in (("podmonitors", "PodMonitor"), ("prometheusrules", "PrometheusRule")):
-        define(client, plural, kind)
+        define(client, "monitoring.coreos.com", plural, kind)
+    define(client, "windows.k8s.io", "gmsacredentialspecs", "GMSACredentialSpec", scope="Cluster")
     return client
 
 
@@ -70,17 +77,18 @@ def kubeconfig(cluster: SimulatedCluster, admin: Client, folder: Path) -> Path:
     return limited_kubeconfig(cluster, folder, rights="rbac_cluster_support.yaml", account="winkube-cluster-support")
 
 
-def define(admin: Client, plural: str, kind: str) -> None:
-    """Define a kind of the Prometheus operator, without its schema."""
+def define(admin: Client, group: str, plural: str, kind: str, scope: str = "Namespaced") -> None:
+    """Define a kind of the Prometheus operator or of windows-gmsa, without its schema."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    group = "monitoring.coreos.com"
     names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
+    # The API server requires this annotation in groups of k8s.io; it is that of windows-gmsa's own definition.
+    approval = "https://github.com/kubernetes/enhancements/tree/master/keps/sig-windows/689-windows-gmsa"
     body = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {"group": group, "names": names, "scope": "Namespaced", "versions": [version]},
+        "metadata": {"name": f"{plural}.{group}", "annotations": {"api-approved.kubernetes.io": approval}},
+        "spec": {"group": group, "names": names, "scope": scope, "versions": [version]},
     }
     code, answer = admin.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body)
     assert code == 201, answer
@@ -209,6 +217,7 @@ def test_a_dry_run_changes_nothing_and_shows_everything(admin: Client, kubeconfi
     assert changed(output) >= 1
     assert "DaemonSet kube-system/csi-smb-node-win" in output
     assert "v3ry-s3cret" not in output
+    assert SECRET not in output
     # Names of objects next to the secret are not replaced.
     assert "Secret monitoring/windows-logs" in output
     assert '"namespace": "monitoring"' in output
@@ -219,6 +228,7 @@ def test_a_dry_run_changes_nothing_and_shows_everything(admin: Client, kubeconfi
 def test_everything_is_applied_with_the_documented_rights(admin: Client, applied: str) -> None:
     found = {entry.rpartition(" ")[2] for entry in owned(admin)}
     assert "v3ry-s3cret" not in applied
+    assert SECRET not in applied
     assert {
         "monitoring/windows-exporter",
         "monitoring/windows-nodes",
@@ -233,6 +243,8 @@ def test_everything_is_applied_with_the_documented_rights(admin: Client, applied
         "winkube-demo/iis-windows-2022",
         "/windows-2025",
         "/smb.csi.k8s.io",
+        "/web",
+        "winkube-demo/winkube:gmsa:web",
     } <= found
     recorded = json.loads(admin.get(RECORD)["data"]["objects"])
     assert len(recorded) == len(owned(admin))

@@ -16,13 +16,24 @@ from integration.limited_account import limited_kubeconfig
 from integration.playbooks import PlayRun, Site, bootstrap_tokens, cluster_api, cluster_nodes, node_name
 from kubernetes import client
 
+from simulator.artifacts.archives import zip_archive
+from simulator.windows.directory.domain_directory import DomainDirectory
+from simulator.windows.directory.membership import DomainMembership
+
 pytestmark = pytest.mark.integration
 
 VERSION = "1.37.1"
 HOSTS = {"plain": "2019", "nssm": "2022", "late": "2025"}
 SITE = r"HKLM\SOFTWARE\Site"
 PROVIDER = b"a program that provides credentials"
+LIBRARY = b"a plugin of Container Credential Guard"
+CLSID = "{CCC2A336-D7F3-4818-A213-272B7924213E}"
 SECRET = "hunter2-of-the-site"
+DOMAIN = {
+    "node_join_domain": "corp.example.com",
+    "node_join_domain_user": "CORP\\joiner",
+    "node_join_domain_password": SECRET,
+}
 TAINT = {"key": "os", "value": "windows", "effect": "NoSchedule"}
 RESERVED = {
     "kubernetes_node_system_reserved": {"cpu": "500m", "memory": "2Gi"},
@@ -52,7 +63,8 @@ AFTER = [adds("After1"), ["reg.exe", "query", rf"{SITE}\Missing"], adds("After3"
 @pytest.fixture(scope="module")
 def site(cluster_kind: str, kubeadm: None, start_site: SiteFactory) -> Site:
     """Return a site with three servers, and a cluster without nodes."""
-    nodes = [{"name": name, "windows": windows} for name, windows in HOSTS.items()]
+    domain = DomainDirectory("corp.example.com", users={"joiner": SECRET}, joiners=["joiner"])
+    nodes = [{"name": name, "windows": windows, "directory": domain} for name, windows in HOSTS.items()]
     site = start_site(*nodes, cluster={"kind": cluster_kind}, kubernetes_node_version=VERSION)
     assert site.world.cluster is not None
     assert site.world.artifacts is not None
@@ -65,10 +77,25 @@ def site(cluster_kind: str, kubeadm: None, start_site: SiteFactory) -> Site:
         "match_images": ["*.example.com"],
         "environment": {"REGISTRY_PASSWORD": SECRET},
     }
+    archive = zip_archive({"x64/plugin.dll": LIBRARY})
+    site.world.artifacts.put("site.example/plugin-1.0.zip", archive)
+    plugin = {
+        "name": "vault",
+        "version": "1.0",
+        "url": f"{site.world.artifacts.url}/site.example/plugin-1.0.zip",
+        "sha256": hashlib.sha256(archive).hexdigest(),
+        "member": "x64/plugin.dll",
+        "clsid": CLSID,
+    }
     site.host_variables = {
         "plain": PLAIN,
-        "nssm": {"kubelet_service": "nssm", "kubernetes_node_credential_providers": [provider], **LABELLED},
-        "late": {"pre_kubeadm_commands": BEFORE, "post_kubeadm_commands": AFTER},
+        "nssm": {
+            "kubelet_service": "nssm",
+            "kubernetes_node_credential_providers": [provider],
+            "kubernetes_node_ccg_plugins": [plugin],
+            **LABELLED,
+        },
+        "late": {**DOMAIN, "pre_kubeadm_commands": BEFORE, "post_kubeadm_commands": AFTER},
     }
     site.variables["kubeconfig"] = str(limited_kubeconfig(site.world.cluster, site.folder))
     return site
@@ -186,6 +213,16 @@ def test_the_kubelet_has_a_credential_provider(site: Site, first: PlayRun) -> No
     assert SECRET not in first.output
 
 
+def test_a_plugin_for_gmsas_is_registered(site: Site, first: PlayRun) -> None:
+    machine = site.machine("nssm")
+    library = r"C:\Program Files\ccg-plugins\vault\plugin.dll"
+    assert machine.files.read_bytes(library) == LIBRARY
+    assert machine.files.who_may_write(library) == set()
+    server = rf"HKLM:\SOFTWARE\Classes\CLSID\{CLSID}\InprocServer32"
+    assert machine.registry.data(server, "") == library
+    assert machine.registry.key_exists(rf"HKLM:\SYSTEM\CurrentControlSet\Control\CCG\COMClasses\{CLSID}")
+
+
 def test_joins_need_few_remote_commands(site: Site, first: PlayRun) -> None:
     counted = {
         "plain": site.counted["prepared"]["plain"]["remote_commands"],
@@ -200,6 +237,21 @@ def test_a_host_that_was_added_is_the_only_one_that_is_changed(site: Site, joine
         assert joined.changes(host) == []
         assert site.counted["joined"][host]["remote_commands"] <= 3, host
     assert node_name("late") in cluster_nodes(site)
+
+
+def test_a_machine_joins_its_domain_before_the_cluster(site: Site, joined: PlayRun) -> None:
+    late = site.machine("late")
+    assert late.part(DomainMembership).domain == "corp.example.com"
+    assert node_name("late") in cluster_nodes(site)
+    changed = joined.changed_tasks("late")
+    assert changed.index("Join the Active Directory domain") < changed.index("Join the node")
+    assert "Domain corp.example.com" in joined.changes("late")
+    # Other hosts have no domain.
+    assert site.machine("plain").part(DomainMembership).domain == ""
+
+
+def test_a_member_is_not_joined_again(site: Site, finished: PlayRun) -> None:
+    assert "Join the Active Directory domain" not in finished.changed_tasks("late")
 
 
 def test_a_token_of_kubeadm_on_a_control_plane_host(site: Site, joined: PlayRun) -> None:
@@ -252,6 +304,7 @@ def test_bad_settings_are_refused_before_any_node_is_touched(site: Site, finishe
         "kubernetes_node_kubelet_configuration": {"featureGates": {"CPUManager": True}, "maxPodz": 5},
         "node_join_node_labels": {"kubernetes.io/os": "linux"},
         "node_join_pre_kubeadm_commands": [["setup.cmd"]],
+        "node_join_domain": "CORP",
     }
     run = site.run("site.yml", variables=bad).expect(2)
     for text in (
@@ -260,6 +313,7 @@ def test_bad_settings_are_refused_before_any_node_is_touched(site: Site, finishe
         "kubernetes_node_kubelet_configuration.maxPodz: expected a field of KubeletConfiguration",
         "node_join_node_labels.kubernetes.io/os: expected a different label",
         "node_join_pre_kubeadm_commands[0][0]: expected a program whose name ends in .exe",
+        "node_join_domain: expected the DNS name of a domain, such as corp.example.com, got 'CORP'",
     ):
         assert text in " ".join(run.output.split()), text
     assert {host: site.counters(host)["remote_commands"] for host in HOSTS} == dict.fromkeys(HOSTS, 0)

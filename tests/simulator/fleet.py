@@ -9,6 +9,7 @@ The fleet file (YAML):
     artifacts: {…}      # further servers: see world.py
     registry: {…}
     cluster: {…}
+    domain: {…}
 
 The keys of a node are the fields of `machine.settings.MachineSettings`; other keys are options of the families.
 """
@@ -35,6 +36,7 @@ from simulator.transport.server import NodeServer
 
 HTTP_PORT = 5985
 HTTPS_PORT = 5986
+_SERVERS = ("artifacts", "registry", "cluster", "domain")
 _PLENTY = 2 << 30
 """Bytes that must be free in memory. By default a container has 64 MB of shared memory."""
 
@@ -47,6 +49,7 @@ class FleetFile:
     artifacts: Mapping[str, object] = field(default_factory=dict)
     registry: Mapping[str, object] = field(default_factory=dict)
     cluster: Mapping[str, object] = field(default_factory=dict)
+    domain: Mapping[str, object] = field(default_factory=dict)
 
 
 def read_fleet(path: Path) -> FleetFile:
@@ -62,14 +65,14 @@ def read_fleet(path: Path) -> FleetFile:
         raise ValueError(f"{path} is not valid YAML: {error}") from None
     if not isinstance(document, Mapping) or not isinstance(document.get("nodes"), list):
         raise ValueError(f"{path}: expected a list of nodes")
-    if unknown := document.keys() - {"nodes", "artifacts", "registry", "cluster"}:
+    if unknown := document.keys() - {"nodes", *_SERVERS}:
         raise ValueError(f"{path}: unknown keys: {', '.join(sorted(map(str, unknown)))}")
     nodes = tuple(MachineSettings.read(entry) for entry in document["nodes"])
     for what in ("name", "address"):
         values = [getattr(node, what) for node in nodes]
         if twice := {value for value in values if values.count(value) > 1}:
             raise ValueError(f"{path}: two nodes have the same {what}: {', '.join(sorted(twice))}")
-    return FleetFile(nodes, *(document.get(key) or {} for key in ("artifacts", "registry", "cluster")))
+    return FleetFile(nodes, *(document.get(key) or {} for key in _SERVERS))
 
 
 @dataclass

@@ -7,11 +7,13 @@ artifacts: {address: 127.50.0.1, port: 8081}        # optional; port 0 picks a f
 registry: {address: 127.50.0.1, port: 5000}         # optional; also user, auth, rate
 cluster: {address: 127.50.0.1, kind: auto, …}       # optional; further keys are arguments of start_cluster,
                                                     # such as calico: {install: kubespray, strict_affinity: true}
+domain: {name: corp.example.com, users: {…}, …}     # optional; arguments of DomainDirectory
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from simulator.artifacts.server import ArtifactServer
 from simulator.cluster.cluster import SimulatedCluster, start_cluster
 from simulator.fleet import HTTP_PORT, HTTPS_PORT, Fleet, FleetFile
 from simulator.kubernetes_node.registry.server import SimulatedRegistry
+from simulator.windows.directory.domain_directory import DomainDirectory
 
 
 class World:
@@ -36,7 +39,11 @@ class World:
     ) -> None:
         self._file = file
         self._stack = contextlib.ExitStack()
-        self.fleet = Fleet(file.nodes, state, http_port=http_port, https_port=https_port)
+        described: Mapping[str, Any] = file.domain
+        self.domain = DomainDirectory(**described) if described else None
+        known = {"directory": self.domain} if self.domain else {}
+        nodes = [dataclasses.replace(one, options={**one.options, **known}) for one in file.nodes]
+        self.fleet = Fleet(nodes, state, http_port=http_port, https_port=https_port)
         self.artifacts: ArtifactServer | None = None
         self.registry: SimulatedRegistry | None = None
         self.cluster: SimulatedCluster | None = None

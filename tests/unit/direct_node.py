@@ -6,11 +6,16 @@ from __future__ import annotations
 
 import json
 import typing as t
+from pathlib import Path
+
+from ansible.plugins.loader import module_loader
 
 from ansible_collections.winkube.node.plugins.plugin_utils.remote import download
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.asked_answers import only_asked
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
+from simulator.machine import modules
 from simulator.machine.machine import Machine
+from simulator.machine.session import Session
 from wire_provider import module
 
 
@@ -39,6 +44,20 @@ class DirectNode:
         observation = json.loads(json.dumps(answer["observation"]))
         self.answered(batch, observation)
         return only_asked(Observation.from_wire(observation), batch.calls)
+
+    def run_module(self, name: str, arguments: t.Mapping[str, t.Any], *, step: str = "") -> dict[str, t.Any] | None:
+        """Run a module of an installed collection on the machine."""
+        self.remote_commands += 1
+        context = module_loader.find_plugin_with_context(name, mod_type=".ps1")
+        script = Path(context.plugin_resolved_path).read_text(encoding="utf-8")
+        process = self.machine.processes.begin("powershell.exe", "Administrator")
+        try:
+            session = Session(self.machine, process, "Administrator")
+            answer = modules.run(session, f"{name}.ps1", script, dict(arguments))
+        finally:
+            self.machine.processes.end(process)
+        answer.pop("invocation", None)
+        return answer
 
     def answered(self, batch: Batch, observation: dict[str, t.Any]) -> None:
         """Called with each response of the module, for tests that alter it."""

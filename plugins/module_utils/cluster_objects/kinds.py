@@ -10,6 +10,9 @@ import typing as t
 Object = dict[str, t.Any]
 _RBAC, _MONITORING = "rbac.authorization.k8s.io/v1", "monitoring.coreos.com/v1"
 
+_PROMETHEUS = "the Prometheus operator"
+_GMSA = "windows-gmsa (https://github.com/kubernetes-sigs/windows-gmsa)"
+
 
 class KnownKind(t.NamedTuple):
     """A kind of objects."""
@@ -18,6 +21,8 @@ class KnownKind(t.NamedTuple):
     namespaced: bool = True
     custom: bool = False
     """Whether a CustomResourceDefinition defines it, which may be missing."""
+    provider: str = ""
+    """What installs this CustomResourceDefinition."""
 
 
 KINDS: t.Mapping[tuple[str, str], KnownKind] = types.MappingProxyType(
@@ -35,8 +40,11 @@ KINDS: t.Mapping[tuple[str, str], KnownKind] = types.MappingProxyType(
         (_RBAC, "RoleBinding"): KnownKind("rolebindings"),
         ("node.k8s.io/v1", "RuntimeClass"): KnownKind("runtimeclasses", namespaced=False),
         ("storage.k8s.io/v1", "CSIDriver"): KnownKind("csidrivers", namespaced=False),
-        (_MONITORING, "PodMonitor"): KnownKind("podmonitors", custom=True),
-        (_MONITORING, "PrometheusRule"): KnownKind("prometheusrules", custom=True),
+        (_MONITORING, "PodMonitor"): KnownKind("podmonitors", custom=True, provider=_PROMETHEUS),
+        (_MONITORING, "PrometheusRule"): KnownKind("prometheusrules", custom=True, provider=_PROMETHEUS),
+        ("windows.k8s.io/v1", "GMSACredentialSpec"): KnownKind(
+            "gmsacredentialspecs", namespaced=False, custom=True, provider=_GMSA
+        ),
     }
 )
 

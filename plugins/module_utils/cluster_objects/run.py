@@ -151,12 +151,13 @@ class ObjectSet:
             self._api.apply(self._record, item, dry_run=False)
 
     def _refuse_unknown_kinds(self, listed: t.Iterable[Reference]) -> None:
-        custom = {of.api_version: of.kind for of in listed if of.known.custom}
-        missing = [f"{kind} ({version})" for version, kind in custom.items() if not self._api.knows(version)]
+        custom = {of.api_version: of for of in listed if of.known.custom}
+        missing = [of for version, of in custom.items() if not self._api.knows(version)]
         if missing:
+            kinds = ", ".join(f"{of.kind} ({of.api_version})" for of in missing)
             raise ObjectSetError(
-                f"expected a cluster that knows {', '.join(missing)}, got one without this API. Install the operator "
-                "that provides it, or do not request these objects"
+                f"expected a cluster that knows {kinds}, got one without this API. Install "
+                f"{' and '.join(of.known.provider for of in missing)}, or do not request these objects"
             )
 
     def _planned(

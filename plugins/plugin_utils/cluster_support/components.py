@@ -15,6 +15,7 @@ from .catalogue import support_catalogue
 from .csi import csi_driver
 from .demo import demo
 from .exporter import exporter, prometheus
+from .gmsa import credential_specs
 from .log_shipper import log_shipper
 from .parts import namespace
 from .runtime_classes import runtime_classes
@@ -74,6 +75,10 @@ COMPONENTS: t.Mapping[str, SupportComponent] = types.MappingProxyType(
             for name in ("smb", *_OF_AZURE)
         },
         "demo": SupportComponent(lambda settings: settings.demo, demo),
+        "gmsa": SupportComponent(
+            lambda settings: bool(settings.gmsa_credential_specs),
+            lambda settings: credential_specs(settings.gmsa_credential_specs),
+        ),
     }
 )
 """The components in the order in which they are applied."""

@@ -9,6 +9,7 @@ import json
 import ntpath
 import typing as t
 
+from ..active_directory import credential_spec
 from ..node_config import nssm, registries
 from ..resources.directory import closed
 from ..role_variables.container_runtime import DockerVariables
@@ -85,6 +86,7 @@ def resources(settings: DockerSettings) -> list[ResourceMapping]:
         *closed([ntpath.dirname(settings.configuration_file)]),
         *_files(settings),
         *registry_files.of_docker(settings.registries),
+        *_credential_specs(settings),
         *_docker_service(settings),
         *nssm.parameters(
             "cri-dockerd",
@@ -233,4 +235,29 @@ def _docker_service(settings: DockerSettings) -> list[ResourceMapping]:
             "recovery": recovery(),
             "state": "running",
         },
+    ]
+
+
+def _credential_specs(settings: DockerSettings) -> list[ResourceMapping]:
+    """Return the files that `docker run --security-opt credentialspec=file://NAME.json` reads.
+
+    Docker reads them from this folder of its data (moby/moby, daemon/oci_windows.go, credentialSpecFileLocation). The
+    kubelet does not: it passes the content of a pod's credential spec to the runtime.
+    """
+    folder = f"{settings.docker_data_dir}\\CredentialSpecs"
+    if not settings.docker_credential_specs:
+        return []
+    return [
+        *closed([folder]),
+        *(
+            {
+                "type": "File",
+                "name": f"{folder}\\{name}.json",
+                "content": credential_spec.to_json(spec),
+                # `PluginInput` may be a password.
+                "acl": ADMINISTRATORS_ONLY_FILE,
+                "no_log": True,
+            }
+            for name, spec in settings.docker_credential_specs.items()
+        ),
     ]

@@ -19,7 +19,7 @@ from ..values.versions import Version
 from ..windows import node_paths
 from ..windows.command_line import join, merge_flags
 from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
-from . import service_manager
+from . import ccg_plugins, service_manager
 from .downloads import Downloads, ResourceMapping, unpacked
 from .services import DOCKER_RUNTIMES, log_folders, network_services, recovery
 from .variables import Variables
@@ -176,6 +176,7 @@ def resources(settings: KubernetesSettings) -> list[ResourceMapping]:
             "restarts": ["kubelet"],
         },
         *_credential_providers(settings),
+        *ccg_plugins.resources(settings.ccg_plugins, settings.downloads, [*settings.network_services, "kubelet"]),
         *_firewall(settings),
         *kubelet_services(settings),
     ]

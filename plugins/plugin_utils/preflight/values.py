@@ -10,7 +10,7 @@ import typing as t
 from ..specification.variable import Variable
 from ..values.ansible_data import plain
 from ..values.errors import ResourceError
-from . import artifacts, container_images, folders, image, joining, kubelet, patches, pod_networks, upgrade
+from . import artifacts, container_images, domains, folders, image, joining, kubelet, patches, pod_networks, upgrade
 from .variables import Problem, Role, rollout_problems
 
 
@@ -36,6 +36,7 @@ def problems(
     refused += folders.problems(values)
     refused += kubelet.problems(values, str(values.get("kubernetes_node_version") or ""))
     refused += joining.problems(values)
+    refused += domains.problems(values)
     refused += pod_networks.problems(values)
     refused += upgrade.problems(values)
     refused += patches.problems(plain({name: values.get(name) for name in patches.VARIABLES}))

@@ -194,6 +194,24 @@ class ModuleRunner:
             result: dict[str, t.Any] = plugin.run(task_vars=dict(self._task_vars))
         return result
 
+    def run_module(self, name: str, arguments: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Run another collection's module once, with arguments and a result that may contain secrets.
+
+        Args:
+            name: the module, such as `microsoft.ad.membership`.
+            arguments: the options of the module.
+
+        Returns:
+            The module's result from Ansible.
+
+        Raises:
+            ConnectionLost: any exception of the connection.
+        """
+        with self._counted(), self._censored():
+            return self._action._execute_module(
+                module_name=name, module_args=dict(arguments), task_vars=dict(self._task_vars)
+            )
+
     def put(self, local: str, remote: str) -> None:
         """Upload a file.
 

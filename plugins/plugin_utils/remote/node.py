@@ -24,6 +24,7 @@ from . import download
 from .ansible_connection import KEEPS_FILES, AnsibleAction, ConnectionLost, ModuleRunner, keeps_files
 from .errors import BatchLost, NodeError
 from .missing_answers import blocked, failure
+from .other_modules import OtherModules
 from .outage import Outage, ReconnectFailed
 from .reboot import NotRebooted, Reboot, reboot_message
 from .timeouts import Timeouts
@@ -70,6 +71,7 @@ class Node:
         self._forget: tuple[str, ...] = ()
         # The calls, by key, of batches whose results are fetched later.
         self._asked: dict[str, t.Sequence[Call]] = {}
+        self._others = OtherModules(self.name, self._runner, self._contact, self._recover)
 
     @property
     def remote_commands(self) -> int:
@@ -223,36 +225,13 @@ class Node:
     def start_job(
         self, name: str, arguments: t.Mapping[str, t.Any], key: str, *, step: str
     ) -> t.Mapping[str, t.Any] | None:
-        """Start another collection's action detached and as SYSTEM; its result is a file `j…` in the key's folder.
+        """Start another collection's action detached, with its result in the folder of a key; see `OtherModules`."""
+        seconds = int(self.timeouts.batch) + 600
+        return self._others.start_job(name, arguments, folder=f"{FOLDER}\\{key}", seconds=seconds, step=step)
 
-        Args:
-            name: the action, such as `ansible.windows.win_updates`.
-            arguments: the options of the action.
-            key: name of the folder below FOLDER.
-            step: name of the step, for messages.
-
-        Returns:
-            The result of Ansible's async wrapper (`ansible_async_watchdog_pid`; `failed` and `msg`); None if the
-            connection failed and it is unknown whether the action started.
-
-        Raises:
-            NodeError: its collection is not installed.
-            AnsibleConnectionFailure: the node cannot be reached.
-        """
-        try:
-            job = (int(self.timeouts.batch) + 600, f"{FOLDER}\\{key}")
-            result = self._runner.start_job(name, arguments, detach=job)
-            if result.get("unreachable"):
-                raise ConnectionLost(str(result.get("msg")))
-        except LookupError as error:
-            raise NodeError(f"{self.name}: {step}: {error}") from error
-        except ConnectionLost as error:
-            self._recover(error, step)
-            return None
-        self._contact()
-        if result.get("failed") or not result.get("ansible_job_id"):
-            return {"failed": True, "msg": failure(result, False)}
-        return result
+    def run_module(self, name: str, arguments: t.Mapping[str, t.Any], *, step: str) -> t.Mapping[str, t.Any] | None:
+        """Run another collection's module, whose arguments may contain secrets; see `OtherModules.run`."""
+        return self._others.run(name, arguments, step=step)
 
     def put(self, local: str, remote: str, *, step: str) -> None:
         """Upload a file; after a connection failure the upload starts again.

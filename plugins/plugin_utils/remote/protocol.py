@@ -47,6 +47,9 @@ class RemoteNode(t.Protocol):
     ) -> t.Mapping[str, t.Any] | None:
         """Start another collection's action detached, as SYSTEM."""
 
+    def run_module(self, name: str, arguments: t.Mapping[str, t.Any], *, step: str) -> t.Mapping[str, t.Any] | None:
+        """Run another collection's module once; None if the connection failed meanwhile."""
+
     def put(self, local: str, remote: str, *, step: str) -> None:
         """Write a file of the controller to the node."""
 

@@ -14,7 +14,10 @@ from ..windows.path_calls import remove_path
 from ..windows.registry_calls import Kind, make_key, normal_key, normal_value, remove_value, seen_value, set_value
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import query
-from ..wire.messages import Call, Results
+from ..wire.messages import Call, CallResult, Results
+
+DEFAULT = "(default)"
+"""The name by which PowerShell addresses a key's default value, whose name is empty."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -28,7 +31,9 @@ class Registry(Resource):
     key: str = dataclasses.field(
         metadata={"help": r"The key, such as `HKLM:\SOFTWARE\Example`. A missing key is created."}
     )
-    value_name: str | None = dataclasses.field(default=None, metadata={"help": "The value's name."})
+    value_name: str | None = dataclasses.field(
+        default=None, metadata={"help": "The value's name; `(default)` for the key's default value."}
+    )
     value: t.Any = dataclasses.field(
         default=None,
         metadata={
@@ -60,7 +65,8 @@ class Registry(Resource):
             raise ResourceError("value", self.value, "expected value only with value_name")
 
     def observe(self) -> tuple[Call, ...]:
-        requested = {"path": self.key} | ({} if self.value_name is None else {"name": self.value_name})
+        named = {} if self.value_name is None else {"name": "" if self.value_name == DEFAULT else self.value_name}
+        requested = {"path": self.key, **named}
         # For a key, read only whether it exists, because it may have many values.
         select = ("key_exists",) if self.value_name is None else ("exists", "key_exists", "value", "kind")
         return (query("value", "@read-registry", {"values": [requested]}, select=select),)
@@ -85,3 +91,11 @@ class Registry(Resource):
         if not exists:
             return None
         return remove(self, {"key": self.key}, [remove_path(self.key)])
+
+    def explain(self, call_id: str, result: CallResult) -> str | None:
+        if result.error is None or result.error.category != "PermissionDenied":
+            return None
+        return (
+            f"Windows protects {self.key} even from administrators: take ownership of the lowest key of this path that "
+            "exists, and give the group Administrators full control, or let the program's own installer write the entry"
+        )

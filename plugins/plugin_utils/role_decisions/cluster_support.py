@@ -7,12 +7,15 @@ from __future__ import annotations
 import types
 import typing as t
 
+from ..cluster_support import gmsa
 from ..cluster_support.components import support_objects
 from ..cluster_support.demo import demo_services
 from ..cluster_support.settings import SupportSettings
 from ..node_resources.variables import Variables
 
 ROLE = "cluster_support"
+_SECRET = ("Secret", gmsa.KIND)
+"""Kinds of objects whose content no output may contain. A credential spec may contain a password for its plugin."""
 
 
 def settings(host: Variables) -> SupportSettings:
@@ -25,7 +28,7 @@ def settings(host: Variables) -> SupportSettings:
 
 
 def _objects(host: Variables, *, secret: bool) -> list[dict[str, t.Any]]:
-    return [one for one in support_objects(settings(host)) if (one["kind"] == "Secret") is secret]
+    return [one for one in support_objects(settings(host)) if (one["kind"] in _SECRET) is secret]
 
 
 DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(

@@ -21,7 +21,8 @@ _SHORTEST_TTL = 1800
 _SECONDS_PER_GROUP = 300
 """Seconds in which one group of nodes joins. A group has as many nodes as Ansible has forks."""
 _CHANGES = (
-    *("node_prepare_converged", "node_join_guard", "node_join_tokens", "node_join_result", "node_join_finished"),
+    *("node_prepare_converged", "node_join_domain_joined", "node_join_guard", "node_join_tokens", "node_join_result"),
+    "node_join_finished",
     *("node_join_permitted", "node_join_kubeadm_tokens", "node_join_converged", "node_join_metadata"),
     *("cni_daemon_sets_bound", "cni_accounts_applied", "cni_applied", "cni_labelled", "cni_daemon_sets_removed"),
     *("cni_network_removed", "cni_network_recorded", "cni_pods_deleted", "cni_former_label", "cni_new_label"),

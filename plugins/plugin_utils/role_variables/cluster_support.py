@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..active_directory.credential_spec import ClusterCredentialSpec
 from ..specification.describe import SECRET
 
 
@@ -31,6 +32,7 @@ class ClusterSupportVariables:
     log_builds: tuple[t.Literal["windows-2019", "windows-2022", "windows-2025"], ...]
     csi_drivers: tuple[t.Literal["smb", "azure_disk", "azure_file"], ...]
     cloud_provider: t.Literal["", "azure", "external"]
+    gmsa_credential_specs: tuple[ClusterCredentialSpec, ...]
     demo: bool
     demo_namespace: str
     demo_builds: tuple[t.Literal["windows-2019", "windows-2022", "windows-2025"], ...]

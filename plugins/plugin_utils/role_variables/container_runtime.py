@@ -67,6 +67,7 @@ class DockerVariables(RuntimeVariables, ServiceManagerVariables):
     docker_data_dir: str
     docker_log_options: t.Mapping[str, t.Any]
     docker_daemon: t.Mapping[str, t.Any] = dataclasses.field(metadata=SECRET)
+    docker_credential_specs: t.Mapping[str, t.Mapping[str, t.Any]] = dataclasses.field(metadata=SECRET)
     cri_dockerd_dir: str
     cri_dockerd_log_dir: str
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..active_directory.ccg_plugins import CcgPlugin
 from ..node_config.credential_providers import CredentialProvider
 from ..specification.describe import SECRET
 from .shared import DownloadVariables, ServiceProxyVariables
@@ -27,6 +28,7 @@ class KubeletVariables:
     eviction_hard: t.Mapping[str, str]
     kubelet_arguments: t.Mapping[str, t.Any] = dataclasses.field(metadata=SECRET)
     credential_providers: tuple[CredentialProvider, ...]
+    ccg_plugins: tuple[CcgPlugin, ...]
     kubelet_service: t.Literal["native", "nssm"]
     cloud_provider: t.Literal["", "azure", "external"]
     kubelet_log_file: str

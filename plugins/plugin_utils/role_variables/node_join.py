@@ -28,6 +28,12 @@ class NodeJoinVariables:
     ignore_preflight_errors: tuple[str, ...]
     pre_kubeadm_commands: tuple[Listed, ...] = dataclasses.field(metadata=SECRET)
     post_kubeadm_commands: tuple[Listed, ...] = dataclasses.field(metadata=SECRET)
+    domain: str
+    domain_user: str
+    domain_password: str = dataclasses.field(metadata=SECRET)
+    domain_blob: str = dataclasses.field(metadata=SECRET)
+    domain_ou: str
+    domain_controller: str
     token_source: t.Literal["api", "control_plane"]
     control_plane: str
     control_plane_kubeadm: str

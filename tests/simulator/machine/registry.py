@@ -95,6 +95,11 @@ class Registry:
         self._acting = acting
         self._roots = {name: _Key(name) for name in ("HKLM", "HKCU", "HKU", "HKCR", "HKCC")}
         self._lock = threading.RLock()
+        self._protected: list[list[str]] = []
+
+    def protect(self, path: str) -> None:
+        """Let only TrustedInstaller write a key and its subkeys, as Windows Resource Protection does."""
+        self._protected.append(split(path))
 
     def is_right_below_a_hive(self, path: str) -> bool:
         """Return whether a key is a direct child of HKEY_LOCAL_MACHINE or HKEY_USERS, where no one can create keys.
@@ -193,6 +198,8 @@ class Registry:
         https://learn.microsoft.com/windows/win32/sysinfo/registry-key-security-and-access-rights
         """
         token = self._acting.token if self._acting else None
+        if token is not None and any(names[: len(key)] == key for key in self._protected):
+            raise RegistryDeniedError("\\".join(names))
         if token is not None and not token.administrative and names[0] != "HKCU":
             raise RegistryDeniedError("\\".join(names))
 

@@ -43,6 +43,7 @@ LAYER = Layer(
         "simulator.windows.software.native_images",
         "simulator.windows.security.authenticode",
         "simulator.windows.system.winrm",
+        "simulator.windows.directory.membership",
         "simulator.windows.modules",
     ),
     needs=("core",),

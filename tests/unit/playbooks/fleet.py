@@ -43,6 +43,7 @@ def facts(name: str, **more: t.Any) -> dict[str, t.Any]:
         "self_named": False,
         "clock_skew": 1.5,
         "unsupported_windows": "",
+        "in_domain": False,
         "uplink_at_risk": False,
         "ended_commands": None,
         "cni": {},

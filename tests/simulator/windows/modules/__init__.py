@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Ansible's modules for what this package simulates: features, the firewall, downloads, packages and updates.
+"""Ansible's modules for what this package simulates: features, the firewall, downloads, packages, updates and domains.
 
 Modules that need only the machine are in `simulator.machine.modules`.
 """
@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from simulator.machine.modules.arguments import Module
-from simulator.windows.modules import downloads, features, firewall, packages, win_updates
+from simulator.windows.modules import domain_membership, downloads, features, firewall, packages, win_updates
 
 MODULES: Mapping[str, Module] = {
+    "membership": domain_membership.run,
     "win_feature": features.run,
     "win_firewall_rule": firewall.run,
     "win_get_url": downloads.run,

@@ -24,6 +24,7 @@ from simulator.machine.objects import (
 from simulator.machine.text import to_text
 from simulator.machine.wildcards import any_match, has_wildcard
 from simulator.windows.common import cim, no_cim_object
+from simulator.windows.directory import membership
 from simulator.windows.networking.names import resolve
 from simulator.windows.networking.network_state import Address, Interface, Route, default_gateway, settle, state_of
 
@@ -242,9 +243,16 @@ def get_ip_interface(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def resolve_name(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Resolve-DnsName: A records."""
+    """Simulate Resolve-DnsName: A records, and the SRV record of a domain."""
     name = bound.text("Name")
-    addresses = resolve(machine, name)
+    if str(bound.get("Type") or "A").upper() == "SRV":
+        addresses = []
+        if membership.resolves(machine, name):
+            target = name.casefold().removeprefix("_ldap._tcp.dc._msdcs.")
+            known = {"Name": name, "Type": Enumeration("SRV", 33), "NameTarget": f"dc1.{target}", "Port": 389}
+            return [PSObject("Microsoft.DnsClient.Commands.DnsRecord_SRV", {**known, "Priority": 0, "Weight": 100})]
+    else:
+        addresses = resolve(machine, name)
     if not addresses:
         raise CmdletError(
             "ResourceUnavailable",
@@ -252,16 +260,20 @@ def resolve_name(machine: Machine, bound: Bound) -> Iterable[object]:
             f"{name} : DNS name does not exist",
             "System.ComponentModel.Win32Exception",
         )
-    for address in addresses:
-        properties: dict[str, object] = {
-            "Name": name,
-            "Type": Enumeration("A", 1),
-            "TTL": 300,
-            "Section": Enumeration("Answer", 1),
-            "IPAddress": address,
-            "IP4Address": address,
-        }
-        yield PSObject("Microsoft.DnsClient.Commands.DnsRecord_A", properties)
+    return [
+        PSObject(
+            "Microsoft.DnsClient.Commands.DnsRecord_A",
+            {
+                "Name": name,
+                "Type": Enumeration("A", 1),
+                "TTL": 300,
+                "Section": Enumeration("Answer", 1),
+                "IPAddress": address,
+                "IP4Address": address,
+            },
+        )
+        for address in addresses
+    ]
 
 
 def ipconfig(machine: Machine, run: Invocation) -> ProgramResult:

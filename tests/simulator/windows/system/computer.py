@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from simulator.machine.machine import COMPUTER_NAME, TCPIP
 from simulator.machine.objects import Bound, Cmdlet, CmdletError, Enumeration, PSObject, custom_object
 from simulator.machine.wildcards import any_match, has_wildcard
+from simulator.windows.directory import membership
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -72,7 +73,7 @@ def rename_computer(machine: Machine, bound: Bound) -> Iterable[object]:
 
 def get_computer_info(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Get-ComputerInfo: the modelled properties, or only those that match -Property."""
-    windows = machine.windows
+    windows, domain = machine.windows, membership.computer_properties(machine)
     known: dict[str, object] = {
         "WindowsBuildLabEx": f"{windows.build}.1.amd64fre.release",
         "WindowsCurrentVersion": "6.3",
@@ -83,8 +84,8 @@ def get_computer_info(machine: Machine, bound: Bound) -> Iterable[object]:
         "BiosFirmwareType": Enumeration("Uefi", 2),
         "CsName": machine.name,
         "CsDNSHostName": machine.host_name,
-        "CsDomain": "WORKGROUP",
-        "CsPartOfDomain": False,
+        "CsDomain": domain["Domain"],
+        "CsPartOfDomain": domain["PartOfDomain"],
         "CsNumberOfLogicalProcessors": machine.settings.processors,
         "CsTotalPhysicalMemory": machine.settings.memory_mb << 20,
         "OsName": f"Microsoft {windows.product}",

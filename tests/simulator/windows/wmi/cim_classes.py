@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from simulator.machine.objects import PSObject
 from simulator.windows.common import cim
+from simulator.windows.directory import membership
 from simulator.windows.networking import azure_metadata
 from simulator.windows.networking.network import interfaces
 from simulator.windows.networking.network_state import default_gateway
@@ -61,10 +62,7 @@ def _computer_system(machine: Machine) -> list[PSObject]:
     properties = {
         "Name": machine.name,
         "DNSHostName": machine.host_name,
-        "Domain": "WORKGROUP",
-        "Workgroup": "WORKGROUP",
-        "PartOfDomain": False,
-        "DomainRole": 2,
+        **membership.computer_properties(machine),
         "Manufacturer": "Microsoft Corporation",
         "Model": "Virtual Machine",
         "SystemType": "x64-based PC",

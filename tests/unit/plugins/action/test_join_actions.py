@@ -52,6 +52,7 @@ PLAIN = {
     "ended_commands": None,
     "cni": {},
     "azure": False,
+    "in_domain": False,
     "uplink_at_risk": False,
     "unsupported_windows": "",
 }

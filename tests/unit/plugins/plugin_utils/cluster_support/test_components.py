@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from unit.gmsa_samples import SPEC
 
 from ansible_collections.winkube.node.plugins.plugin_utils.cluster_support.catalogue import support_catalogue
 from ansible_collections.winkube.node.plugins.plugin_utils.cluster_support.components import (
@@ -73,6 +74,7 @@ def test_every_component_can_be_requested_alone() -> None:
         "csi-smb": {"csi_drivers": ["smb"]},
         "csi-azure-disk": {"csi_drivers": ["azure_disk"]},
         "csi-azure-file": {"csi_drivers": ["azure_file"]},
+        "gmsa": {"gmsa_credential_specs": [{"name": "web", "credspec": SPEC}]},
         "demo": {"demo": True},
     }
     for component, given in requests.items():

@@ -1,0 +1,105 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Credential specs of group managed service accounts (gMSAs), as `New-CredentialSpec` writes them.
+
+Microsoft: "Create gMSAs for Windows containers" and "Run a container with a gMSA". The accepted fields are those of the
+CustomResourceDefinition (kubernetes-sigs/windows-gmsa v0.9.0, charts/gmsa/crds/crds.yaml), because the API server drops
+all others. `HostAccountConfig` is for machines that are no members of the domain: it names a plugin of Container
+Credential Guard, and its `PluginInput` may be a secret.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import typing as t
+
+from ..specification.describe import SECRET
+from ..values.errors import ResourceError
+
+GUID = re.compile(r"\{?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\}?")
+_SID = re.compile(r"S-1-5-21(?:-\d{1,10}){3}(?:-\d{1,10})?")
+_OBJECT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
+_ACCOUNT = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?/[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
+_DOMAIN = ("Sid", "MachineAccountName", "Guid", "DnsTreeName", "DnsName", "NetBiosName")
+_PLUGIN = ("PortableCcgVersion", "PluginGUID", "PluginInput")
+_HINT = "Create it with New-CredentialSpec (module CredentialSpec), and read its file as JSON."
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClusterCredentialSpec:
+    """A credential spec, and the service accounts whose pods may use it."""
+
+    name: str
+    credspec: t.Mapping[str, t.Any] = dataclasses.field(metadata=SECRET)
+    service_accounts: tuple[str, ...] = ()
+    """Service accounts as `NAMESPACE/NAME`."""
+
+    def __post_init__(self) -> None:
+        if not _OBJECT_NAME.fullmatch(self.name):
+            raise ResourceError("name", self.name, "expected lower-case letters, digits, - and .")
+        for account in self.service_accounts:
+            if not _ACCOUNT.fullmatch(account):
+                raise ResourceError("service_accounts", account, "expected NAMESPACE/NAME, such as default/web")
+        check(self.credspec, "credspec")
+
+
+def check(spec: t.Mapping[str, t.Any], where: str) -> None:
+    """Check a credential spec. No value is in a message, because a value may be secret.
+
+    Args:
+        spec: the credential spec.
+        where: the variable, for messages.
+
+    Raises:
+        ResourceError: the credential spec is incomplete, or has a field that is not used.
+    """
+    _fields(spec, where, ("CmsPlugins", "DomainJoinConfig", "ActiveDirectoryConfig"))
+    if list(spec["CmsPlugins"] or ()) != ["ActiveDirectory"]:
+        raise ResourceError(f"{where}.CmsPlugins", "another list", "expected [ActiveDirectory]", _HINT)
+    domain = _texts(spec["DomainJoinConfig"], f"{where}.DomainJoinConfig", _DOMAIN)
+    for name, form in (("Sid", _SID), ("Guid", GUID)):
+        if not form.fullmatch(domain[name]):
+            place = f"{where}.DomainJoinConfig.{name}"
+            raise ResourceError(place, "another text", f"expected the {name.upper()} of the domain", _HINT)
+    place = f"{where}.ActiveDirectoryConfig"
+    _fields(spec["ActiveDirectoryConfig"], place, ("GroupManagedServiceAccounts",), ("HostAccountConfig",))
+    accounts = spec["ActiveDirectoryConfig"]["GroupManagedServiceAccounts"]
+    if not isinstance(accounts, t.Sequence) or isinstance(accounts, str) or not accounts:
+        raise ResourceError(f"{place}.GroupManagedServiceAccounts", None, "expected at least one account", _HINT)
+    for index, account in enumerate(accounts):
+        _texts(account, f"{place}.GroupManagedServiceAccounts[{index}]", ("Name", "Scope"))
+    if "HostAccountConfig" in spec["ActiveDirectoryConfig"]:
+        plugin = _texts(spec["ActiveDirectoryConfig"]["HostAccountConfig"], f"{place}.HostAccountConfig", _PLUGIN)
+        if not GUID.fullmatch(plugin["PluginGUID"]):
+            raise ResourceError(f"{place}.HostAccountConfig.PluginGUID", "another text", "expected the plugin's CLSID")
+
+
+def to_json(spec: t.Mapping[str, t.Any]) -> str:
+    """Return the content of a credential spec's file.
+
+    Args:
+        spec: the credential spec.
+    """
+    return json.dumps(spec, indent=2) + "\n"
+
+
+def _fields(value: object, where: str, required: t.Sequence[str], optional: t.Sequence[str] = ()) -> None:
+    """Require a mapping with these keys and no others."""
+    if not isinstance(value, t.Mapping):
+        raise ResourceError(where, "another value", f"expected a mapping with {', '.join(required)}", _HINT)
+    if missing := [name for name in required if name not in value]:
+        raise ResourceError(f"{where}.{missing[0]}", None, "expected a value", _HINT)
+    if unknown := sorted(str(name) for name in value if name not in (*required, *optional)):
+        expected = f"expected only {', '.join((*required, *optional))}"
+        raise ResourceError(where, f"the key {unknown[0]}", expected, "Names are case-sensitive.")
+
+
+def _texts(value: object, where: str, names: t.Sequence[str]) -> dict[str, str]:
+    """Return the texts of a mapping that has these keys and no others."""
+    _fields(value, where, names)
+    texts = {name: str(value[name]) for name in names if isinstance(value, t.Mapping)}
+    if empty := [name for name in names if not texts[name].strip()]:
+        raise ResourceError(f"{where}.{empty[0]}", None, "expected a text", _HINT)
+    return texts

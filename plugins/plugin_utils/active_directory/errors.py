@@ -1,0 +1,75 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Why Windows could not join a domain: the codes of data/domain_join_errors.yml, and where a code is found."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+
+from ..specification.data_files import load_data
+from ..wire.calls import query
+from ..wire.messages import Call, CallResult
+
+_LOG = "C:\\Windows\\debug\\NetSetup.LOG"
+_TAIL = 60
+"""Lines of the log that are read. A join writes its result as its last line."""
+_LOGGED = re.compile(r"\b(?:NetpDoDomainJoin|NetRequestOfflineDomainJoin): status: 0x([0-9a-fA-F]{1,8})\b")
+_REPORTED = re.compile(r"\(0x([0-9a-fA-F]{8})\)")
+"""The code in microsoft.ad.membership's message about an offline join."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JoinErrorText:
+    """What an error code of a join means."""
+
+    code: int
+    name: str
+    cause: str
+    fix: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JoinErrorTexts:
+    """Content of data/domain_join_errors.yml."""
+
+    errors: tuple[JoinErrorText, ...]
+    source: str
+
+
+@functools.cache
+def _texts() -> dict[int, JoinErrorText]:
+    return {one.code: one for one in load_data(JoinErrorTexts, "domain_join_errors.yml").errors}
+
+
+def log_call() -> Call:
+    """Return the call that reads the end of Windows' log of joins. Its lines are English in every language."""
+    return query("domain.log", "Get-Content", {"LiteralPath": _LOG, "Tail": _TAIL})
+
+
+def code_of(message: str, log: CallResult) -> int | None:
+    """Return the error code of a join; None if it is unknown.
+
+    Args:
+        message: the module's message, which is in the language of Windows.
+        log: result of `log_call`.
+    """
+    reported = _REPORTED.search(message)
+    logged = [status[1] for line in log.output for status in _LOGGED.finditer(str(line))] if log.ok else []
+    code = reported[1] if reported else logged[-1] if logged else ""
+    return (int(code, 16) & 0xFFFF if code else 0) or None
+
+
+def explained(message: str, code: int | None) -> str:
+    """Return why the join failed, and how to fix it.
+
+    Args:
+        message: the module's message.
+        code: the error code; None if it is unknown.
+    """
+    known = _texts().get(code or 0)
+    if known is None:
+        number = f" (error {code})" if code else ""
+        return f"{message}{number}. {_LOG} on the machine describes each step of the join"
+    return f"{known.cause} (error {known.code}, {known.name}). {known.fix}. Windows reports: {message}"

@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+r"""Read the data of an offline domain join (`djoin /provision`): the domain and the computer that it is for.
+
+Windows gives a machine the computer name of this data, so data for another machine would rename the node.
+
+Structures: learn.microsoft.com/windows/win32/netmgmt/odj-idl. Encoding: [MS-RPCE] 2.2.6, type serialization version 1
+(little endian, NDR).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import struct
+
+_COMMON_HEADER = struct.pack("<BBHI", 1, 0x10, 8, 0xCCCCCCCC)
+_HEADERS = len(_COMMON_HEADER) + 8
+_WIN7_FORMAT = 1
+"""`ulODJFormat` of an ODJ_BLOB that contains an ODJ_WIN7BLOB."""
+_MOST_BLOBS = 16
+_LONGEST_NAME = 512
+_NETBIOS = 15
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OfflineJoinData:
+    """What is known of the data, without its password."""
+
+    domain: str
+    """DNS name of the domain; empty if the data has a form that this code cannot read."""
+    computer: str
+    """Name of the computer; empty as above."""
+
+    def is_for(self, computer: str) -> bool:
+        """Return whether the data is for a computer, or is in a form that does not show it.
+
+        Args:
+            computer: the name; only the part that NetBIOS uses is compared.
+        """
+        return not self.computer or self.computer[:_NETBIOS].lower() == computer[:_NETBIOS].lower()
+
+
+class _NdrReader:
+    """Reads NDR data from its beginning."""
+
+    def __init__(self, data: bytes) -> None:
+        if not data.startswith(_COMMON_HEADER):
+            raise ValueError("it does not begin with the header of serialized data")
+        self._data = data[_HEADERS:]
+        self._place = 0
+
+    def number(self) -> int:
+        """Return an aligned integer of 32 bits; pointers are also read in this way."""
+        self._place += -self._place % 4
+        return int.from_bytes(self.bytes(4), "little")
+
+    def numbers(self, count: int) -> list[int]:
+        return [self.number() for _index in range(count)]
+
+    def bytes(self, count: int) -> bytes:
+        taken = self._data[self._place : self._place + count]
+        if len(taken) != count:
+            raise ValueError("it is incomplete")
+        self._place += count
+        return taken
+
+    def text(self, pointer: int) -> str:
+        """Return the conformant and varying string to which a pointer refers; empty for a null pointer."""
+        if not pointer:
+            return ""
+        _maximum, offset, count = self.numbers(3)
+        if offset or count > _LONGEST_NAME:
+            raise ValueError("it contains a malformed name")
+        return self.bytes(2 * count).decode("utf-16-le").rstrip("\0")
+
+
+def read(text: str) -> OfflineJoinData:
+    """Return what the data is for.
+
+    Args:
+        text: the data in base64. A byte order mark, line breaks and the final NUL of djoin's file are ignored.
+
+    Raises:
+        ValueError: the text is not such data; the message says why, and contains nothing of it.
+    """
+    try:
+        data = base64.b64decode(normalized(text), validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError("it is not base64") from None
+    try:
+        for form, blob in _blobs(_NdrReader(data)):
+            if form == _WIN7_FORMAT:
+                return _win7(_NdrReader(blob))
+    except UnicodeDecodeError:
+        raise ValueError("it contains a malformed name") from None
+    return OfflineJoinData(domain="", computer="")
+
+
+def normalized(text: str) -> str:
+    """Return the base64 of djoin's file without what surrounds it.
+
+    Args:
+        text: the content of the file as text.
+    """
+    return "".join(text.strip("\ufeff").replace("\0", "").split())
+
+
+def _blobs(reader: _NdrReader) -> list[tuple[int, bytes]]:
+    """Read ODJ_PROVISION_DATA: the format and content of each ODJ_BLOB."""
+    _pointer, version, count, _array, maximum = reader.numbers(5)
+    if version != 1 or not 0 < count <= _MOST_BLOBS or maximum != count:
+        raise ValueError("it is not the data of an offline join")
+    heads = [reader.numbers(3) for _index in range(count)]
+    return [(form, reader.bytes(reader.number()) if pointer else b"") for form, _size, pointer in heads]
+
+
+def _win7(reader: _NdrReader) -> OfflineJoinData:
+    """Read ODJ_WIN7BLOB up to the computer's name, and the domain's names after the password."""
+    _pointer, domain, computer, password = reader.numbers(4)
+    # Name, DnsDomainName and DnsForestName: the lengths in one word, and a pointer.
+    names = [reader.numbers(2)[1] for _index in range(3)]
+    reader.bytes(16)  # DomainGuid
+    reader.number()  # Sid
+    # DOMAIN_CONTROLLER_INFOW
+    reader.numbers(3)
+    reader.bytes(16)
+    reader.numbers(5)
+    reader.number()  # Options
+    texts = [reader.text(pointer) for pointer in (domain, computer, password)]
+    dns_name = [reader.text(pointer) for pointer in names[:2]][1]
+    return OfflineJoinData(domain=dns_name or texts[0], computer=texts[1])

@@ -1,0 +1,88 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The programs and registry entries of plugins of Container Credential Guard (CCG).
+
+A machine that is no member of a domain needs such a plugin for gMSAs: it fetches the account with which CCG retrieves
+the gMSA's password (Win32 reference, ICcgDomainAuthCredentials). COM activates the plugin in a process of its own, so
+its AppID has a DllSurrogate (Win32 reference, "Registering the DLL Server for Surrogate Activation";
+microsoft/Azure-Key-Vault-Plugin-gMSA, src/CCGAKVPlugin/InstallPlugin.ps1).
+"""
+
+from __future__ import annotations
+
+import ntpath
+import struct
+import typing as t
+
+from ..active_directory.ccg_plugins import CcgPlugin
+from ..resources.directory import closed
+from .downloads import Downloads, ResourceMapping, unpacked
+
+FOLDER = "C:\\Program Files\\ccg-plugins"
+_CLASSES = "HKLM:\\SOFTWARE\\Classes"
+_ALLOWED = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses"
+"""CCG activates only the classes below this key (Win32 reference, GetPasswordCredentials)."""
+_ADMINISTRATORS = struct.pack("<BB6sII", 1, 2, b"\0\0\0\0\0\5", 32, 544)
+_CALLERS = tuple(struct.pack("<BB6sI", 1, 1, b"\0\0\0\0\0\5", identity) for identity in (18, 6))
+"""SYSTEM and SERVICE."""
+_LOCAL = 0xB
+"""COM_RIGHTS_EXECUTE, COM_RIGHTS_EXECUTE_LOCAL and COM_RIGHTS_ACTIVATE_LOCAL."""
+
+
+def permissions() -> list[int]:
+    """Return the security descriptor ([MS-DTYP] 2.4.6) that lets SYSTEM and services activate and call the plugin."""
+    entries = b"".join(struct.pack("<BBHI", 0, 0, 8 + len(sid), _LOCAL) + sid for sid in _CALLERS)
+    access = struct.pack("<BBHHH", 2, 0, 8 + len(entries), len(_CALLERS), 0) + entries
+    owner = 20 + len(access)
+    # SE_SELF_RELATIVE and SE_DACL_PRESENT.
+    header = struct.pack("<BBHIIII", 1, 0, 0x8004, owner, owner + len(_ADMINISTRATORS), 0, 20)
+    return list(header + access + 2 * _ADMINISTRATORS)
+
+
+def resources(plugins: t.Sequence[CcgPlugin], downloads: Downloads, stops: t.Sequence[str]) -> list[ResourceMapping]:
+    """Return the resources of the plugins: their files first, then what registers them.
+
+    Args:
+        plugins: the plugins.
+        downloads: the sources of the role's artifacts.
+        stops: services that stop before a file is replaced; each precedes the services on which it depends.
+
+    Raises:
+        ArtifactError: the settings of a download are invalid.
+    """
+    if not plugins:
+        return []
+    return [
+        *closed([FOLDER], users="read"),
+        *(one for plugin in plugins for one in (*_files(plugin, downloads, stops), *_registration(plugin))),
+    ]
+
+
+def _files(plugin: CcgPlugin, downloads: Downloads, stops: t.Sequence[str]) -> t.Iterator[ResourceMapping]:
+    artifact = downloads.artifact(plugin.name, plugin.version, url=plugin.url, sha256=plugin.sha256)
+    yield artifact
+    yield unpacked(
+        artifact,
+        f"CCG plugin {plugin.name}",
+        destination=f"{FOLDER}\\{plugin.name}",
+        members=[plugin.member],
+        **({"strip_components": plugin.member.count("/")} if "/" in plugin.member else {}),
+        check=[ntpath.basename(plugin.member)],
+        stops=list(stops),
+    )
+
+
+def _registration(plugin: CcgPlugin) -> t.Iterator[ResourceMapping]:
+    library = f"{FOLDER}\\{plugin.name}\\{ntpath.basename(plugin.member)}"
+    application, server = f"{_CLASSES}\\AppID\\{plugin.application}", f"{_CLASSES}\\CLSID\\{plugin.class_id}"
+    yield _value(application, "DllSurrogate", "")
+    for name in ("AccessPermission", "LaunchPermission"):
+        yield {**_value(application, name, permissions()), "value_type": "Binary"}
+    yield _value(server, "AppID", plugin.application)
+    yield _value(f"{server}\\InprocServer32", "(default)", library)
+    yield _value(f"{server}\\InprocServer32", "ThreadingModel", "Both")
+    yield {"type": "Registry", "key": f"{_ALLOWED}\\{plugin.class_id}"}
+
+
+def _value(key: str, name: str, value: t.Any) -> ResourceMapping:
+    return {"type": "Registry", "key": key, "value_name": name, "value": value}

@@ -1,0 +1,93 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Run modules of other collections on a node over its connection."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .ansible_connection import KEEPS_FILES, ConnectionLost, ModuleRunner, keeps_files
+from .errors import NodeError
+from .missing_answers import failure
+
+
+class OtherModules:
+    """Modules of other collections on one node.
+
+    Args:
+        name: the node's name, for messages.
+        runner: the node's connection.
+        contact: called when the node has responded.
+        recover: called with a connection failure and the name of the step; connects again.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        runner: ModuleRunner,
+        contact: t.Callable[[], None],
+        recover: t.Callable[[ConnectionLost, str], None],
+    ) -> None:
+        self._name, self._runner = name, runner
+        self._contact, self._recover = contact, recover
+
+    def start_job(
+        self, name: str, arguments: t.Mapping[str, t.Any], *, folder: str, seconds: int, step: str
+    ) -> t.Mapping[str, t.Any] | None:
+        """Start an action detached and as SYSTEM; its result is a file `j…` in a folder.
+
+        Args:
+            name: the action, such as `ansible.windows.win_updates`.
+            arguments: the options of the action.
+            folder: the folder for the result.
+            seconds: time limit of the action.
+            step: name of the step, for messages.
+
+        Returns:
+            The result of Ansible's async wrapper (`ansible_async_watchdog_pid`; `failed` and `msg`); None if the
+            connection failed and it is unknown whether the action started.
+
+        Raises:
+            NodeError: its collection is not installed.
+            AnsibleConnectionFailure: the node cannot be reached.
+        """
+        try:
+            result = self._answered(self._runner.start_job(name, arguments, detach=(seconds, folder)))
+        except LookupError as error:
+            raise NodeError(f"{self._name}: {step}: {error}") from error
+        except ConnectionLost as error:
+            self._recover(error, step)
+            return None
+        if result.get("failed") or not result.get("ansible_job_id"):
+            return {"failed": True, "msg": failure(result, False)}
+        return result
+
+    def run(self, name: str, arguments: t.Mapping[str, t.Any], *, step: str) -> t.Mapping[str, t.Any] | None:
+        """Run a module once, with arguments and a result that may contain secrets.
+
+        Args:
+            name: the module, such as `microsoft.ad.membership`.
+            arguments: the options of the module.
+            step: name of the step, for messages.
+
+        Returns:
+            The module's result (`changed`, `failed`, `msg` …); None if the connection failed and it is unknown whether
+            the module ran.
+
+        Raises:
+            NodeError: Ansible would keep the arguments in a file on the node.
+            AnsibleConnectionFailure: the node cannot be reached.
+        """
+        if keeps_files():
+            raise NodeError(f"{self._name}: {step}: {KEEPS_FILES}")
+        try:
+            return self._answered(self._runner.run_module(name, arguments))
+        except ConnectionLost as error:
+            self._recover(error, step)
+            return None
+
+    def _answered(self, result: t.Mapping[str, t.Any]) -> t.Mapping[str, t.Any]:
+        if result.get("unreachable"):
+            raise ConnectionLost(str(result.get("msg")))
+        self._contact()
+        return result
