@@ -53,6 +53,7 @@ def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[st
         "cordon_owner": cordon.mark.by if cordon.unschedulable and cordon.mark else "",
         "addresses": [item["address"] for item in addresses],
         "internal_ip": next((item["address"] for item in addresses if item["type"] == "InternalIP"), ""),
+        "labels": {str(name): str(value) for name, value in labels.items()},
         "network_runs_as": labels.get(RUN_AS_LABEL, ""),
         "pod_network": labels.get(NETWORK_LABEL, ""),
         "overlay_address": overlay_address(node),

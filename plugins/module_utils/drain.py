@@ -82,6 +82,7 @@ class NodeDrain:
             "ours": False,
             "evicted": [],
             "ignored": {},
+            "labels": {},
             "boot_id": "",
             "host_process": {},
         }
@@ -133,6 +134,7 @@ class NodeDrain:
             cordoned_before=cordon.unschedulable,
             cordoned_by=_cordoned_by(cordon),
             ours=cordon.is_of(self._options.mark.by),
+            labels=dict(node["metadata"].get("labels") or {}),
             boot_id=((node.get("status") or {}).get("nodeInfo") or {}).get("bootID") or "",
             host_process={name: container_ids(members) for name, members in sets.items()},
         )

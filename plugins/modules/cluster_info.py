@@ -209,6 +209,9 @@ nodes:
     internal_ip:
       description: The node's first internal address, or empty if its kubelet has not reported one yet.
       type: str
+    labels:
+      description: All labels of the node.
+      type: dict
     network_runs_as:
       description: The node's label C(winkube.node/network-runs-as), which keeps the networks' DaemonSets away.
       type: str

@@ -115,6 +115,9 @@ nodes:
     ignored:
       description: Pods that stay, with the reason.
       type: dict
+    labels:
+      description: All labels of the node.
+      type: dict
     boot_id:
       description: The node's boot ID, which changes with every reboot.
       type: str

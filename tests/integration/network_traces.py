@@ -38,6 +38,21 @@ _POD = re.compile(r"[0-9a-f]{64}|[0-9a-f]{8}(?=-eth0)")
 """Ids of pods' sandboxes."""
 _OF_PODS = r"C:\var\lib\cni"
 """The folder of files that contain ids of pods' sandboxes."""
+_CORE = {
+    "namespaces": "list_namespace",
+    "config_maps": "list_config_map_for_all_namespaces",
+    "secrets": "list_secret_for_all_namespaces",
+    "service_accounts": "list_service_account_for_all_namespaces",
+}
+_RBAC = "rbac.authorization.k8s.io"
+_GROUPS = {
+    "daemon_sets": ("apps", "daemonsets"),
+    "roles": (_RBAC, "roles"),
+    "role_bindings": (_RBAC, "rolebindings"),
+    "cluster_roles": (_RBAC, "clusterroles"),
+    "cluster_role_bindings": (_RBAC, "clusterrolebindings"),
+}
+"""Kinds of objects that a network needs in the cluster, and how to list them."""
 _ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
@@ -86,7 +101,7 @@ def mentions(found: Traces, word: str, ignored: str = "") -> list[str]:
         word: a part of the names, in lower case.
         ignored: names that match this pattern do not count.
     """
-    kinds = ("files", "registry", "services", "labels", "annotations", "daemon_sets", "config_maps")
+    kinds = ("files", "registry", "services", "labels", "annotations", *_CORE, *_GROUPS)
     names = [f"{kind} {name}" for kind in kinds for name in found[kind]]
     names += [f"firewall {name}" for name in found["windows"]["firewall"]]
     names += [f"hns {name}" for network in found["hns"]["networks"] for name in [network["name"]]]
@@ -143,19 +158,28 @@ def _services(machine: Machine) -> dict[str, tuple[object, ...]]:
 
 
 def _cluster(site: Site, name: str) -> dict[str, Any]:
-    """Return the node's metadata, and the DaemonSets and ConfigMaps of the cluster with their content."""
+    """Return the node's metadata, and the objects of the cluster with their content."""
     api = cluster_api(site)
-    node = client.CoreV1Api(api).read_node(name)
-    daemon_sets = client.AppsV1Api(api).list_daemon_set_for_all_namespaces().items
-    config_maps = client.CoreV1Api(api).list_config_map_for_all_namespaces().items
+    core, groups = client.CoreV1Api(api), client.CustomObjectsApi(api)
+    node = core.read_node(name)
+    listed = {kind: api.sanitize_for_serialization(getattr(core, method)()) for kind, method in _CORE.items()}
+    # As they are: there are many of them, and deserializing them takes time.
+    listed |= {kind: groups.list_cluster_custom_object(group, "v1", names) for kind, (group, names) in _GROUPS.items()}
     return {
         "labels": dict(node.metadata.labels),
         "annotations": dict(node.metadata.annotations or {}),
         "spec": node.spec.to_dict(),
-        "daemon_sets": {_path(one): str(api.sanitize_for_serialization(one.spec)) for one in daemon_sets},
-        "config_maps": {_path(one): dict(one.data or {}) for one in config_maps},
+        **{kind: {_path(one): _content(one) for one in found["items"]} for kind, found in listed.items()},
     }
 
 
-def _path(item: Any) -> str:
-    return f"{item.metadata.namespace}/{item.metadata.name}"
+def _path(item: Mapping[str, Any]) -> str:
+    return "/".join(filter(None, (item["metadata"].get("namespace"), item["metadata"]["name"])))
+
+
+def _content(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object's labels, and its content without the status and without the values of a Secret."""
+    content = {name: value for name, value in item.items() if name not in ("metadata", "status")}
+    if "type" in item:
+        content["data"] = sorted(item.get("data") or ())
+    return {"labels": item["metadata"].get("labels"), **content}

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Several networks, versions of Windows and runtimes in one run: from vanilla machines, and from a full cache.
 
-The last tests break the nodes, and node_doctor.yml names the causes.
+Nodes with Calico need a cluster of their own for each mode. These runs are variants of test_kubespray_calico.py (VXLAN)
+and test_calico_bgp.py. The last tests break the nodes, and node_doctor.yml names the causes.
 
-tests/unit/plugins/plugin_utils/pod_networks/test_matrix.py checks all combinations without machines. Nodes with Calico
-need a cluster of their own: test_kubespray_calico.py (VXLAN) and test_calico_bgp.py.
+tests/unit/plugins/plugin_utils/pod_networks/test_matrix.py checks all combinations without machines.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from integration.playbooks import PlayRun, Site, cluster_nodes, node_name
 from integration.test_docker_runtime import docker_variables
 
 from simulator.artifacts import catalog
+from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.hns.objects import HnsState
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("test_network_matrix")]
+pytestmark = pytest.mark.integration
 
 PATCHED = 6899
 """The update build revision of Windows Server 2025 with KB5066835, from which on it has overlay networks."""
@@ -53,6 +54,7 @@ class Host:
 
 
 SERVICE = {"cni_run_as": "service"}
+OLD_CONTAINERD = {"container_runtime_containerd_version": "1.7.35"}
 HOSTS = {
     "bridge19": Host(
         windows="2019", variables={"cni_flannel_backend": "host-gw", **SERVICE}, network=("L2Bridge", "cbr0")
@@ -70,7 +72,7 @@ HOSTS = {
     ),
     "sdn22": Host(
         windows="2022",
-        variables={"cni_plugin": "sdnoverlay", "container_runtime_containerd_version": "1.7.35", **SERVICE},
+        variables={"cni_plugin": "sdnoverlay", **OLD_CONTAINERD, **SERVICE},
         network=("Overlay", "vxlan0"),
     ),
     "azure22": Host(
@@ -89,22 +91,80 @@ HOSTS = {
 }
 
 
-def start(start_site: SiteFactory) -> Site:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Fleet:
+    """Hosts that are in one run, because one cluster can have their networks."""
+
+    hosts: dict[str, Host]
+    calico: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """How Calico is installed in the cluster; empty if it is not."""
+
+
+def calico_fleet(kind: str, prefix: str, **options: Any) -> Fleet:
+    """Return hosts with each version of Windows that Calico supports."""
+    network = (kind, "Calico")
+    plugin = {"cni_plugin": "calico"}
+    hosts = {
+        f"{prefix}19": Host(windows="2019", variables={**plugin, **OLD_CONTAINERD}, network=network),
+        f"{prefix}22": Host(windows="2022", variables=plugin, network=network),
+    }
+    return Fleet(hosts=hosts, calico={"install": "kubespray", "strict_affinity": True, "linux_nodes": 1, **options})
+
+
+FLEETS = {
+    "networks": Fleet(hosts=HOSTS),
+    "calico": calico_fleet("Overlay", "calico"),
+    "calico-bgp": calico_fleet("L2Bridge", "bgp", backend="bird", vxlan_mode="Never"),
+}
+
+
+def of_fleets(*names: str) -> pytest.MarkDecorator:
+    """Run a test with these fleets, each in a group of its own."""
+    params = [
+        pytest.param(
+            FLEETS[name],
+            id=name,
+            marks=[
+                pytest.mark.xdist_group(f"network_matrix-{name}"),
+                *([] if name == "networks" else [pytest.mark.variant]),
+            ],
+        )
+        for name in names
+    ]
+    return pytest.mark.parametrize("fleet", params, indirect=True, scope="module")
+
+
+ALL_FLEETS = of_fleets(*FLEETS)
+
+
+@pytest.fixture(scope="module")
+def fleet(request: pytest.FixtureRequest) -> Fleet:
+    found: Fleet = request.param
+    return found
+
+
+def start(start_site: SiteFactory, fleet: Fleet) -> Site:
     machines = [
         {"name": name, "windows": host.windows, "link_drop_seconds": 0.3, **host.machine}
-        for name, host in HOSTS.items()
+        for name, host in fleet.hosts.items()
     ]
+    calico = {"calico": fleet.calico} if fleet.calico else {}
     # Kubernetes 1.36 works with containerd 1.7.
-    site = start_site(*machines, cluster={"kind": "memory", "version": "1.36.3"})
-    site.host_variables = {name: dict(host.variables) for name, host in HOSTS.items()}
-    site.host_variables["docker22"] |= docker_variables(site)
+    site = start_site(*machines, cluster={"kind": "memory", "version": "1.36.3", **calico})
+    site.host_variables = {name: dict(host.variables) for name, host in fleet.hosts.items()}
+    if "docker22" in fleet.hosts:
+        site.host_variables["docker22"] |= docker_variables(site)
+    assert site.world.registry is not None
+    mirror = {"mirrors": [site.world.registry.url]}
+    names = ("registry.k8s.io", "mcr.microsoft.com", "quay.io")
+    site.variables["container_runtime_registries"] = dict.fromkeys(names, mirror)
     return site
 
 
 def run(site: Site, key: str, playbook: str = "site.yml") -> PlayRun:
     """Run a playbook, and keep the counters of the nodes under a key of `Site.counted`."""
     found = site.run(playbook).expect()
-    site.counted[key] = {name: site.counters(name) for name in HOSTS}
+    site.counted[key] = {name: site.counters(name) for name in site.hosts()}
     return found
 
 
@@ -114,40 +174,51 @@ def networks(site: Site, name: str) -> dict[str, str]:
     return {one["name"]: one["type"] for one in status["hns"]["networks"]}
 
 
-@pytest.fixture(scope="module")
-def joined(start_site: SiteFactory) -> Site:
-    site = start(start_site)
-    run(site, "first")
-    return site
-
-
-def expect_network(site: Site, name: str) -> None:
-    """Check node, HNS network, kube-proxy's configuration, and the reservation of its source address."""
-    host, node = HOSTS[name], cluster_nodes(site)[node_name(name)]
-    assert node["ready"]
+def expect_network(site: Site, name: str, host: Host) -> None:
+    """Check node, HNS network, kube-proxy's configuration, and its source address."""
+    node = cluster_nodes(site)[node_name(name)]
+    assert node["ready"], name
     if host.network is not None:
         kind, network = host.network
         wait_for(lambda: networks(site, name).get(network) == kind, f"{network} of {name}: {networks(site, name)}")
     files = site.machine(name).files
     winkernel = yaml.safe_load(files.read_text(PROXY))["winkernel"]
-    assert winkernel["networkName"] == (host.network[1] if host.network else "azure")
-    assert ("sourceVip" in winkernel) is host.is_overlay
+    expected = host.network[1] if host.network else "azure"
+    assert (name, winkernel["networkName"]) == (name, expected)
+    assert (name, "sourceVip" in winkernel) == (name, host.is_overlay)
     if host.is_overlay:
-        reserved = rf"C:\var\lib\cni\networks\{winkernel['networkName']}\{winkernel['sourceVip']}"
-        assert files.is_file(reserved)
-        assert winkernel["sourceVip"] == f"{node['pod_cidr'].rpartition('.')[0]}.254"
+        assert (name, winkernel["sourceVip"]) == (name, source_address(site, name, expected, node["pod_cidr"]))
 
 
-@pytest.mark.parametrize("name", HOSTS)
-def test_the_network_is_the_right_one(joined: Site, name: str) -> None:
-    expect_network(joined, name)
+def source_address(site: Site, name: str, network: str, pod_cidr: str) -> str:
+    """Return the address that is reserved on a node for kube-proxy: Calico's own endpoint, or one of host-local."""
+    if network == "Calico":
+        (endpoint,) = [one for one in hns.store(site.machine(name)).endpoints() if one.name == "Calico_ep"]
+        return endpoint.address
+    address = f"{pod_cidr.rpartition('.')[0]}.254"
+    assert site.machine(name).files.is_file(rf"C:\var\lib\cni\networks\{network}\{address}"), name
+    return address
 
 
-@pytest.mark.parametrize("name", HOSTS)
-def test_the_first_run_is_within_the_budget(joined: Site, name: str) -> None:
+@pytest.fixture(scope="module")
+def joined(start_site: SiteFactory, fleet: Fleet) -> Site:
+    site = start(start_site, fleet)
+    run(site, "first")
+    return site
+
+
+@ALL_FLEETS
+def test_the_networks_are_the_right_ones(joined: Site, fleet: Fleet) -> None:
+    for name, host in fleet.hosts.items():
+        expect_network(joined, name, host)
+
+
+@ALL_FLEETS
+def test_the_first_run_is_within_the_budget(joined: Site) -> None:
     # While all hosts start containers at the same time, a batch may outlast its first poll. The tests with one host per
     # network have no such allowance.
-    assert joined.counted["first"][name]["remote_commands"] <= FIRST + LATE_POLLS
+    counted = {name: one["remote_commands"] for name, one in joined.counted["first"].items()}
+    assert not {name: number for name, number in counted.items() if number > FIRST + LATE_POLLS}
 
 
 @pytest.fixture(scope="module")
@@ -155,16 +226,17 @@ def second(joined: Site) -> PlayRun:
     return run(joined, "second")
 
 
-@pytest.mark.parametrize("name", HOSTS)
-def test_a_second_run_changes_nothing(joined: Site, second: PlayRun, name: str) -> None:
-    assert second.recap[name]["changed"] == 0, second.changes(name)
-    assert joined.counted["second"][name]["remote_commands"] <= SECOND
+@ALL_FLEETS
+def test_a_second_run_changes_nothing(joined: Site, fleet: Fleet, second: PlayRun) -> None:
+    assert not {name: second.changed_tasks(name) for name in fleet.hosts if second.recap[name]["changed"]}
+    assert max(counted["remote_commands"] for counted in joined.counted["second"].values()) <= SECOND
 
 
-def test_the_drift_check_finds_nothing_with_one_command(joined: Site, second: PlayRun) -> None:
+@ALL_FLEETS
+def test_the_drift_check_finds_nothing_with_one_command(joined: Site, fleet: Fleet, second: PlayRun) -> None:
     run(joined, "drift", "plan.yml")
     assert {name: counted["remote_commands"] for name, counted in joined.counted["drift"].items()} == dict.fromkeys(
-        HOSTS, DRIFT
+        fleet.hosts, DRIFT
     )
 
 
@@ -174,13 +246,15 @@ def diagnoses(site: Site) -> dict[str, dict[str, Any]]:
     return dict(document["hosts"])
 
 
-def test_the_doctor_finds_nothing_on_healthy_nodes(joined: Site) -> None:
+@ALL_FLEETS
+def test_the_doctor_finds_nothing_on_healthy_nodes(joined: Site, fleet: Fleet) -> None:
     joined.run("node_doctor.yml").expect()
-    found = diagnoses(joined)
-    assert {name: (one["status"], one["causes"]) for name, one in found.items()} == dict.fromkeys(HOSTS, ("Ready", []))
-    assert {joined.counters(name)["remote_commands"] for name in HOSTS} == {2}
+    found = {name: (one["status"], one["causes"]) for name, one in diagnoses(joined).items()}
+    assert found == dict.fromkeys(fleet.hosts, ("Ready", []))
+    assert {joined.counters(name)["remote_commands"] for name in fleet.hosts} == {2}
 
 
+@of_fleets("networks")
 def test_the_doctor_names_what_is_missing(joined: Site, second: PlayRun) -> None:
     machine = joined.machine
     machine("bridge19").services.stop("kube-proxy", force=True)
@@ -204,18 +278,20 @@ def test_the_doctor_names_what_is_missing(joined: Site, second: PlayRun) -> None
 
 
 @pytest.mark.variant
-def test_all_networks_come_from_a_full_cache(start_site: SiteFactory) -> None:
-    site = start(start_site)
+@ALL_FLEETS
+def test_all_networks_come_from_a_full_cache(start_site: SiteFactory, fleet: Fleet) -> None:
+    site = start(start_site, fleet)
     site.run("site.yml", "--tags", "install").expect()
     artifacts = site.world.artifacts
     assert artifacts is not None
     artifacts.reset()
     site.run("site.yml").expect()
-    for name in HOSTS:
-        expect_network(site, name)
+    for name, host in fleet.hosts.items():
+        expect_network(site, name, host)
     assert artifacts.status()["total"] == 0
 
 
+@pytest.mark.xdist_group("network_matrix-networks")
 def test_networks_that_cannot_share_a_run_are_refused(start_site: SiteFactory) -> None:
     site = start_site(
         {"name": "old25", "windows": "2025"},

@@ -13,6 +13,7 @@ from integration.joined_nodes import wait_for
 from integration.playbooks import PlayRun, Site, cluster_api, cluster_nodes, node_name
 from kubernetes import client
 
+from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.kubelet import settings
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("test_network-services")]
@@ -111,3 +112,22 @@ def test_a_second_run_changes_nothing(joined: tuple[Site, PlayRun]) -> None:
     run, nodes = site.plan()
     run.expect()
     assert (nodes, site.counters(HOST)["remote_commands"]) == ({HOST: {"status": "in_sync"}}, 1)
+
+
+# The last test, because pods start again after a reboot.
+def test_kube_proxy_has_its_source_address_after_a_reboot(joined: tuple[Site, PlayRun]) -> None:
+    machine = joined[0].machine(HOST)
+    source = yaml.safe_load(machine.files.read_text(r"C:\k\kube-proxy\config.yaml"))["winkernel"]["sourceVip"]
+    store = hns.store(machine)
+    former = {one.id for one in store.networks()}
+    machine.power.reset()
+
+    def balanced() -> bool:
+        addresses, vips = {one.address for one in store.endpoints()}, {one.source_vip for one in store.policies()}
+        # The boot removed the network, and its load balancers with it.
+        is_new = not former & {one.id for one in store.networks()}
+        return is_new and source in addresses and vips == {source}
+
+    wait_for(balanced, f"services have load balancers with the source address {source}", 60)
+    # host-local gives it to no pod.
+    assert machine.files.is_file(rf"C:\var\lib\cni\networks\flannel.4096\{source}")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A rollout in rings, with a check between them, and outside of its maintenance windows."""
+"""A rollout in rings by a label of the nodes, with a check between them, and outside of its maintenance windows."""
 
 from __future__ import annotations
 
@@ -9,28 +9,34 @@ import datetime
 import pytest
 from integration import joined_nodes
 from integration.conftest import SiteFactory
-from integration.playbooks import PlayRun, Site
+from integration.playbooks import PlayRun, Site, cluster_api
 from integration.rollouts import statuses
 from integration.test_patch_nodes import cordons
+from kubernetes import client
 
 from simulator.kubernetes_node.programs.versions import version_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("rollout_rings")]
 
 BEFORE, AFTER = "1.36.3", "1.37.1"
-# The rings are not in the order of the hosts.
-RINGS = {"a": "2", "b": "1", "c": "2"}
+LABEL = "topology.kubernetes.io/zone"
+# Neither the hosts nor the names of the rings are in the order of the rollout.
+RINGS = {"a": "west-1", "b": "west-2", "c": "west-1"}
 
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
     variables = {"kube_version": AFTER, "cni_plugin": "none", "node_maintenance_serial": 2}
+    rings = {"node_maintenance_ring_label": LABEL, "node_maintenance_ring_order": ["west-2"]}
     found = start_site(
-        *(joined_nodes.server(host) for host in RINGS), cluster={"kind": "memory", "version": AFTER}, **variables
+        *(joined_nodes.server(host) for host in RINGS),
+        cluster={"kind": "memory", "version": AFTER},
+        **variables,
+        **rings,
     )
     joined_nodes.join(found, list(RINGS), BEFORE)
     for host, ring in RINGS.items():
-        found.host_variables[host] |= {"node_maintenance_ring": ring}
+        client.CoreV1Api(cluster_api(found)).patch_node(host, {"metadata": {"labels": {LABEL: ring}}})
     return found
 
 
@@ -42,9 +48,17 @@ def closed(site: Site) -> PlayRun:
     return site.run("upgrade_nodes.yml", variables={"node_maintenance_windows": [window]})
 
 
+def test_a_label_that_no_node_has_is_refused(site: Site) -> None:
+    run = site.run("upgrade_nodes.yml", variables={"node_maintenance_ring_label": "example.com/ring"}).expect(2)
+    assert "expected a label of at least one node of this run, got 'example.com/ring'" in run.messages("a")
+    assert {version_of(site.machine(host), r"C:\k\kubelet.exe") for host in RINGS} == {BEFORE}
+    assert cordons(site) == {}
+
+
 def test_no_node_is_drained_outside_of_the_maintenance_windows(site: Site, closed: PlayRun) -> None:
     closed.expect()
     assert "is outside of the maintenance windows" in closed.output
+    assert 0 < closed.output.index('"west-2: b"') < closed.output.index('"west-1: a, c"')
     assert statuses(site, "upgrade") == dict.fromkeys(RINGS, "not_started")
     assert cordons(site) == {}
     assert {version_of(site.machine(host), r"C:\k\kubelet.exe") for host in RINGS} == {BEFORE}

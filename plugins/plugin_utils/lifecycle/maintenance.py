@@ -8,10 +8,10 @@ Role node_maintenance keeps one record per host, as a fact. The record of a host
 from __future__ import annotations
 
 import enum
-import re
 import typing as t
 
 from ..values.errors import refusal
+from .rings import ring_of
 
 Record: t.TypeAlias = t.Mapping[str, t.Any]
 """Has `host`, `node` and `stage`; the README of role node_maintenance lists the other fields."""
@@ -46,7 +46,7 @@ _NEXT = {
 """The stages that may follow each stage. A host can fail twice: at its selection, and in a rescue section."""
 
 
-def begin(host: str, node: str, cluster_node: Record, owner: str) -> dict[str, t.Any]:
+def begin(host: str, node: str, cluster_node: Record, owner: str, label: str = "") -> dict[str, t.Any]:
     """Return the record of a node at the beginning of a run.
 
     Args:
@@ -54,13 +54,15 @@ def begin(host: str, node: str, cluster_node: Record, owner: str) -> dict[str, t
         node: name of the host's node.
         cluster_node: the node as cluster_info returned it; empty if the cluster was not queried yet.
         owner: the owner that this role records when it cordons a node.
+        label: the label that determines the node's ring; empty if there is none.
     """
     record = {"host": host, "node": node, "stage": Stage.WAITING.value}
     if not cluster_node:
         return record
     cordoned = bool(cluster_node["unschedulable"])
     seen = {"ours": cordoned and cluster_node["cordon_owner"] == owner, "cordoned_before": cordoned}
-    return {**record, "seen": seen}
+    labels = {name: value for name, value in cluster_node["labels"].items() if name == label} if label else None
+    return {**record, "seen": seen if labels is None else {**seen, "labels": labels}}
 
 
 def advance(record: Record, stage: str, now: float, **values: t.Any) -> dict[str, t.Any]:
@@ -88,21 +90,6 @@ def advance(record: Record, stage: str, now: float, **values: t.Any) -> dict[str
     elif after in (Stage.DONE, Stage.FAILED) and "started" in record:
         stamp["finished"] = now
     return {**record, **values, **stamp, "stage": after.value}
-
-
-RingOrder: t.TypeAlias = tuple[tuple[int, int | str], ...]
-"""The sort key of a ring. Two names with the same key are the same ring."""
-
-
-def ring_order(ring: str) -> RingOrder:
-    """Return the sort key of a ring, in which numbers in names count as numbers: ring2 comes before ring10."""
-    parts = re.findall(r"\d+|\D+", ring)
-    return tuple((0, int(part)) if part.isdecimal() else (1, part.lower()) for part in parts)
-
-
-def ring_of(record: Record) -> RingOrder:
-    """Return the sort key of a host's ring."""
-    return ring_order(str(record.get("ring", "")))
 
 
 class RolloutHosts(t.NamedTuple):

@@ -11,7 +11,8 @@ import re
 import typing as t
 import zoneinfo
 
-from .maintenance import Record, ring_of, ring_order
+from .maintenance import Record
+from .rings import RingOrder, ring_of
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 EXPECTED = "expected DAYS HH:MM-HH:MM or HH:MM-HH:MM, such as Sat,Sun 22:00-04:00 or Mon-Fri 01:00-05:00"
@@ -94,7 +95,7 @@ def zone(name: str) -> datetime.tzinfo:
         raise ValueError("expected a time zone such as UTC or Europe/Berlin") from None
 
 
-def batch_sizes(rings: t.Sequence[str], serial: str) -> list[int]:
+def batch_sizes(rings: t.Sequence[RingOrder], serial: str) -> list[int]:
     """Return how many hosts each batch of a rollout has. A batch has hosts of one ring only.
 
     Args:
@@ -106,7 +107,7 @@ def batch_sizes(rings: t.Sequence[str], serial: str) -> list[int]:
     most = max(1, math.floor(len(rings) * int(share[:-1]) / 100)) if percent else max(1, int(share))
     sizes: list[int] = []
     for number, ring in enumerate(rings):
-        if number and ring_order(ring) == ring_order(rings[number - 1]) and sizes[-1] < most:
+        if number and ring == rings[number - 1] and sizes[-1] < most:
             sizes[-1] += 1
         else:
             sizes.append(1)

@@ -10,7 +10,19 @@ import typing as t
 from ..specification.variable import Variable
 from ..values.ansible_data import plain
 from ..values.errors import ResourceError
-from . import artifacts, container_images, domains, folders, image, joining, kubelet, patches, pod_networks, upgrade
+from . import (
+    artifacts,
+    container_images,
+    domains,
+    folders,
+    image,
+    joining,
+    kubelet,
+    patches,
+    pod_networks,
+    rings,
+    upgrade,
+)
 from .variables import Problem, Role, rollout_problems
 
 
@@ -39,6 +51,7 @@ def problems(
     refused += domains.problems(values)
     refused += pod_networks.problems(values)
     refused += upgrade.problems(values)
+    refused += rings.problems(values)
     refused += patches.problems(plain({name: values.get(name) for name in patches.VARIABLES}))
     return [*refused, *rollout_problems(values), *image.problems(variables, values, known_roles)]
 

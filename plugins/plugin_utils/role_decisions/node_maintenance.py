@@ -9,7 +9,7 @@ import time
 import types
 import typing as t
 
-from ..lifecycle import maintenance, rollout_times
+from ..lifecycle import maintenance, rings, rollout_times
 from ..lifecycle.maintenance import Record, Stage
 from ..node_resources.variables import Variables
 
@@ -25,6 +25,7 @@ def _initial_record(host: Variables) -> dict[str, t.Any]:
         str(host.value("node_maintenance_node_name")),
         host.value("node_maintenance_cluster_node"),
         str(host.value("node_maintenance_owner")),
+        str(host.value("node_maintenance_ring_label")),
     )
 
 
@@ -44,8 +45,34 @@ def _failed(host: Variables) -> list[str]:
 
 def _batch_sizes(host: Variables) -> list[int]:
     chosen = host.value("node_maintenance_selection")["chosen"]
-    rings = {one["host"]: str(one.get("ring", "")) for one in host.value("node_maintenance_records")}
-    return rollout_times.batch_sizes([rings[name] for name in chosen], str(host.value("node_maintenance_serial")))
+    places = {one["host"]: rings.ring_of(one) for one in host.value("node_maintenance_records")}
+    return rollout_times.batch_sizes([places[name] for name in chosen], str(host.value("node_maintenance_serial")))
+
+
+def _ring_name(host: Variables) -> str:
+    labels = host.value("node_maintenance_seen").get("labels", {})
+    own, label = str(host.value("node_maintenance_ring")), str(host.value("node_maintenance_ring_label"))
+    return rings.ring_name(own, label, labels)
+
+
+def _ring_fields(host: Variables) -> dict[str, t.Any]:
+    """Return the fields of the host's record that describe its ring."""
+    name, order = _ring_name(host), [str(one) for one in host.value("node_maintenance_ring_order")]
+    place = rings.ring_place(name, order, by_label=bool(host.value("node_maintenance_ring_label")))
+    return {"ring": name, "ring_place": place} if place else {"ring": name}
+
+
+def _rings(host: Variables) -> list[str]:
+    records = {one["host"]: one for one in host.value("node_maintenance_records")}
+    return rings.overview([records[name] for name in host.value("node_maintenance_selection")["chosen"]])
+
+
+def _ring_problem(host: Variables) -> str:
+    inspected = host.part("node_maintenance_inspected", "nodes", default={})
+    seen = [one.get("seen") or inspected.get(one["node"]) for one in host.value("node_maintenance_records")]
+    return rings.label_problem(
+        str(host.value("node_maintenance_ring_label")), [one["labels"] for one in seen if one and "labels" in one]
+    )
 
 
 def _closed(host: Variables) -> str:
@@ -110,6 +137,9 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "node_maintenance_seen": _seen,
         "node_maintenance_kubelet_versions": _kubelet_versions,
         "node_maintenance_batch_sizes": _batch_sizes,
+        "node_maintenance_ring_fields": _ring_fields,
+        "node_maintenance_ring_problem": _ring_problem,
+        "node_maintenance_rings": _rings,
         "node_maintenance_closed": _closed,
         "node_maintenance_begins_ring": lambda host: bool(_earlier(host)),
         "node_maintenance_earlier_nodes": lambda host: [

@@ -15,6 +15,8 @@ class NodeMaintenanceVariables:
     serial: str
     max_failed: int
     ring: str
+    ring_label: str
+    ring_order: tuple[str, ...]
     soak: int
     gate: tuple[str, ...]
     windows: tuple[str, ...]

@@ -67,6 +67,7 @@ def member(number: int, **more: t.Any) -> dict[str, t.Any]:
         "pod_cidr": f"10.244.{number}.0/24",
         "unschedulable": False,
         "cordon_owner": "",
+        "labels": {},
         "network_runs_as": "",
         "network_pods": [],
     }

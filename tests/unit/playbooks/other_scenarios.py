@@ -49,6 +49,9 @@ COMPARED = {
     "compare_images_report": "/site/c.json",
     "compare_images_page": "/site/c.html",
 }
+ZONE = "topology.kubernetes.io/zone"
+RINGS = {"node_maintenance_ring_label": ZONE, "node_maintenance_ring_order": ["c"]}
+MISSING = {"changed": True, "missing": ["KB1"]}
 PATCHES = {"windows_patches_public": ["KB1"], "windows_patches_private": [{"file": "a.msu", "sha256": 64 * "a"}]}
 
 
@@ -130,6 +133,14 @@ def tokens_and_hns() -> dict[str, Rehearsal]:
     }
 
 
+def labelled(nodes: Mapping[str, Mapping[str, t.Any]], **labels: dict[str, str]) -> dict[str, t.Any]:
+    """Return the result of the query of nodes with these labels. No earlier run left one of them cordoned."""
+    found = {
+        name: {**node, "ours": False, "cordoned_before": False, "labels": labels[name]} for name, node in nodes.items()
+    }
+    return {"Query the nodes in the cluster": {"nodes": found}}
+
+
 def patches() -> dict[str, Rehearsal]:
     """Return runs of patch_nodes.yml."""
     hosts = {name: {"ansible_host": f"10.0.0.{number}"} for number, name in enumerate(("one", "two", "done"), start=1)}
@@ -138,8 +149,8 @@ def patches() -> dict[str, Rehearsal]:
     drained = {name: {"status": "drained", "cordoned_by": "patch_nodes", "pods": []} for name in hosts}
     results = {
         "Query the nodes in the cluster": {"nodes": nodes},
-        f"{see}@one": {"changed": True, "missing": ["KB1"]},
-        f"{see}@two": {"changed": True, "missing": ["KB1"]},
+        f"{see}@one": MISSING,
+        f"{see}@two": MISSING,
         f"{see}@done": {"changed": False},
         "Cordon and drain": {"changed": True, "nodes": drained},
         f"{install}@one": {"changed": True, "reboots": 1},
@@ -179,6 +190,19 @@ def patches() -> dict[str, Rehearsal]:
             run,
             results={**results, f"{install}@two": LOST, **lost_hns},
             variables={**run.variables, "node_maintenance_max_failed": 2},
+        ),
+        "patch_nodes/rings": replace(
+            run,
+            variables={**run.variables, "node_maintenance_serial": 3, **RINGS},
+            results={
+                **results,
+                **labelled(nodes, two={}, one={ZONE: "b"}, done={ZONE: "c"}),
+                f"{see}@done": MISSING,
+                f"{install}@done": {"changed": True, "reboots": 0},
+            },
+        ),
+        "patch_nodes/unknown-label": replace(
+            run, variables={**run.variables, **RINGS}, results={**results, **labelled(nodes, one={}, two={}, done={})}
         ),
         "patch_nodes/not-seen": replace(
             run,

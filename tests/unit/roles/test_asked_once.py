@@ -145,12 +145,13 @@ def test_every_change_of_a_run_is_noticed(name: str, registered: str) -> None:
 def test_the_owner_of_a_cordon_is_read_at_the_beginning(node: dict[str, t.Any], seen: dict[str, bool]) -> None:
     begin = task("node_maintenance", "inspect.yml", "Begin the record of the node")["ansible.builtin.set_fact"]
     given = {"inventory_hostname": "one", "node_maintenance_owner": "site", "node_maintenance_node_name": "n-one"}
-    found = templar(["node_maintenance"], {**given, "node_maintenance_nodes": {"n-one": node}})
+    labels, given["node_maintenance_ring_label"] = {"site": "a", "zone": "b"}, "site"
+    found = templar(["node_maintenance"], {**given, "node_maintenance_nodes": {"n-one": {**node, "labels": labels}}})
     state = found.template(trust_as_template(begin["node_maintenance_state"]))
-    assert state == {"host": "one", "node": "n-one", "stage": "waiting", "seen": seen}
+    assert state == {"host": "one", "node": "n-one", "stage": "waiting", "seen": {**seen, "labels": {"site": "a"}}}
     assert (
         value(templar(["node_maintenance"], {**given, "node_maintenance_state": state}), "node_maintenance_seen")
-        == seen
+        == state["seen"]
     )
     assert not surveys(state)
 

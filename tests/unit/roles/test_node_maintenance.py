@@ -148,3 +148,36 @@ def test_nodes_of_earlier_rings_are_checked_unless_they_failed_or_were_replaced(
     run = {"hostvars": hosts, "ansible_play_hosts_all": list(hosts), "ansible_play_batch": ["next"]}
     found = templar(["node_maintenance"], {**run, **hosts["next"]})
     assert value(found, "node_maintenance_earlier_nodes") == ["n-new"]
+
+
+ZONE = "topology.kubernetes.io/zone"
+LABELS: dict[str, dict[str, str]] = {"n-one": {ZONE: "b"}, "n-two": {ZONE: "a"}, "n-three": {}}
+
+
+def of_rings(name: str, host: str, *, seen: bool, label: str = ZONE) -> t.Any:
+    """Return a variable of one of three hosts whose nodes were read by cluster_info (`seen`) or by nodes_drain."""
+    states: dict[str, dict[str, t.Any]] = {}
+    for node, labels in LABELS.items():
+        record: dict[str, t.Any] = {"host": node[2:], "node": node, "stage": "waiting"}
+        states[node[2:]] = {**record, **({"seen": {"labels": labels}} if seen else {})}
+    inspected = {"nodes": {node: {"labels": labels} for node, labels in LABELS.items()}}
+    found = known(
+        inventory_hostname=host,
+        hostvars={name: {"node_maintenance_state": state} for name, state in states.items()},
+        ansible_play_hosts_all=list(states),
+        node_maintenance_state=states[host],
+        node_maintenance_ring_label=label,
+        node_maintenance_ring_order=["b"],
+        **({} if seen else {"node_maintenance_inspected": inspected}),
+    )
+    return value(found, name)
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_the_label_of_a_ring_is_read_from_either_view_of_the_cluster(seen: bool) -> None:
+    hosts = ("one", "two", "three")
+    fields = [of_rings("node_maintenance_ring_fields", host, seen=seen) for host in hosts]
+    assert fields == [{"ring": "b"}, {"ring": "a", "ring_place": 1}, {"ring": "", "ring_place": 2}]
+    assert of_rings("node_maintenance_ring_problem", "one", seen=seen) == ""
+    problem = of_rings("node_maintenance_ring_problem", "one", seen=seen, label="site")
+    assert "None of the 3 nodes has it" in problem

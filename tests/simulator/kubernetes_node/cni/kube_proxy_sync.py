@@ -58,7 +58,8 @@ class Programmer:
         known = {item.id: item for item in self._store.policies()}
         for policy in wanted:
             policy.endpoints = tuple(self._backend(address) for address in policy.endpoints)
-            policy.dsr = self._dsr
+            # pkg/proxy/winkernel/hns.go, getLoadBalancer
+            policy.source_vip, policy.dsr = self._source_vip, self._dsr
             if known.get(policy.id) != policy:
                 self._put(policy)
         for policy_id in self._made - {item.id for item in wanted}:

@@ -35,6 +35,7 @@ def facts(name: str, **more: t.Any) -> dict[str, t.Any]:
         "cordon_owner": "",
         "addresses": [name, "192.0.2.5"],
         "internal_ip": "192.0.2.5",
+        "labels": {},
         "network_runs_as": "",
         "pod_network": "",
         "overlay_address": "",
@@ -156,6 +157,7 @@ def test_information_of_a_cluster_with_everything(cluster: FakeCluster) -> None:
     ]
     more = {"os": "windows", "unschedulable": True, "cordon_owner": "patch_nodes", "network_runs_as": "service"}
     more |= {"generation": "g1", "replacement": {"name": "a-g2", "generation": "g2", "old": ""}}
+    more["labels"] = labels
     nothing = {"ready": False, "pod_cidr": "", "version": "", "addresses": [], "internal_ip": ""}
     assert found["nodes"] == {"a": facts("a", network_pods=pods, **more), "b": facts("b", **nothing)}
     assert list(run_module(cluster_info, cluster, nodes=["b"])["nodes"]) == ["b"]

@@ -120,6 +120,14 @@ def test_missing_rights_are_found_before_a_drain(cluster: FakeCluster) -> None:
     assert "failed" not in run_module(nodes_drain, cluster, nodes=["a"], owner="x")
 
 
+def test_labels_are_returned(cluster: FakeCluster) -> None:
+    labels = {"topology.kubernetes.io/zone": "b"}
+    add_node(cluster, "a", metadata={"labels": labels})
+    add_node(cluster, "b")
+    found = run_module(nodes_drain, cluster, check_mode=True, nodes=["a", "b"], owner="x")
+    assert {name: node["labels"] for name, node in found["nodes"].items()} == {"a": labels, "b": {}}
+
+
 def test_nodes_are_waited_for(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes_ready, "POLL_SECONDS", 0.001)
     add_node(cluster, "a")

@@ -9,7 +9,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import maintenance, rollout_times
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import maintenance, rings, rollout_times
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight.variables import rollout_problems
 from ansible_collections.winkube.node.plugins.plugin_utils.role_decisions.node_maintenance import gate_problem
 
@@ -66,7 +66,7 @@ def test_an_unknown_time_zone_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rings", "serial", "sizes"),
+    ("names", "serial", "sizes"),
     [
         ([], "2", [1]),
         (["a"] * 5, "2", [2, 2, 1]),
@@ -78,8 +78,15 @@ def test_an_unknown_time_zone_is_refused() -> None:
         (["ring2", "Ring2", "ring02"], "3", [3]),
     ],
 )
-def test_a_batch_has_nodes_of_one_ring(rings: list[str], serial: str, sizes: list[int]) -> None:
-    assert rollout_times.batch_sizes(rings, serial) == sizes
+def test_a_batch_has_nodes_of_one_ring(names: list[str], serial: str, sizes: list[int]) -> None:
+    keys = [rings.ring_of({"ring": name}) for name in names]
+    assert rollout_times.batch_sizes(keys, serial) == sizes
+
+
+def test_rings_with_different_places_never_share_a_batch() -> None:
+    # The same name: once listed in an order, once not.
+    keys = [rings.ring_of({"ring": "a", "ring_place": place}) for place in (0, 1)]
+    assert rollout_times.batch_sizes(keys, "2") == [1, 1]
 
 
 def test_hosts_follow_ring_by_ring_after_those_that_are_out_of_service() -> None:

@@ -33,6 +33,7 @@ NODES = {
         "network_pods": PODS,
         "unschedulable": True,
         "cordon_owner": "site",
+        "labels": {"topology.kubernetes.io/zone": "westeurope-2"},
     },
     "win-five": {"os": "windows", "ready": False},
     "linux": {"os": "linux", "ready": True, "addresses": ["10.0.0.9"]},

@@ -149,5 +149,13 @@ def test_the_host_of_an_endpoint(endpoint: str, expected: str) -> None:
     ],
 )
 def test_the_record_of_a_node_begins(node: dict[str, t.Any], seen: dict[str, bool] | None) -> None:
-    expected = {"host": "one", "node": "n-one", "stage": "waiting"} | ({} if seen is None else {"seen": seen})
+    expected: dict[str, t.Any] = {"host": "one", "node": "n-one", "stage": "waiting"}
+    if seen is not None:
+        node, expected["seen"] = {**node, "labels": {"zone": "b", "site": "a"}}, seen
     assert maintenance.begin("one", "n-one", node, "site") == expected
+
+
+@pytest.mark.parametrize(("label", "labels"), [("site", {"site": "a"}), ("rack", {})])
+def test_the_record_keeps_the_label_of_the_ring_only(label: str, labels: dict[str, str]) -> None:
+    node = {"unschedulable": False, "cordon_owner": "", "labels": {"zone": "b", "site": "a"}}
+    assert maintenance.begin("one", "n-one", node, "site", label)["seen"]["labels"] == labels
