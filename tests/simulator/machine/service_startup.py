@@ -54,10 +54,10 @@ def automatic(machine: Machine, first: Sequence[str] = ()) -> tuple[list[str], l
             chance.random(),
         )
 
-    services = [found for name in machine.services.names() if (found := machine.services.get(name))]
-    found = [service for service in services if service.start <= _AUTOMATIC]
-    at_boot = [service.name for service in found if not service.delayed]
-    return sorted(at_boot, key=rank), [service.name for service in found if service.delayed]
+    services = [service for name in machine.services.names() if (service := machine.services.get(name))]
+    starting = [service for service in services if service.start <= _AUTOMATIC]
+    at_boot = [service.name for service in starting if not service.delayed]
+    return sorted(at_boot, key=rank), [service.name for service in starting if service.delayed]
 
 
 def start_later(
