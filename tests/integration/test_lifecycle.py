@@ -85,7 +85,7 @@ class Life:
         kubelet = r"C:\k\kubelet.exe"
         self.programs[name] = {str(version_of(self.site.machine(host), kubelet)) for host in WINDOWS}
 
-    def look(self, name: str, api: client.ApiClient) -> None:
+    def record(self, name: str, api: client.ApiClient) -> None:
         """Record what the cluster and the machines contain. Pods need a moment after a run."""
         core, first = client.CoreV1Api(api), self.site.world.cluster
         assert first is not None
@@ -154,21 +154,21 @@ def life(second_cluster: SimulatedCluster, start_site: SiteFactory) -> Life:
     prepared = {host: machine_state(site.machine(host)) for host in WINDOWS}
     life.run("join", "site.yml", "--tags", "join")
     deploy(site)
-    life.look("join", cluster_api(site))
+    life.record("join", cluster_api(site))
     life.run("by one", "upgrade_nodes.yml", kube_version=SECOND)
-    life.look("by one", cluster_api(site))
+    life.record("by one", cluster_api(site))
     life.run("by two", "upgrade_nodes.yml", kube_version=LAST, node_upgrade_versions=[BETWEEN])
-    life.look("by two", cluster_api(site))
+    life.record("by two", cluster_api(site))
     site.variables["kube_version"] = LAST
     # The pods of the last node could go nowhere, so their disruption budget would never allow its drain.
     client.PolicyV1Api(cluster_api(site)).delete_namespaced_pod_disruption_budget("guard", "default")
     life.run("reset", "reset_nodes.yml", reset_confirmation=True)
-    life.look("reset", cluster_api(site))
+    life.record("reset", cluster_api(site))
     for host, before in prepared.items():
         life.left += [f"{host}: {text}" for text in differences(before, machine_state(site.machine(host)))]
     site.variables["kubeconfig"] = str(second_cluster.kubeconfig)
     life.run("join second", "site.yml", "--tags", "join")
-    life.look("join second", config.new_client_from_config(str(second_cluster.kubeconfig)))
+    life.record("join second", config.new_client_from_config(str(second_cluster.kubeconfig)))
     return life
 
 
