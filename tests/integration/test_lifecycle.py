@@ -50,8 +50,7 @@ PODS: Mapping[str, dict[str, int]] = {
 OTHERS = (
     # Programs and archives of the other version.
     "files c:\\k\\",
-    "files c:\\cache\\",
-    "files c:\\programdata\\winkube\\cache",
+    "files c:\\programdata\\winkube\\cache\\kubernetes\\",
     # Its folder `upgrade` is gone. Patches, images and bundles use it as well, so it stays.
     "files c:\\windows\\winkube:",
 )
