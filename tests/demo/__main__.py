@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The demo: three servers become nodes directly, and one from an image. It measures each run, and cleans up."""
+"""The demo: three servers become nodes directly, one of them is upgraded, and a fourth becomes a node from an image.
+
+It measures each run, and cleans up.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from kubernetes import client, config
 
 from demo import place
 from demo.controller import ROOT, Controller, Ran
-from demo.outcome import NodeOutcome, table, write
+from demo.outcome import CAPTION, NodeOutcome, table, write
 from simulator.fleet import read_fleet
 from simulator.world import World
 
@@ -24,6 +27,8 @@ BUILD = ROOT / "build" / "demo"
 MINUTES = 3
 """The duration of the demo, which README.md also states."""
 IN_PLACE = ("win-2019", "win-2022", "win-2025")
+OLDER = "win-2019"
+"""The node that joins with an older version of Kubernetes, and is upgraded."""
 BUILDER, IMAGE = "win-build", "win-image"
 IMAGE_NUMBER = 31
 """The last part of the address of the machine that is started from the image."""
@@ -67,8 +72,14 @@ def play(world: World, controller: Controller) -> bool:
         "second": controller.play("second", "site.yml"),
         "plan": controller.play("plan", "plan.yml", "-e", f"winkube_plan_report={BUILD / 'plan.json'}"),
     }
-    image_runs, image = golden_image(world, controller)
     assert world.cluster is not None
+    joined = cluster_nodes(str(world.cluster.kubeconfig))
+    version = world.cluster.version
+    upgrade = controller.play(
+        "upgrade", "upgrade_nodes.yml", "--limit", OLDER, "-e", f"kubernetes_node_version={version}",
+        "-e", f"winkube_upgrade_report={BUILD / 'upgrade.json'}",
+    )  # fmt: skip
+    image_runs, image = golden_image(world, controller)
     known = cluster_nodes(str(world.cluster.kubeconfig))
     image["ready"] = known.get(IMAGE, {}).get("ready", False)
     nodes = [
@@ -76,21 +87,26 @@ def play(world: World, controller: Controller) -> bool:
             name=name,
             key=name.upper(),
             os=world.fleet.machine(name.upper()).windows.key,
+            joined_version=joined.get(name, {}).get("version", ""),
             version=known.get(name, {}).get("version", ""),
             ready=known.get(name, {}).get("ready", False),
-            runs=runs,
+            runs={**runs, "upgrade": upgrade} if name == OLDER else runs,
         )
         for name in IN_PLACE
     ]
-    print(f"\n{table(nodes)}\n\nimage: {', '.join(f'{key} {value}' for key, value in image.items())}", flush=True)
-    every = [*runs.values(), *image_runs]
+    print(
+        f"\n{CAPTION}\n{table(nodes)}\n\nimage: {', '.join(f'{key} {value}' for key, value in image.items())}",
+        flush=True,
+    )
+    every = [*runs.values(), upgrade, *image_runs]
     write(BUILD, nodes, image, every)
     unchanged = all(runs["second"].changed(name) == 0 for name in IN_PLACE)
     return (
         all(ran.status == 0 for ran in every)
         and unchanged
         and all(image.values())
-        and all(node.ready for node in nodes)
+        and all(node.ready and node.version == f"v{version}" for node in nodes)
+        and joined.get(OLDER, {}).get("version") != f"v{version}"
     )
 
 

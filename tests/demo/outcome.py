@@ -25,11 +25,13 @@ class NodeOutcome:
     key: str
     """The name in the fleet file."""
     os: str
+    joined_version: str
+    """The version of the kubelet after the first runs; empty if the cluster did not have the node."""
     version: str
-    """The version of the kubelet; empty if the cluster does not have the node."""
+    """The version of the kubelet at the end; empty if the cluster does not have the node."""
     ready: bool
     runs: Mapping[str, Ran]
-    """The runs by name: first, second, plan."""
+    """The runs by name: first, second, plan, and upgrade if the node was upgraded."""
 
     def summary(self) -> dict[str, Any]:
         """Return the entry for summary.json. Changes and seconds are those in the report of each run."""
@@ -38,21 +40,31 @@ class NodeOutcome:
             rows = {row["node"]: row for row in _run(ran).summary()}
             row = rows.get(self.name, {"changes": 0, "seconds": 0.0})
             runs[name] = {"changes": row["changes"], **asdict(ran.nodes[self.key]), "seconds": row["seconds"]}
-        return {"name": self.name, "os": self.os, "version": self.version, "ready": self.ready, **runs}
+        versions = {"joined_version": self.joined_version, "version": self.version}
+        return {"name": self.name, "os": self.os, **versions, "ready": self.ready, **runs}
+
+    def versions(self) -> str:
+        """Return the version of the node, and before it the one with which it joined if they differ."""
+        found = [version for version in (self.joined_version, self.version) if version]
+        return " -> ".join(dict.fromkeys(found)) or "-"
 
 
+CAPTION = "Nodes: first run / second run / plan / upgrade"
+"""What the figures of the table are; `-` if a node was not upgraded."""
 HEAD = ("NODE", "VERSION", "READY", "CHANGES", "REMOTE COMMANDS", "SECONDS")
 
 
 def rows(nodes: Sequence[NodeOutcome]) -> list[tuple[str, str, str, str, str, str]]:
-    """Return a row for each node, with the figures of its runs in order."""
+    """Return a row for each node, with the figures of its runs in order, and `-` for runs that it was not part of."""
     result = []
+    names = list(dict.fromkeys(name for node in nodes for name in node.runs))
     for node in nodes:
         summary = node.summary()
         figures = [
-            " / ".join(str(summary[run][key]) for run in node.runs) for key in ("changes", "commands", "seconds")
+            " / ".join(str(summary[name][key]) if name in summary else "-" for name in names)
+            for key in ("changes", "commands", "seconds")
         ]
-        result.append((f"{node.name} ({node.os})", node.version or "-", "yes" if node.ready else "no", *figures))
+        result.append((f"{node.name} ({node.os})", node.versions(), "yes" if node.ready else "no", *figures))
     return result
 
 
@@ -83,7 +95,7 @@ def write(build: Path, nodes: Sequence[NodeOutcome], image: Mapping[str, Any], r
     document = {"nodes": [node.summary() for node in nodes], "image": dict(image)}
     (build / "summary.json").write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     overview = {
-        "title": "Nodes: first run / second run / plan",
+        "title": CAPTION,
         "head": [word.capitalize() for word in HEAD],
         "rows": [list(row) for row in rows(nodes)],
     }

@@ -121,5 +121,10 @@ def describe(name: str, injected: int, converged: int, possible: int) -> str:
     return f"{name}: faults injected {injected}, converged {converged}{chosen}"
 
 
-TALLY = Tally("sweep", describe, "sweeps")
-"""Sums up the sweeps at the end of a test run."""
+TALLY = Tally(
+    "sweep",
+    describe,
+    "sweeps",
+    {"join, upgrade and reset": ("site.yml", "kubeadm_join", "upgrade_nodes.yml", "node_reset")},
+)
+"""Sums up the sweeps at the end of a test run, those over the life of a node on a line of their own."""

@@ -12,6 +12,7 @@ import pytest
 from integration.conftest import SiteFactory
 from integration.joined_nodes import wait_for
 from integration.playbooks import PlayRun, Site, cluster_api, cluster_nodes, node_name
+from integration.power_cuts import started_after_a_power_cut
 from integration.states import state_of
 from kubernetes import client
 
@@ -123,6 +124,13 @@ def test_services_run_one_after_the_other(mixed: tuple[Site, PlayRun]) -> None:
     status: Any = site.node("moby").status()
     assert r"C:\ProgramData\docker" in status["defender"]["ExclusionPath"]
     assert status["environment"]["CONTAINER_RUNTIME_ENDPOINT"] == "npipe:////./pipe/cri-dockerd"
+
+
+@pytest.mark.xdist_group("test_docker_runtime-moby")
+def test_services_start_in_the_same_order_after_a_power_cut(mixed: tuple[Site, PlayRun]) -> None:
+    site, _ = mixed
+    order = ["docker", "cri-dockerd", "kubelet", "kube-proxy", "flanneld"]
+    assert started_after_a_power_cut(site.machine("moby"), order) == order
 
 
 @pytest.mark.xdist_group("test_docker_runtime-moby")

@@ -11,6 +11,7 @@ import yaml
 from integration.conftest import SiteFactory
 from integration.joined_nodes import wait_for
 from integration.playbooks import PlayRun, Site, cluster_api, cluster_nodes, node_name
+from integration.power_cuts import started_after_a_power_cut
 from kubernetes import client
 
 from simulator.kubernetes_node import hns
@@ -66,6 +67,12 @@ def test_services_run_the_network(joined: tuple[Site, PlayRun]) -> None:
     status: Any = site.node(HOST).status()
     (network,) = [item for item in status["hns"]["networks"] if item["name"] == "flannel.4096"]
     assert (network["type"], network["vni"], network["subnet"]) == ("Overlay", 4096, node["pod_cidr"])
+
+
+def test_services_start_in_the_same_order_after_a_power_cut(joined: tuple[Site, PlayRun]) -> None:
+    site, _ = joined
+    order = ["containerd", "kubelet", "flanneld", "kube-proxy"]
+    assert started_after_a_power_cut(site.machine(HOST), order) == order
 
 
 def test_nothing_privileged_runs_there(joined: tuple[Site, PlayRun]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from integration.conftest import SiteFactory
 from integration.playbooks import PlayRun, Site, cluster_api, node_name
+from integration.power_cuts import started_after_a_power_cut
 from integration.reset_machines import differences, machine_state
 from kubernetes import client, config
 
@@ -22,6 +23,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("reset_nodes")]
 JOINED = {"pods": "2019", "services": "2022"}
 FRESH = "fresh"
 HOSTS = {**JOINED, FRESH: "2025"}
+SERVICES = ["containerd", "kubelet", "kube-proxy", "flanneld"]
+"""The services of a node whose network runs as services, in the order in which they start."""
 CONFIRMED = {"reset_confirmation": True}
 STRANGER = "192.0.2.77"
 TARGET = r"C:\volumes\data"
@@ -37,6 +40,8 @@ class Story:
     runs: dict[str, PlayRun] = field(default_factory=dict)
     checked: dict[str, list[str]] = field(default_factory=dict)
     """What the dry run changed, by host."""
+    started: list[str] = field(default_factory=list)
+    """The order in which services started after a power cut."""
     nodes: dict[str, set[str]] = field(default_factory=dict)
     """Names of the cluster's nodes after each run."""
     left: dict[str, list[str]] = field(default_factory=dict)
@@ -66,7 +71,7 @@ def other_cluster() -> Iterator[SimulatedCluster]:
 
 @pytest.fixture(scope="module")
 def story(start_site: SiteFactory, other_cluster: SimulatedCluster) -> Story:
-    """Prepare, join, reset, reset again, join another cluster, and reset when that cluster is gone."""
+    """Prepare, join, cut the power, reset, reset again, join another cluster, and reset when that cluster is gone."""
     nodes = [{"name": name, "windows": windows, "link_drop_seconds": 0.2} for name, windows in HOSTS.items()]
     site = start_site(*nodes, cluster={"kind": "memory"})
     site.host_variables = {"services": {"cni_run_as": "service"}}
@@ -77,6 +82,7 @@ def story(start_site: SiteFactory, other_cluster: SimulatedCluster) -> Story:
     files.write_text(f"{TARGET}\\kept.txt", "kept")
     story.prepared = {host: machine_state(site.machine(host)) for host in HOSTS}
     story.run("join", "site.yml", "--limit", "pods,services").expect()
+    story.started = started_after_a_power_cut(site.machine("services"), SERVICES)
     link(files, f"{POD}\\kubernetes.io~configmap\\config\\..data", TARGET)
     check(story)
     story.run("reset", "reset_nodes.yml", **CONFIRMED)
@@ -132,6 +138,10 @@ def test_the_node_of_another_machine_is_refused_before_anything_changes(story: S
     assert f"the cluster's node {node_name(FRESH)} is at {STRANGER}, {node_name(FRESH)}, expected one of" in message
     assert "The machine was not changed" in message
     assert node_name(FRESH) in story.nodes["check"]
+
+
+def test_services_start_in_order_after_a_power_cut(story: Story) -> None:
+    assert story.started == SERVICES
 
 
 @pytest.mark.parametrize("host", HOSTS)

@@ -64,8 +64,14 @@ def test_the_table_has_the_figures_of_the_pages_below_it(tmp_path: Path) -> None
         "second": ran("second", 62.2, {}),
         "plan": ran("plan", 5.0, {"changes": [change]}),
     }
-    node = outcome.NodeOutcome(name="win", key="WIN", os="2022", version="v1", ready=True, runs=runs)
-    assert outcome.rows([node]) == [("win (2022)", "v1", "yes", "4 / 0 / 1", "2 / 1 / 1", "3.0 / 1.5 / 1.5")]
+    same = {"name": "win", "key": "WIN", "os": "2022", "ready": True, "version": "v2"}
+    node = outcome.NodeOutcome(**same, joined_version="v2", runs=runs)
+    upgraded = outcome.NodeOutcome(**same, joined_version="v1", runs={**runs, "upgrade": ran("upgrade", 8.0, {}, {})})
+    assert outcome.rows([node]) == [("win (2022)", "v2", "yes", "4 / 0 / 1", "2 / 1 / 1", "3.0 / 1.5 / 1.5")]
+    assert outcome.rows([upgraded, node]) == [
+        ("win (2022)", "v1 -> v2", "yes", "4 / 0 / 1 / 0", "2 / 1 / 1 / 2", "3.0 / 1.5 / 1.5 / 3.0"),
+        ("win (2022)", "v2", "yes", "4 / 0 / 1 / -", "2 / 1 / 1 / -", "3.0 / 1.5 / 1.5 / -"),
+    ]
     image = {"generalized": True, "started_as_new_machine": True, "ready": True}
     outcome.write(tmp_path, [node], image, list(runs.values()))
     page = " ".join((tmp_path / "report.html").read_text(encoding="utf-8").split())

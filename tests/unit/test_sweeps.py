@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -74,3 +75,9 @@ def test_the_result_contains_the_seed_to_repeat_it(monkeypatch: pytest.MonkeyPat
         "sweeps: faults injected 19, converged 18 (a sample of 109, WINKUBE_SWEEP_SEED=1)",
     ]
     assert sweeps.TALLY.lines([]) == []
+
+
+@pytest.mark.parametrize("name", [name for names in sweeps.TALLY.sums.values() for name in names])
+def test_sums_are_of_sweeps_that_exist(name: str, repository: Path) -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (repository / "tests/integration").glob("test_*_sweep.py")]
+    assert any(f'"{name}"' in text for text in texts)

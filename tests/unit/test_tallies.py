@@ -22,3 +22,9 @@ def test_one_name_needs_no_total() -> None:
 def test_several_names_are_summed_up() -> None:
     expected = ["a: 1 of 1", "b: 2 of 3", "all scripts: 3 of 4"]
     assert TALLY.lines([report("b", 2, 3), SimpleNamespace(when="call"), report("a", 1, 1)]) == expected
+
+
+def test_some_names_have_a_sum_of_their_own() -> None:
+    tally = Tally("scripts", "{0}: {1} of {2}".format, "all scripts", {"a and c": ("a", "c"), "b and d": ("b", "d")})
+    reports = [report("a", 1, 1), report("b", 2, 3), report("c", 4, 5)]
+    assert tally.lines(reports)[3:] == ["a and c: 5 of 6", "all scripts: 7 of 9"]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from simulator.machine.language import set_language
 from simulator.machine.machine import Machine
 from simulator.machine.module_imports import set_cold
-from simulator.machine.services import HungServices
+from simulator.machine.service_parts import HungServices
 
 
 @dataclass

@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from simulator.machine.objects import ServiceProgram
+from simulator.machine.objects import RunningService, ServiceProgram
+from simulator.machine.processes import Process
 
 State = Literal["Stopped", "StartPending", "StopPending", "Running"]
 
@@ -53,3 +54,22 @@ class Resolved:
     path: str
     program: ServiceProgram | None
     error: int = 0
+
+
+@dataclass
+class ServiceRuntime:
+    """What the service control manager knows about a service since the boot."""
+
+    state: State = "Stopped"
+    running: RunningService | None = None
+    process: Process | None = None
+    exit_code: int = 1077  # ERROR_SERVICE_NEVER_STARTED
+    failures: int = 0
+    deleted: bool = False
+
+
+@dataclass
+class HungServices:
+    """The names (lower case) of services that a fault keeps from starting."""
+
+    names: set[str] = field(default_factory=set)

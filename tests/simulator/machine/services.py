@@ -5,19 +5,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from simulator.machine import service_rules
+from simulator.machine import service_rules, service_startup
 from simulator.machine.failure_actions import failure_action, make_failure_actions
 from simulator.machine.objects import RunningService, ServiceProgram
-from simulator.machine.processes import Process, Processes
+from simulator.machine.processes import Processes
 from simulator.machine.registry import Registry, Value
 from simulator.machine.rights import check
 from simulator.machine.service_errors import ERRORS, ServiceError
-from simulator.machine.service_parts import Resolved, Service, State
+from simulator.machine.service_parts import HungServices, Resolved, Service, ServiceRuntime
 from simulator.machine.service_rules import ROOT
 from simulator.machine.windows_paths import normalise
 
@@ -36,23 +35,6 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 START = {"boot": 0, "system": 1, "auto": 2, "demand": 3, "disabled": 4}
-
-
-@dataclass
-class _Runtime:
-    state: State = "Stopped"
-    running: RunningService | None = None
-    process: Process | None = None
-    exit_code: int = 1077  # ERROR_SERVICE_NEVER_STARTED
-    failures: int = 0
-    deleted: bool = False
-
-
-@dataclass
-class HungServices:
-    """The names (lower case) of services that a fault keeps from starting."""
-
-    names: set[str] = field(default_factory=set)
 
 
 class Services:
@@ -78,11 +60,15 @@ class Services:
         self._resolve = resolve
         self._expand = expand
         self._time_scale = time_scale
-        self._runtime: dict[str, _Runtime] = {}
+        self._runtime: dict[str, ServiceRuntime] = {}
         self._lock = threading.RLock()
         self._watcher: threading.Event | None = None
         self.machine: Machine
         self.events: list[str] = []
+        self.started: list[str] = []
+        """The names of the services that were started since the last boot, in the order in which they ran."""
+        self.first_at_boot: Sequence[str] = ()
+        """Services that the next boots try to start first. Windows defines no order, so tests may choose one."""
 
     def names(self) -> list[str]:
         """Return the names of all Win32 services (drivers are not included)."""
@@ -101,7 +87,7 @@ class Services:
             return None
         data = self._registry.data
         own = next((known for known in self._registry.subkeys(ROOT) if known.casefold() == name.casefold()), name)
-        runtime = self._runtime.get(name.casefold(), _Runtime())
+        runtime = self._runtime.get(name.casefold(), ServiceRuntime())
         command_line = self._expand(str(image.data))
         environment = data(key, "Environment", [])
         pairs = [str(item).partition("=") for item in environment] if isinstance(environment, list) else []
@@ -144,7 +130,7 @@ class Services:
                     **entries,
                 },
             )
-            self._runtime[name.casefold()] = _Runtime()
+            self._runtime[name.casefold()] = ServiceRuntime()
 
     def configure(self, name: str, **entries: object) -> None:
         """Change values of a configuration; None removes a value.
@@ -220,18 +206,26 @@ class Services:
             self._crashed(name, runtime)
 
     def boot(self) -> None:
-        """Start the automatic services, delayed ones last. A failure of one is logged, and the others still start."""
+        """Start the automatic services, and delayed ones later. A failure of one is logged, the others still start."""
         with self._lock:
-            self._runtime = {name: _Runtime() for name in self._runtime}
-            services = [service for name in self.names() if (service := self.get(name)) and service.start <= 2]
-            for service in sorted(services, key=lambda item: item.delayed):
-                if self._state(service.name).state == "Running":
-                    continue
+            self._runtime = {name: ServiceRuntime() for name in self._runtime}
+            self.started.clear()
+            at_boot, delayed = service_startup.automatic(self.machine, self.first_at_boot)
+            for name in at_boot:
+                self._try_to_start(name)
+            halted = self._watch()
+        if delayed:
+            service_startup.start_later(delayed, self._try_to_start, halted, self._time_scale)
+
+    def _try_to_start(self, name: str, path: tuple[str, ...] = ()) -> bool:
+        """Start a service unless it runs already. A failure is logged. Return whether the service runs."""
+        with self._lock:
+            if self.exists(name) and self._state(name).state != "Running":
                 try:
-                    self._start(service.name, ())
+                    self._start(name, path)
                 except ServiceError as error:
-                    self.events.append(f"The {service.name} service failed to start: {error}")
-            self._watch()
+                    self.events.append(f"The {name} service failed to start: {error}")
+            return self._state(name).state == "Running"
 
     def halt(self) -> None:
         """Stop all services, as a shutdown does."""
@@ -263,9 +257,14 @@ class Services:
                     self._start(needed, (*path, name.casefold()))
                 except ServiceError as error:
                     raise ServiceError(1068, f"{needed}: {error}") from error
+        for group in service_startup.needed_groups(self.machine, name):
+            members = service_startup.members(self.machine, group)
+            running = [self._try_to_start(member, (*path, name.casefold())) for member in members]
+            if not any(running):
+                raise ServiceError(1068, f"group {group}")
         self._launch(service, runtime)
 
-    def _launch(self, service: Service, runtime: _Runtime) -> None:
+    def _launch(self, service: Service, runtime: ServiceRuntime) -> None:
         found = self._resolve(service.name, service.command_line)
         if found.error:
             self.events.append(f"The {service.name} service failed to start: {ERRORS.get(found.error)}")
@@ -290,6 +289,7 @@ class Services:
             raise
         runtime.exit_code = 0
         runtime.state = "Running"
+        self.started.append(service.name)
 
     def _run(self, found: Resolved, program: ServiceProgram, service: Service) -> RunningService:
         """Start a program. Without the right to read its files, it ends before it reports to the control manager."""
@@ -318,7 +318,7 @@ class Services:
     def _hangs(self, name: str) -> bool:
         return name.casefold() in self.machine.part(HungServices).names
 
-    def _end(self, name: str, runtime: _Runtime) -> None:
+    def _end(self, name: str, runtime: ServiceRuntime) -> None:
         running, process = runtime.running, runtime.process
         runtime.state = "StopPending"
         runtime.running = runtime.process = None
@@ -336,8 +336,8 @@ class Services:
         if runtime.deleted:
             self._forget(name)
 
-    def _watch(self) -> None:
-        """Find services whose process has ended by itself."""
+    def _watch(self) -> threading.Event:
+        """Find services whose process has ended by itself. Return an event that the next shutdown sets."""
         stop = threading.Event()
         self._watcher = stop
 
@@ -349,8 +349,9 @@ class Services:
                             self._crashed(name, runtime)
 
         threading.Thread(target=watch, name="service-watcher", daemon=True).start()
+        return stop
 
-    def _crashed(self, name: str, runtime: _Runtime) -> None:
+    def _crashed(self, name: str, runtime: ServiceRuntime) -> None:
         code = runtime.running.exit_code if runtime.running else 0
         if runtime.process:
             self._processes.end(runtime.process)
@@ -360,7 +361,7 @@ class Services:
         self.events.append(f"The {name} service terminated unexpectedly (exit code {code}), time {runtime.failures}.")
         self._recover(name, runtime)
 
-    def _recover(self, name: str, runtime: _Runtime) -> None:
+    def _recover(self, name: str, runtime: ServiceRuntime) -> None:
         """Run the action of FailureActions for this failure."""
         action, delay = failure_action(
             self._registry.data(f"{ROOT}\\{name}", "FailureActions"), max(0, runtime.failures - 1)
@@ -387,8 +388,8 @@ class Services:
         if self._state(name).deleted:
             raise ServiceError(1072)
 
-    def _state(self, name: str) -> _Runtime:
-        return self._runtime.setdefault(name.casefold(), _Runtime())
+    def _state(self, name: str) -> ServiceRuntime:
+        return self._runtime.setdefault(name.casefold(), ServiceRuntime())
 
     def _forget(self, name: str) -> None:
         self._registry.delete_key(f"{ROOT}\\{name}")

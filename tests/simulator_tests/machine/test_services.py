@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 import pytest
 
-from simulator.machine import executables
+from simulator.machine import executables, service_startup
 from simulator.machine.families import Families
+from simulator.machine.faults import set_fault
 from simulator.machine.machine import Machine
 from simulator.machine.objects import IdleServiceProgram
 from simulator.machine.services import ServiceError, failure_action, make_failure_actions
@@ -189,12 +190,86 @@ def test_recovery_restarts_a_crashed_service(installed: Machine) -> None:
 
 def test_automatic_services_come_up_at_boot(installed: Machine) -> None:
     installed.services.create("auto", f'"{EXE}"', Start=2)
-    installed.services.create("late", f'"{EXE}"', Start=2, DelayedAutostart=1)
     installed.services.create("manual", f'"{EXE}"')
     installed.services.create("broken", r"C:\nope.exe", Start=2)
     installed.power.reset()
-    assert states(installed, "auto", "late", "manual", "broken") == ["Running", "Running", "Stopped", "Stopped"]
+    assert states(installed, "auto", "manual", "broken") == ["Running", "Stopped", "Stopped"]
     assert any("broken" in event for event in installed.services.events)
+
+
+def test_delayed_services_start_after_all_others(installed: Machine) -> None:
+    services = installed.services
+    services.create("base", f'"{EXE}"', Start=3)
+    services.create("a-late", f'"{EXE}"', Start=2, DelayedAutostart=1, DependOnService=["base"])
+    services.create("b-late", f'"{EXE}"', Start=2, DelayedAutostart=1)
+    services.create("needed", f'"{EXE}"', Start=2, DelayedAutostart=1)
+    services.create("upper", f'"{EXE}"', Start=2, DependOnService=["needed"])
+    installed.power.reset()
+    # What another service needs at boot is not delayed.
+    assert states(installed, "needed", "upper") == ["Running", "Running"]
+    wait_for(lambda: states(installed, "a-late", "b-late") == ["Running", "Running"])
+    assert services.started[-3:] == ["base", "a-late", "b-late"]
+
+
+def test_a_shutdown_ends_the_delay(installed: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_startup, "DELAY_SECONDS", 500.0)
+    installed.services.create("late", f'"{EXE}"', Start=2, DelayedAutostart=1)
+    installed.power.reset()
+    installed.power.power_off()
+    time.sleep(0.7)
+    assert states(installed, "late") == ["Stopped"]
+
+
+def boot_order(machine: Machine, *names: str) -> list[str]:
+    """Boot, and return the order in which some services started."""
+    machine.power.reset()
+    return [name for name in machine.services.started if name in names]
+
+
+def test_windows_promises_no_order_of_services(installed: Machine) -> None:
+    names = [f"s{number}" for number in range(6)]
+    for name in names:
+        installed.services.create(name, f'"{EXE}"', Start=2)
+    orders = [boot_order(installed, *names) for dummy in range(3)]
+    assert [sorted(order) for order in orders] == [names] * 3
+    assert len({tuple(order) for order in orders}) > 1
+    installed.services.first_at_boot = ["s5", "s0"]
+    assert boot_order(installed, *names)[:2] == ["s5", "s0"]
+
+
+def test_dependencies_and_groups_define_the_order(installed: Machine) -> None:
+    services = installed.services
+    installed.registry.write(service_startup.GROUP_ORDER, {"List": ["early", "network"]})
+    services.create("a", f'"{EXE}"', Start=2, DependOnService=["b"])
+    services.create("b", f'"{EXE}"', Start=2, DependOnService=["c"])
+    services.create("c", f'"{EXE}"', Start=2)
+    services.create("in-network", f'"{EXE}"', Start=2, Group="Network")
+    services.create("in-early", f'"{EXE}"', Start=2, Group="early")
+    services.first_at_boot = ["a"]
+    names = ("a", "b", "c", "in-network", "in-early")
+    assert boot_order(installed, *names) == ["in-early", "in-network", "c", "b", "a"]
+
+
+def test_a_group_needs_one_service_that_runs(installed: Machine) -> None:
+    services = installed.services
+    services.create("broken", r"C:\nope.exe", Group="network")
+    services.create("upper", f'"{EXE}"', DependOnGroup=["network"])
+    assert code_of(installed, "upper") == 1068
+    services.create("works", f'"{EXE}"', Group="network")
+    services.start("upper")
+    assert states(installed, "broken", "works", "upper") == ["Stopped", "Running", "Running"]
+
+
+def test_what_depends_on_a_failed_service_stays_stopped(installed: Machine) -> None:
+    actions = make_failure_actions(86400, [("restart", 1000)])
+    installed.services.create("base", f'"{EXE}"', Start=2)
+    installed.services.create("upper", f'"{EXE}"', Start=2, DependOnService=["base"], FailureActions=actions)
+    set_fault(installed, {"kind": "service_hangs", "name": "base", "value": True})
+    installed.power.reset()
+    # Recovery is for services that ended unexpectedly, not for those that never started.
+    time.sleep(0.3)
+    assert states(installed, "base", "upper") == ["Stopped", "Stopped"]
+    assert any("upper" in event and "(1068)" in event for event in installed.services.events)
 
 
 def test_failure_actions_value() -> None:
