@@ -29,6 +29,7 @@ PROVIDER = b"a program that provides credentials"
 LIBRARY = b"a plugin of Container Credential Guard"
 CLSID = "{CCC2A336-D7F3-4818-A213-272B7924213E}"
 SECRET = "hunter2-of-the-site"
+JOIN_DOMAIN = "winkube.node.node_join : Join the Active Directory domain"
 DOMAIN = {
     "node_join_domain": "corp.example.com",
     "node_join_domain_user": "CORP\\joiner",
@@ -134,6 +135,7 @@ def joined(site: Site, hidden: None, control_plane: dict[str, Any]) -> PlayRun:
     """Return the run after the third host is in the inventory: its last commands fail after the join."""
     run = site.run("site.yml", variables=control_plane).expect(2)
     site.counted["joined"] = {host: site.counters(host) for host in HOSTS}
+    site.counted["joined"]["late"]["boots"] = site.machine("late").power.boots
     return run
 
 
@@ -244,14 +246,15 @@ def test_a_machine_joins_its_domain_before_the_cluster(site: Site, joined: PlayR
     assert late.part(DomainMembership).domain == "corp.example.com"
     assert node_name("late") in cluster_nodes(site)
     changed = joined.changed_tasks("late")
-    assert changed.index("Join the Active Directory domain") < changed.index("Join the node")
+    assert changed.index(JOIN_DOMAIN) < changed.index("winkube.node.node_join : Join the node")
     assert "Domain corp.example.com" in joined.changes("late")
     # Other hosts have no domain.
     assert site.machine("plain").part(DomainMembership).domain == ""
 
 
 def test_a_member_is_not_joined_again(site: Site, finished: PlayRun) -> None:
-    assert "Join the Active Directory domain" not in finished.changed_tasks("late")
+    assert JOIN_DOMAIN not in finished.changed_tasks("late")
+    assert site.machine("late").power.boots == site.counted["joined"]["late"]["boots"]
 
 
 def test_a_token_of_kubeadm_on_a_control_plane_host(site: Site, joined: PlayRun) -> None:
