@@ -19,6 +19,13 @@ _CONDITIONS = [{"type!": str, "status!": str}]
 _OPTIONS = {"securityContext": {"windowsOptions": {}}}
 _STATUSES = [{"name": str, "containerID": str, "state": {"waiting": {}, "running": {}, "terminated": {}}}]
 
+_EXPRESSIONS = [{"key!": str, "operator!": str, "values": [str]}]
+_AFFINITY = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": _EXPRESSIONS}]}
+    }
+}
+
 NODE: Form = {
     "metadata!": {**_META, "resourceVersion!": str},
     "spec": {"podCIDR": str, "taints": [{"key!": str}]},
@@ -43,7 +50,7 @@ NAMESPACE: Form = {"metadata!": _META}
 SERVICE: Form = {"metadata!": _META, "spec!": {"clusterIP!": str, "ports!": [{}]}}
 BUDGET: Form = {
     "metadata!": _META,
-    "spec!": {"selector": {"matchLabels": {}, "matchExpressions": [{"key!": str, "operator!": str, "values": [str]}]}},
+    "spec!": {"selector": {"matchLabels": {}, "matchExpressions": _EXPRESSIONS}},
 }
 DAEMON_SET: Form = {
     "metadata!": {
@@ -51,7 +58,7 @@ DAEMON_SET: Form = {
         "namespace!": str,
         "ownerReferences": [{"kind!": str, "name!": str, "controller": bool}],
     },
-    "spec!": {"template!": {"metadata": {"labels": {}}, "spec!": {"nodeSelector": {}, "affinity": {}}}},
+    "spec!": {"template!": {"metadata": {"labels": {}}, "spec!": {"nodeSelector": {}, "affinity": _AFFINITY}}},
 }
 WORKLOAD: Form = {
     "metadata!": _META,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .api_forms import BUDGET, NODE, POD
+from .api_forms import BUDGET, DAEMON_SET, NODE, POD
 from .cluster_client import Cluster
 from .pods import Pod
 
@@ -54,6 +54,11 @@ class NodeApi:
     def namespaced_pods(self, namespace: str) -> list[Pod]:
         """Return all pods of a namespace."""
         return t.cast("list[Pod]", self._cluster.items("api/v1/namespaces", namespace, "pods", form=POD))
+
+    def daemon_set(self, place: str) -> dict[str, t.Any] | None:
+        """Return a DaemonSet (NAMESPACE/NAME), or None if it does not exist."""
+        namespace, _slash, name = place.partition("/")
+        return self._cluster.lookup("apis/apps/v1/namespaces", namespace, "daemonsets", name, form=DAEMON_SET)
 
     def evict(self, pod: Pod, grace_period: int | None) -> None:
         """Request a pod's eviction (kubernetes.io: API-initiated Eviction)."""

@@ -93,6 +93,9 @@ def covering(budgets: t.Iterable[t.Mapping[str, t.Any]], pod: Pod) -> list[str]:
     ]
 
 
+_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+
+
 def _selects(selector: t.Mapping[str, t.Any], labels: t.Mapping[str, str]) -> bool:
     """Return whether a label selector (kubernetes.io: Labels and Selectors) selects an object with these labels."""
     if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
@@ -108,6 +111,20 @@ def _selects(selector: t.Mapping[str, t.Any], labels: t.Mapping[str, str]) -> bo
         if not matches.get(one["operator"], False):
             return False
     return True
+
+
+def may_run_on(daemon_set: t.Mapping[str, t.Any], labels: t.Mapping[str, str]) -> bool:
+    """Return whether a DaemonSet selects a node with these labels (kubernetes.io: Assigning Pods to Nodes).
+
+    Expressions with operators other than those of label selectors are left out, so such a node counts as selected.
+    """
+    pod = daemon_set["spec"]["template"]["spec"]
+    affinity = (pod.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    terms = [one.get("matchExpressions") or () for one in required.get("nodeSelectorTerms") or ()]
+    known = [[one for one in term if one["operator"] in _OPERATORS] for term in terms] or [[]]
+    selector = pod.get("nodeSelector") or {}
+    return any(_selects({"matchLabels": selector, "matchExpressions": term}, labels) for term in known)
 
 
 def host_process_sets(pods: t.Iterable[Pod]) -> dict[str, list[Pod]]:

@@ -140,7 +140,14 @@ from ..module_utils.api_error import ApiError
 from ..module_utils.cluster_client import Cluster, cluster_arguments
 from ..module_utils.cluster_state import overlay_address
 from ..module_utils.node_api import NodeApi
-from ..module_utils.pods import daemon_set_missing, has_own_network, host_process_missing
+from ..module_utils.pods import (
+    Pod,
+    daemon_set_missing,
+    has_own_network,
+    host_process_missing,
+    host_process_sets,
+    may_run_on,
+)
 from ..module_utils.printable import printable
 
 POLL_SECONDS = 1.0
@@ -207,6 +214,26 @@ def why(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> str:
     return state["reason"] or ", ".join(text for name, text in REQUIRED.items() if params[name] and not state[name])
 
 
+def remaining_sets(
+    api: NodeApi, node: t.Mapping[str, t.Any], pods: t.Sequence[Pod], before: t.Mapping[str, t.Any]
+) -> dict[str, t.Any]:
+    """Return the DaemonSets from before a reboot that still select a node. The run may have changed its network since.
+
+    Args:
+        api: the cluster.
+        node: the node.
+        pods: the pods of the node.
+        before: container ids by DaemonSet.
+
+    Raises:
+        ApiError: a request to the cluster failed.
+    """
+    labels, present = node["metadata"].get("labels") or {}, host_process_sets(pods)
+    found = {place: api.daemon_set(place) for place in before if place not in present}
+    gone = [place for place, one in found.items() if one is None or not may_run_on(one, labels)]
+    return {place: ids for place, ids in before.items() if place not in gone}
+
+
 def describe_nodes(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dict[str, t.Any]]:
     """Return the current state of every node.
 
@@ -222,7 +249,9 @@ def describe_nodes(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dic
         before = params["before"].get(name) or {}
         state = describe(nodes.get(name), before.get("boot_id") or "", str(params["versions"].get(name) or ""))
         if state["ready"] and params["host_process"]:
-            missing = host_process_missing(api.pods(name), before.get("host_process") or {})
+            listed = api.pods(name)
+            sets = remaining_sets(api, nodes[name], listed, before.get("host_process") or {})
+            missing = host_process_missing(listed, sets)
             state.update(ready=not missing, reason="; ".join(missing))
         if state["ready"] and expected.get(name):
             for namespace in sorted({one.partition("/")[0] for one in expected[name]} - set(pods)):

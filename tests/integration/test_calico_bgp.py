@@ -94,7 +94,7 @@ def test_the_node_is_ready_on_an_l2bridge(site: Site, first: PlayRun) -> None:
     wait_for(lambda: hns.store(machine).network_named("Calico") is not None, "Calico makes its network", 60)
     networks = {network.name: network.kind for network in hns.store(machine).networks()}
     assert {networks["Calico"], networks["External"]} == {"L2Bridge"}
-    assert yaml.safe_load(machine.files.read_text(PROXY))["winkernel"] == {"networkName": "Calico", "enableDSR": False}
+    assert yaml.safe_load(machine.files.read_text(PROXY))["winkernel"] == {"networkName": "Calico", "enableDSR": True}
 
 
 def test_the_bgp_router_knows_the_other_nodes(site: Site, first: PlayRun) -> None:

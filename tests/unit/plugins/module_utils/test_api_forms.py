@@ -43,9 +43,14 @@ POD = {
 }
 EXPRESSION = {"key": "a", "operator": "In", "values": ["b"]}
 BUDGET = {"metadata": META, "spec": {"selector": {"matchLabels": {"a": "b"}, "matchExpressions": [EXPRESSION]}}}
+REQUIRED = {
+    "requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}]
+    }
+}
 DAEMON_SET = {
     "metadata": META,
-    "spec": {"template": {"spec": {"nodeSelector": {"a": "b"}, "affinity": {"nodeAffinity": {}}}}},
+    "spec": {"template": {"spec": {"nodeSelector": {"a": "b"}, "affinity": {"nodeAffinity": REQUIRED}}}},
 }
 REQUEST = {
     "metadata": META,
@@ -95,7 +100,7 @@ READERS: t.Mapping[str, tuple[dict[str, t.Any], api_forms.Form, t.Callable[[t.An
     "daemon set": (
         DAEMON_SET,
         api_forms.DAEMON_SET,
-        lambda found: unbound_daemon_sets([found]),
+        lambda found: (unbound_daemon_sets([found]), pods.may_run_on(found, {})),
     ),
     "request": (
         REQUEST,

@@ -169,3 +169,28 @@ def test_only_host_process_pods_are_waited_for() -> None:
     by_container = daemon_pod("csi-1", "csi", ready=False)
     by_container["spec"] = {"containers": [{"name": "a", "securityContext": HOST_PROCESS}]}
     assert pods.host_process_missing([plain, by_container], {}) == ["pod default/csi-1 is not ready"]
+
+
+@pytest.mark.parametrize(
+    ("selection", "runs"),
+    [
+        ({}, True),
+        ({"nodeSelector": {"os": "windows"}}, True),
+        ({"nodeSelector": {"os": "linux"}}, False),
+        ({"terms": [[("os", "In", ["windows"]), ("zone", "NotIn", ["b"])]]}, True),
+        ({"terms": [[("os", "In", ["windows"]), ("zone", "Exists", [])]]}, False),
+        # One of several terms is sufficient.
+        ({"terms": [[("zone", "Exists", [])], [("os", "Exists", [])]]}, True),
+        ({"nodeSelector": {"os": "linux"}, "terms": [[("os", "Exists", [])]]}, False),
+        # Operators that are not known to the module select the node.
+        ({"terms": [[("cores", "Gt", ["4"])]]}, True),
+    ],
+)
+def test_a_daemon_set_selects_nodes_by_labels(selection: dict[str, t.Any], runs: bool) -> None:
+    terms = [
+        {"matchExpressions": [{"key": key, "operator": operator, "values": values} for key, operator, values in term]}
+        for term in selection.get("terms", [])
+    ]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    spec = {"nodeSelector": selection.get("nodeSelector"), "affinity": {"nodeAffinity": required} if terms else None}
+    assert pods.may_run_on({"spec": {"template": {"spec": spec}}}, {"os": "windows"}) is runs

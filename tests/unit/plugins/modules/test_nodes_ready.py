@@ -30,6 +30,8 @@ class Api:
         status = {"conditions": [condition], "addresses": addresses}
         status["nodeInfo"] = {"bootID": boot_id, "kubeletVersion": version}
         self.node = {"metadata": {"name": "n"}, "spec": {"podCIDR": "10.0.0.0/24"}, "status": status}
+        self.read: list[str] = []
+        self.daemon_sets: dict[str, t.Any] = {}
         owner = {"kind": "DaemonSet", "name": "flannel", "controller": True}
         self.pod = {
             "metadata": {"namespace": "kube-flannel", "name": "f-1", "ownerReferences": [owner]},
@@ -45,6 +47,10 @@ class Api:
 
     def pods(self, node: str) -> list[dict[str, t.Any]]:
         return [self.pod]
+
+    def daemon_set(self, place: str) -> dict[str, t.Any] | None:
+        self.read.append(place)
+        return self.daemon_sets.get(place)
 
 
 BEFORE = {"n": {"boot_id": "1", "host_process": {"kube-flannel/flannel": ["containerd://old"]}}}
@@ -186,7 +192,33 @@ def test_without_a_reboot_nothing_has_to_be_new() -> None:
 
 def test_a_set_whose_pod_is_missing_is_waited_for() -> None:
     gone = {"n": {"boot_id": "1", "host_process": {"kube-system/kube-proxy": ["containerd://old"]}}}
-    assert state(Api(), before=gone)["reason"] == "DaemonSet kube-system/kube-proxy has no pod on this node"
+    api = Api()
+    api.daemon_sets["kube-system/kube-proxy"] = {"spec": {"template": {"spec": {}}}}
+    assert state(api, before=gone)["reason"] == "DaemonSet kube-system/kube-proxy has no pod on this node"
+
+
+LABEL = "winkube.node/pod-network"
+
+
+@pytest.mark.parametrize("labels", [{}, {LABEL: "flannel"}])
+def test_a_set_that_no_longer_selects_the_node_is_not_waited_for(labels: dict[str, str]) -> None:
+    # The network changed in the same drain: flannel's DaemonSet is gone, and Calico's stays for other nodes.
+    sets = {name: ["containerd://old"] for name in ("kube-flannel/former", "kube-system/calico-node-windows")}
+    api = Api()
+    api.node["metadata"]["labels"] = labels
+    term = {"matchExpressions": [{"key": LABEL, "operator": "In", "values": ["calico"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    spec = {"affinity": {"nodeAffinity": required}}
+    api.daemon_sets["kube-system/calico-node-windows"] = {"spec": {"template": {"spec": spec}}}
+    assert state(api, before={"n": {"boot_id": "1", "host_process": sets}})["ready"]
+    api.node["metadata"]["labels"] = {LABEL: "calico"}
+    assert not state(api, before={"n": {"boot_id": "1", "host_process": sets}})["ready"]
+
+
+def test_sets_with_a_pod_are_not_read() -> None:
+    api = Api()
+    assert state(api)["ready"]
+    assert api.read == []
 
 
 def test_pods_are_inspected_only_on_request() -> None:

@@ -31,9 +31,9 @@ def test_source_vip_of_what_is_no_pod_cidr(cidr: str) -> None:
     [
         ("flannel", "host-gw", {"networkName": "cbr0", "enableDSR": False}),
         ("flannel", "vxlan", {"networkName": "flannel.4096", "enableDSR": False, "sourceVip": "10.244.3.254"}),
-        ("calico", "bgp", {"networkName": "Calico", "enableDSR": False}),
+        ("calico", "bgp", {"networkName": "Calico", "enableDSR": True}),
         # The address is that of an HNS endpoint, which is unknown here.
-        ("calico", "vxlan", {"networkName": "Calico", "enableDSR": False}),
+        ("calico", "vxlan", {"networkName": "Calico", "enableDSR": True}),
         ("sdnoverlay", "overlay", {"networkName": "vxlan0", "enableDSR": False, "sourceVip": "10.244.3.254"}),
         ("none", "none", {}),
     ],
