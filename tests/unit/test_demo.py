@@ -18,9 +18,15 @@ from demo.controller import ROOT, Counted, Ran
 from simulator.fleet import read_fleet
 
 # Modules with the names of their packages, if those differ.
-MODULES = {"pyspnego": "spnego", "pywinrm": "winrm", "requests-ntlm": "requests_ntlm", "ansible-core": "ansible"}
+MODULES = {
+    "ansible-core": "ansible",
+    "cyclonedx-python-lib": "cyclonedx",
+    "pyspnego": "spnego",
+    "pywinrm": "winrm",
+    "requests-ntlm": "requests_ntlm",
+}
 # Dependencies of these packages, and what only the simulator's pytest plugins import.
-BROUGHT = {"yaml", "jinja2", "ansible_collections", "urllib3", "pytest", "dateutil"}
+BROUGHT = {"yaml", "jinja2", "ansible_collections", "urllib3", "pytest", "dateutil", "packageurl"}
 
 
 def test_each_demo_has_addresses_of_its_own(tmp_path: Path) -> None:

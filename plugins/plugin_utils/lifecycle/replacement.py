@@ -15,6 +15,7 @@ import typing as t
 
 from ...module_utils.replacement_record import UNREADABLE
 from . import rollout_times
+from .rings import ring_of
 
 NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 GENERATION = re.compile(r"[a-z0-9]([a-z0-9.-]{0,28}[a-z0-9])?")
@@ -180,12 +181,14 @@ class Turns(t.NamedTuple):
     """How many hosts each batch has."""
 
 
-def turns(plans: t.Sequence[t.Mapping[str, t.Any]], rings: t.Mapping[str, str], surge: str) -> Turns:
+def turns(
+    plans: t.Sequence[t.Mapping[str, t.Any]], records: t.Mapping[str, t.Mapping[str, t.Any]], surge: str
+) -> Turns:
     """Return the order of a rollout. Nodes that an earlier run has begun to replace come first.
 
     Args:
         plans: the plans of the hosts to replace, ring by ring.
-        rings: the ring of each host.
+        records: the record of each host (`maintenance.Record`), which contains its ring.
         surge: value of node_replace_surge.
     """
     ordered = [dict(one) for one in sorted(plans, key=lambda one: not one["begun"])]
@@ -193,7 +196,7 @@ def turns(plans: t.Sequence[t.Mapping[str, t.Any]], rings: t.Mapping[str, str], 
     hosts: list[str] = []
     sizes: list[int] = []
     first = 0
-    for size in rollout_times.batch_sizes([rings.get(one["host"], "") for one in ordered], str(most)):
+    for size in rollout_times.batch_sizes([ring_of(records.get(one["host"], {})) for one in ordered], str(most)):
         batch = ordered[first : first + size]
         if batch:
             hosts += [one["new"] for one in batch] + [one["host"] for one in batch]

@@ -11,6 +11,7 @@ from ...module_utils.node_labels import GENERATION_LABEL
 from ...module_utils.replacement_record import ANNOTATION, ReplacementRecord
 from ..lifecycle import maintenance, new_machine, replacement
 from ..lifecycle.maintenance import Stage
+from ..lifecycle.rings import RING_FIELDS
 from ..node_resources.variables import Variables
 from ..values.errors import refusal
 
@@ -117,14 +118,14 @@ def _turns(host: Variables) -> dict[str, t.Any]:
     """Return the order of the rollout, with what is known of each new machine."""
     chosen = host.value("node_maintenance_selection")["chosen"]
     plans = [host.of_host(name, "node_replace_planned") for name in chosen]
-    rings = {name: str(host.of_host(name, "node_maintenance_state", "ring")) for name in chosen}
-    turns = replacement.turns(plans, rings, str(host.value("node_replace_surge")))
+    records = {one["host"]: one for one in host.value("node_maintenance_records")}
+    turns = replacement.turns(plans, records, str(host.value("node_replace_surge")))
     machines = [
         {
             "name": plan["new"],
             "host": plan["host"],
             "node": plan["node"],
-            "ring": rings[plan["host"]],
+            "ring": {key: records[plan["host"]][key] for key in RING_FIELDS if key in records[plan["host"]]},
             "groups": [
                 *(one for one in host.of_host(plan["host"], "group_names") if not str(one).startswith(_TEMPORARY)),
                 "node_replace_new",
@@ -144,7 +145,8 @@ def _new_record(host: Variables) -> dict[str, t.Any]:
         "work": True,
         "ours": False,
         "cordoned": False,
-        "ring": str(host.optional("winkube_replaces_ring")),
+        "ring": "",
+        **dict(host.optional("winkube_replaces_ring", {})),
     }
 
 

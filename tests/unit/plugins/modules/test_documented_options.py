@@ -34,6 +34,7 @@ SECRET: dict[str, set[str]] = {
     "cluster_objects": {"secret_objects"},
     "container_images": {"environment", "registries"},
     "cluster_check": {"settings"},
+    "domain_join": {"offline_blob", "password"},
     "kubeadm_join": {"configuration", "discovery", "kubelet", "post_commands", "pre_commands"},
     "patch_install": {"headers", "proxy"},
 }

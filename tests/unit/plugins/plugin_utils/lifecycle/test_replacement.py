@@ -141,7 +141,9 @@ def test_replacements_that_have_begun_come_first() -> None:
 
 
 def test_a_batch_has_machines_of_one_ring() -> None:
-    found = replacement.turns(plans("a", "b", "c"), {"a": "1", "b": "1", "c": "2"}, "100%")
+    found = replacement.turns(
+        plans("a", "b", "c"), {"a": {"ring": "1"}, "b": {"ring": "1"}, "c": {"ring": "2"}}, "100%"
+    )
     assert found.hosts == ["a2", "b2", "a", "b", "c2", "c"]
     assert found.sizes == [2, 2, 1, 1]
 
