@@ -34,8 +34,10 @@ file = folder / "machines.json"
 machines = json.loads(file.read_text()) if file.exists() else {{}}
 spares = json.loads((folder / "spares.json").read_text())
 if action == "create":
-    machines.setdefault(name, next(one for one in spares if one not in machines.values()))
-    file.write_text(json.dumps(machines))
+    if name not in machines:
+        machines[name] = next(one for one in spares if one not in machines.values())
+    file.with_suffix(".new").write_text(json.dumps(machines))
+    file.with_suffix(".new").rename(file)
     print(json.dumps({{"name": name, "address": machines[name], "variables": {{"ansible_password": {password!r}}}}}))
 """
 

@@ -95,12 +95,14 @@ def recorded(site: SiteWithSpares, node: str) -> str:
 
 def test_the_runs_were_killed_while_they_worked(story: Story) -> None:
     assert story.killed == {"created": True, "reset": True}
-    assert all(json.loads(text)["name"] == "n1-g2" for text in story.records.values())
+    assert json.loads(story.records["created"])["name"] == "n1-g2"
 
 
 def test_the_last_run_finishes_what_the_others_began(story: Story) -> None:
     story.last.expect()
-    assert story.reported == dict.fromkeys(OLD, "replaced")
+    # The worker of a killed run may still delete the first node.
+    assert story.reported["n1"] in ("replaced", "not_a_node")
+    assert story.reported["n2"] == "replaced"
     nodes = story.site.nodes()
     assert set(nodes) == NEW
     assert {node.metadata.labels[LABEL] for node in nodes.values()} == {GENERATION}
