@@ -229,8 +229,8 @@ def remaining_sets(
         ApiError: a request to the cluster failed.
     """
     labels, present = node["metadata"].get("labels") or {}, host_process_sets(pods)
-    found = {place: api.daemon_set(place) for place in before if place not in present}
-    gone = [place for place, one in found.items() if one is None or not may_run_on(one, labels)]
+    without_pod = {place: api.daemon_set(place) for place in before if place not in present}
+    gone = [place for place, one in without_pod.items() if one is None or not may_run_on(one, labels)]
     return {place: ids for place, ids in before.items() if place not in gone}
 
 

@@ -324,8 +324,9 @@ def cluster_nodes(site: Site) -> dict[str, dict[str, Any]]:
         ready = [condition.status for condition in node.status.conditions or () if condition.type == "Ready"]
         found[node.metadata.name] = {
             "ready": ready == ["True"],
-            "version": node.status.node_info.kubelet_version,
-            "runtime": node.status.node_info.container_runtime_version,
+            # The cluster in memory has none for Linux nodes, which are only objects.
+            "version": node.status.node_info.kubelet_version if node.status.node_info else "",
+            "runtime": node.status.node_info.container_runtime_version if node.status.node_info else "",
             "labels": dict(node.metadata.labels),
             "pod_cidr": node.spec.pod_cidr,
         }

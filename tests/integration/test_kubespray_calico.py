@@ -91,7 +91,9 @@ def test_strict_affinity_is_never_changed_without_a_request(site: Site, refused:
     assert refused.exit_code != 0
     assert "calico_ipam_strictaffinity: true" in refused.output
     assert "cni_calico_set_strict_affinity: true" in refused.output
-    assert site.counters(HOST)["remote_commands"] == 0 or HOST not in cluster_nodes(site)
+    assert custom(site, "ipamconfigs", "default")["spec"]["strictAffinity"] is False
+    assert site.counters(HOST)["remote_commands"] == 0
+    assert HOST not in cluster_nodes(site)
     assert not site.machine(HOST).files.exists(r"C:\k")
 
 

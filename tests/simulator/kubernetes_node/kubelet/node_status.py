@@ -19,6 +19,17 @@ _HEALTHY = (
     ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
     ("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
 )
+_DEFAULT_LABELS = frozenset(
+    [
+        "kubernetes.io/hostname",
+        *(f"{prefix}kubernetes.io/{name}" for prefix in ("", "beta.") for name in ("arch", "os")),
+        *(f"topology.kubernetes.io/{name}" for name in ("region", "zone")),
+        *(f"failure-domain.beta.kubernetes.io/{name}" for name in ("region", "zone")),
+        "beta.kubernetes.io/instance-type",
+        "node.kubernetes.io/instance-type",
+        "node.kubernetes.io/windows-build",
+    ]
+)
 
 
 def stamp(machine: Machine) -> str:
@@ -69,6 +80,15 @@ def labels(machine: Machine, name: str, settings: KubeletSettings) -> dict[str, 
         "node.kubernetes.io/windows-build": f"10.0.{machine.windows.build}",
         **settings.labels,
     }
+
+
+def default_labels(registered: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels that a kubelet sets again when it starts and its node exists.
+
+    Other labels of --node-labels are set only when the node registers (kubernetes pkg/kubelet/kubelet_node_status.go,
+    updateDefaultLabels).
+    """
+    return {name: value for name, value in registered.items() if name in _DEFAULT_LABELS}
 
 
 def node(machine: Machine, name: str, settings: KubeletSettings) -> dict[str, Any]:

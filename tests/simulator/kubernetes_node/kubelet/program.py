@@ -172,7 +172,7 @@ class Kubelet:
             except ApiError as error:
                 if error.status != 409:
                     raise
-                metadata = {"labels": document["metadata"]["labels"]}
+                metadata = {"labels": node_status.default_labels(document["metadata"]["labels"])}
                 found = client.patch(f"/api/v1/nodes/{self.name}", {"metadata": metadata})
         self._stderr(klog("I", f'"Successfully registered node" node="{self.name}"'))
         self._uid = str(found["metadata"]["uid"])
