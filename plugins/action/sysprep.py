@@ -19,6 +19,7 @@ class ActionModule(NodeAction):
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "unattend": {"type": "str"},
         "clean_paths": {"type": "list", "elements": "str", "default": []},
+        "clean_only": {"type": "bool", "default": False},
         "reset_winrm": {"type": "bool", "default": True},
         "end": {"type": "str", "choices": list(t.get_args(sealing.End)), "default": "power_off"},
         "cloudbase_init": {"type": "bool", "default": True},
@@ -38,6 +39,8 @@ class ActionModule(NodeAction):
         address, port, user = (self._connection.get_option(name) for name in ("remote_addr", "port", "remote_user"))
         link = Link(str(address), int(port or 5986), str(user or ""))
         work = Generalization(session, GeneralizationOptions.of(options), link)
+        if options["clean_only"]:
+            return session.report(**({} if self._task.check_mode else work.clean()))
         inspected = work.inspect()
         if self._task.check_mode:
             return session.report(changed=True)

@@ -135,6 +135,20 @@ class Generalization:
             credentials=tuple(credentials),
         )
 
+    def clean(self) -> dict[str, t.Any]:
+        """Remove files and logs that no image needs, and return values of the action's result.
+
+        Raises:
+            NodeError: the batch failed.
+            AnsibleConnectionFailure: the machine cannot be reached.
+        """
+        calls = sysprep.cleaning_calls(self._options.clean_paths)
+        space = query("space", "@free-space", {"path": _DRIVE}, on_error="stop")
+        after = dataclasses.replace(space, id="space-after")
+        seen = self._node.run(Batch(calls=(space, *calls, after)), step="clean up")
+        freed = max(0, int(seen["space-after"].first["free"]) - int(seen["space"].first["free"]))
+        return {"changed": bool(freed), "freed_bytes": freed}
+
     def run(self, inspected: Inspected) -> dict[str, t.Any]:
         """Generalize the machine and end its build, and return values of the action's result.
 

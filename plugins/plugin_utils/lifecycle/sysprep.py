@@ -24,6 +24,7 @@ from . import join, sealing
 _SYSPREP = "C:\\Windows\\System32\\Sysprep\\sysprep.exe"
 _AGENTS = ("RdAgent", "WindowsAzureGuestAgent")
 """Services of the Azure agent. If sysprep runs before they start, machines from the image never report to Azure."""
+_EVENT_LOGS = ("Application", "Security", "Setup", "System")
 _WSMAN_SERVICE = "winrm/config/service"
 CLOUDBASE = "cloudbase-init"
 """The service of cloudbase-init, which brings its own answer file. With that file, the first boot of the image runs
@@ -171,6 +172,28 @@ def _wait_for_agents() -> tuple[Call, ...]:
     )
 
 
+def cleaning_calls(clean_paths: t.Sequence[str]) -> tuple[Call, ...]:
+    """Return the calls that remove files and the entries of the event logs. A file that is in use stays.
+
+    Args:
+        clean_paths: Windows paths to remove, wildcards allowed.
+    """
+    files = (
+        action(
+            f"clean-{number}",
+            "Remove-Item",
+            {"Path": path, "Recurse": True, "Force": True, "ErrorAction": "SilentlyContinue"},
+            on_error="continue",
+        )
+        for number, path in enumerate(clean_paths)
+    )
+    logs = (
+        action(f"log-{name.lower()}", "wevtutil.exe", arguments=("clear-log", name), on_error="continue")
+        for name in _EVENT_LOGS
+    )
+    return (*files, *logs)
+
+
 def preparing_calls(clean_paths: t.Sequence[str]) -> tuple[Call, ...]:
     """Return the calls that wait for the Azure agent and clean up.
 
@@ -178,16 +201,7 @@ def preparing_calls(clean_paths: t.Sequence[str]) -> tuple[Call, ...]:
         clean_paths: Windows paths to remove, wildcards allowed.
     """
     # An interrupted join may have left its token.
-    clean = (
-        action(
-            f"clean-{number}",
-            "Remove-Item",
-            {"Path": path, "Recurse": True, "Force": True, "ErrorAction": "SilentlyContinue"},
-            on_error="continue",
-        )
-        for number, path in enumerate((*clean_paths, *join.LEFTOVERS))
-    )
-    return (*_wait_for_agents(), *clean)
+    return (*_wait_for_agents(), *cleaning_calls((*clean_paths, *join.LEFTOVERS)))
 
 
 def secret_calls(

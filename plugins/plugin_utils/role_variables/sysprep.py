@@ -25,6 +25,7 @@ class SysprepVariables:
     remove_accounts: tuple[str, ...]
     first_boot_winrm: bool
     reset_winrm: bool
+    existing_runtime: t.Literal["refuse", "remove"]
     max_fill_percent: int
     disk_limit_gib: float
     end: t.Literal["power_off", "leave_running", "shutdown_command"]
