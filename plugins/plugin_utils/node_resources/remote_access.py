@@ -53,9 +53,9 @@ def _remote_desktop(setting: str) -> list[ResourceMapping]:
     if not setting:
         return []
     enabled = setting == "enabled"
-    values = ((_TERMINAL, "fDenyTSConnections", int(not enabled)),)
+    values = [(_TERMINAL, "fDenyTSConnections", int(not enabled))]
     if enabled:
-        values += ((f"{_TERMINAL}\\WinStations\\RDP-Tcp", "UserAuthentication", 1),)
+        values.append((f"{_TERMINAL}\\WinStations\\RDP-Tcp", "UserAuthentication", 1))
     return [
         *(
             {"type": "Registry", "key": key, "value_name": name, "value_type": "DWord", "value": value}

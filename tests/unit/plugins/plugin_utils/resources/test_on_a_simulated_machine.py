@@ -20,7 +20,6 @@ from unit.direct_node import DirectNode
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import registries
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.machine import executables
@@ -380,41 +379,3 @@ def test_docker_trusts_no_unlisted_authority(node: DirectNode) -> None:
     assert (files.exists(ours), files.exists(theirs)) == (False, True)
     assert settles(node, *resources_of({})) == ["UnlistedRegistries update"]
     assert [entry.name for entry in files.listing(registries.DOCKER_CERTS)] == ["theirs.example"]
-
-
-SSHD = item("Service", "sshd", start_mode="auto", state="running", if_exists=True)
-
-
-def test_a_capability_brings_a_service_that_the_same_run_configures(node: DirectNode) -> None:
-    capability = item("WindowsCapability", "OpenSSH.Server~~~~0.0.1.0")
-    assert settles(node, capability, SSHD) == ["WindowsCapability create", "Service update"]
-    service = node.machine.services.get("sshd")
-    assert service is not None
-    assert (service.start_mode, service.state) == ("Automatic", "Running")
-
-
-def docker(node: DirectNode) -> None:
-    """Install Docker, as a base image brings it."""
-    files = node.machine.files
-    for folder in (r"C:\Program Files\Docker", r"C:\ProgramData\docker\windowsfilter\layer"):
-        files.make_directory(folder)
-    files.write_bytes(r"C:\Program Files\Docker\dockerd.exe", executables.make("svchost", "20.10.9"))
-    node.machine.services.create("docker", r'"C:\Program Files\Docker\dockerd.exe" --run-service', Start=2)
-
-
-def test_the_runtime_of_a_base_image_is_refused_or_removed(node: DirectNode) -> None:
-    docker(node)
-    with pytest.raises(NodeError, match="a container runtime, got 'docker'.*remove_existing_runtime: true"):
-        converge(node, item("ExistingRuntime", "base"))
-    assert node.machine.services.exists("docker")
-    assert settles(node, item("ExistingRuntime", "base", existing="remove")) == ["ExistingRuntime remove"]
-    assert not node.machine.services.exists("docker")
-    for folder in (r"C:\Program Files\Docker", r"C:\ProgramData\docker"):
-        assert not node.machine.files.exists(folder)
-
-
-def test_a_runtime_that_the_collection_installed_is_no_reason_to_refuse(node: DirectNode) -> None:
-    docker(node)
-    node.machine.files.make_directory(r"C:\ProgramData\winkube")
-    assert settles(node, item("ExistingRuntime", "base")) == []
-    assert node.machine.services.exists("docker")
