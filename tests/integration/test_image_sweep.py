@@ -19,6 +19,7 @@ from integration.networks import free_network
 from integration.patching import no_pauses
 from integration.sweeps import Sweeps
 
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import sealing
 from simulator.fleet import Fleet
 from simulator.machine import certificate_store
 from simulator.machine.machine import GENERALIZED, SETUP_STATE, Machine
@@ -29,7 +30,7 @@ from simulator.windows.system.task_parts import Tasks
 __all__ = ["no_pauses"]
 
 KINDS = ("before", "during", "after", "power")
-SAMPLE, WORKERS = 8, 4
+SAMPLE, WORKERS = 4, 4
 OPTIONS = {"timeout": 60, "reconnect_timeout": 20}
 
 pytestmark = [
@@ -112,6 +113,13 @@ def survive(fleet: Fleet, name: str, point: ImagePoint) -> str:
         return f"{point}: the machine is not off"
     wrong = broken(machine)
     return f"{point}: {wrong}" if wrong else ""
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the pauses of the batch on the node."""
+    monkeypatch.setattr(sealing, "_BETWEEN", 0.2)
+    monkeypatch.setattr(sealing, "_PAUSE", 0.3)
 
 
 def test_no_fault_at_the_end_of_a_build_makes_a_broken_image(sweep: Sweeps) -> None:

@@ -17,8 +17,10 @@ from unit.detached_node import DetachedNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import (
     first_boot,
+    image_identity,
     image_proxies,
     sealing,
+    sysprep,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.generalization import (
     Generalization,
@@ -28,11 +30,12 @@ from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.generalizat
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call
 from simulator.machine import accounts, certificate_store, winrm_settings
 from simulator.machine.machine import COMPLETE, GENERALIZED, SETUP_STATE, Machine
 from simulator.machine.power import CBS_PENDING
 from simulator.machine.settings import MachineSettings
-from simulator.windows.system import machine_identity
+from simulator.windows.system import event_log_store, machine_identity
 from simulator.windows.system.task_parts import Tasks
 
 pytestmark = pytest.mark.waits
@@ -256,6 +259,63 @@ def test_a_build_that_broke_after_sysprep_continues(make_machine: MakeMachine, m
     wait(lambda: machine.power.state == "off")
     assert state(machine) == GENERALIZED
     assert machine.files.exists(first_boot.FOLDER)
+
+
+def test_a_machine_that_cannot_be_closed_stays_on(make_machine: MakeMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = make_machine()
+    real = sysprep.winrm_calls
+
+    def broken(listeners: t.Any) -> tuple[Call, ...]:
+        first, *others = real(listeners)
+        return (dataclasses.replace(first, command="No-SuchCommand"), *others)
+
+    monkeypatch.setattr(sysprep, "winrm_calls", broken)
+    seal(machine)
+    wait(lambda: result(machine)["generalized"] is False)
+    time.sleep(0.3)
+    assert machine.power.state == "on", "its disk would contain the certificate and private key of its listener"
+
+
+def test_the_clean_up_removes_files_and_the_entries_of_event_logs(make_machine: MakeMachine) -> None:
+    machine = make_machine()
+    machine.files.write_bytes(r"C:\Windows\Temp\setup.log", b"x" * 5000)
+    assert event_log_store.known(machine, "System")
+    node = DetachedNode(machine)
+    options = GeneralizationOptions.of(OPTIONS)
+    work = Generalization(NodeSession(t.cast("t.Any", node)), options, Link("127.0.0.1", 1))
+    cleaned = work.clean()
+    assert cleaned["changed"]
+    assert cleaned["freed_bytes"] >= 5000
+    assert not machine.files.exists(r"C:\Windows\Temp\setup.log")
+    assert work.clean() == {"changed": False, "freed_bytes": 0}
+    assert node.remote_commands == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "local"),
+    [
+        ("packer", ["packer"]),
+        (r".\packer", ["packer"]),
+        (r"BUILD\packer", ["packer"]),
+        (r"CORP\packer", []),
+        ("packer@corp.example", []),
+        ("a'b", ["a'b"]),
+        ('a"b', []),
+        ("", []),
+    ],
+)
+def test_only_local_accounts_are_removed(name: str, local: list[str]) -> None:
+    assert image_identity.local_names([name, name.upper()], "build") == local
+
+
+def test_the_built_in_administrator_stays(make_machine: MakeMachine) -> None:
+    machine = make_machine(user="Administrator")
+    seal(machine)
+    wait(lambda: machine.power.state == "off")
+    assert json.loads(machine.files.read_text(rf"{first_boot.FOLDER}\settings.json"))["accounts"] == []
+    administrator = accounts.find(machine, "Administrator")
+    assert administrator is not None
+    assert administrator.enabled
 
 
 def test_a_machine_that_must_reboot_for_updates_is_refused(make_machine: MakeMachine) -> None:
