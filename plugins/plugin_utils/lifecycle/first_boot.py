@@ -8,6 +8,7 @@ always the same. All that differs is data in its settings file.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import typing as t
@@ -16,8 +17,9 @@ from ..values.versions import DATA
 from ..windows.node_paths import TRUSTED_FOLDER
 from ..windows.path_calls import make_closed
 from ..windows.sddl import ADMINISTRATORS_ONLY, ADMINISTRATORS_ONLY_FILE
-from ..wire.calls import action
-from ..wire.messages import Call, Input
+from ..wire.calls import action, query
+from ..wire.messages import Call, Input, Observation
+from . import sealing
 
 FOLDER = f"{TRUSTED_FOLDER}\\first-boot"
 TASK = "winkube-first-boot"
@@ -73,6 +75,44 @@ def calls(*, accounts: t.Sequence[str], winrm_https: bool) -> tuple[Call, ...]:
         ),
         _set("first-boot-set-trigger", "Trigger", "first-boot-trigger"),
         _set("first-boot-set-limits", "Settings", "first-boot-limits"),
+    )
+
+
+def wait_calls(seconds: float = 120.0) -> tuple[Call, ...]:
+    """Return the calls that wait until a machine that was started from an image has finished its first boot.
+
+    A build machine that restarted after sysprep has also become a new machine.
+
+    Args:
+        seconds: how long to wait.
+    """
+    sealed = dataclasses.replace(
+        sealing.image_state("first-boot-later"), until={"value": sealing.SEALED}, on_error="continue"
+    )
+    finished = query(
+        "first-boot-finished",
+        "@read-file",
+        {"paths": [FOLDER]},
+        select=("exists",),
+        until={"exists": False},
+        unless=(sealed.id,),
+        retries=int(seconds / 2),
+        delay=2.0,
+    )
+    return (sealed, finished)
+
+
+def unfinished(seen: Observation) -> str:
+    """Return why the first boot keeps the machine from becoming an image; empty if it does not.
+
+    Args:
+        seen: the results of `wait_calls`.
+    """
+    if seen["first-boot-finished"].ok:
+        return ""
+    return (
+        f"expected a machine that finished its first boot from an image, got one that still works on it ({FOLDER} "
+        f"exists). {FOLDER}\\error.txt may have the reason. Reboot the machine, and run the playbook again"
     )
 
 

@@ -104,6 +104,7 @@ class Generalization:
         options = self._options
         accounts = self._accounts()
         calls = (
+            *first_boot.wait_calls(),
             *join_state.calls(),
             *sysprep.inspection_calls(),
             *image_proxies.calls(options.docker_configuration_file),
@@ -120,6 +121,8 @@ class Generalization:
                 "expected a machine that has not joined a cluster, got a node "
                 f"({node_paths.KUBELET_CONF} exists). Reset it first"
             )
+        if early := first_boot.unfinished(seen):
+            self._refuse(early)
         if not machine.sealed and (pending := sysprep_failures.refused(windows.pending_reboot)):
             self._refuse(pending)
         if full := self._too_full(seen):

@@ -326,6 +326,16 @@ def test_a_machine_that_must_reboot_for_updates_is_refused(make_machine: MakeMac
     assert (state(machine), machine.power.state) == (COMPLETE, "on")
 
 
+def test_a_machine_in_its_first_boot_is_refused(make_machine: MakeMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = make_machine()
+    machine.files.make_directory(first_boot.FOLDER)
+    real = first_boot.wait_calls
+    monkeypatch.setattr(first_boot, "wait_calls", lambda: real(0))
+    with pytest.raises(NodeError, match="got one that still works on it"):
+        seal(machine)
+    assert (state(machine), machine.power.state) == (COMPLETE, "on")
+
+
 def test_a_full_disk_is_refused(make_machine: MakeMachine) -> None:
     machine = make_machine(disk_gb=30)
     with pytest.raises(NodeError, match=r"at most 90 % full, got 9\d % \(1\d\.\d of 13\.0 GiB\)"):
