@@ -177,6 +177,8 @@ class Generalization:
             self._follow(batch, calls)
         if batch.end == "power_off":
             self._wait_until_off(inspected.machine)
+        if batch.end == "leave_running" and self._options.reset_winrm and inspected.machine.listeners:
+            self._wait_until_closed()
         sealed = {"type": "Image", "name": self._node.name, "action": "create", "why": "was not generalized"}
         return {
             "changed": True,
@@ -291,17 +293,33 @@ class Generalization:
         Raises:
             NodeError: the machine still responds.
         """
-        ports = {self._link.port, *([_HTTP] if machine.http else [])}
+        if self._still_open({self._link.port, *([_HTTP] if machine.http else [])}, seconds):
+            raise NodeError(
+                f"{self._node.name}: shut down: the machine is generalized, but still responds after {seconds:.0f} s. "
+                f"{sealing.RESULT} has the reason. Shut it down yourself, and capture its disk before it boots again"
+            )
+
+    def _wait_until_closed(self, seconds: float = 120.0) -> None:
+        """Wait until the HTTPS listener in use is closed; a connection over HTTP stays.
+
+        Raises:
+            NodeError: the listener still responds, so the image would contain its certificate.
+        """
+        if self._link.port != _HTTP and self._still_open({self._link.port}, seconds):
+            self._refuse(
+                f"the machine is generalized, but its HTTPS listener is still open after {seconds:.0f} s. "
+                f"{sealing.RESULT} has the reason. Run the playbook again"
+            )
+
+    def _still_open(self, ports: set[int], seconds: float) -> bool:
+        """Wait until all ports are closed, and return whether one is still open at the end."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             ports = {port for port in ports if self._answers(port)}
             if not ports:
-                return
+                return False
             time.sleep(1)
-        raise NodeError(
-            f"{self._node.name}: shut down: the machine is generalized, but still responds after {seconds:.0f} s. "
-            f"{sealing.RESULT} has the reason. Shut it down yourself, and capture its disk before it boots again"
-        )
+        return True
 
     def _answers(self, port: int) -> bool:
         try:

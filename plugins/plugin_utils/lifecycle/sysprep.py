@@ -259,16 +259,9 @@ def winrm_calls(listeners: t.Sequence[WinRmListener]) -> tuple[Call, ...]:
 def _drop(number: int, listener: WinRmListener) -> t.Iterator[Call]:
     """Return the calls that remove a listener and its certificate, which all machines of the image would share.
 
-    The results are checked, because another listener may use the same certificate, and a batch that runs again finds
+    The listener goes last: when its port is closed, the certificate is gone, too. A batch that runs again finds
     neither.
     """
-    selectors: dict[str, Json] = {"Address": listener.address, "Transport": "HTTPS"}
-    yield action(
-        f"listener-{number}",
-        "Remove-WSManInstance",
-        {"ResourceURI": "winrm/config/Listener", "SelectorSet": selectors},
-        on_error="continue",
-    )
     if listener.thumbprint:
         path = f"Cert:\\LocalMachine\\My\\{listener.thumbprint}"
         certificate = query(f"certificate-{number}", "Get-Item", {"LiteralPath": path}, select=("Thumbprint",))
@@ -279,3 +272,10 @@ def _drop(number: int, listener: WinRmListener) -> t.Iterator[Call]:
             {"LiteralPath": path, "DeleteKey": True, "Force": True},
             needs=(certificate.id,),
         )
+    selectors: dict[str, Json] = {"Address": listener.address, "Transport": "HTTPS"}
+    yield action(
+        f"listener-{number}",
+        "Remove-WSManInstance",
+        {"ResourceURI": "winrm/config/Listener", "SelectorSet": selectors},
+        on_error="continue",
+    )
