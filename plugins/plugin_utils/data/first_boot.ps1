@@ -36,6 +36,14 @@ try {
         }
     }
 
+    # They are still there if the build machine restarted before it removed them.
+    foreach ($thumbprint in $settings.certificates) {
+        $path = "Cert:\LocalMachine\My\$thumbprint"
+        if (Test-Path -LiteralPath $path) {
+            Remove-Item -LiteralPath $path -DeleteKey -Force
+        }
+    }
+
     if ($settings.winrm_https) {
         Start-Service -Name WinRM
         $existing = @(Get-WSManInstance -ResourceURI winrm/config/Listener -Enumerate |

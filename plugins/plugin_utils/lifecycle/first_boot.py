@@ -32,16 +32,19 @@ def script() -> str:
     return (DATA / "first_boot.ps1").read_text(encoding="utf-8")
 
 
-def calls(*, accounts: t.Sequence[str], winrm_https: bool) -> tuple[Call, ...]:
+def calls(*, accounts: t.Sequence[str], winrm_https: bool, certificates: t.Sequence[str] = ()) -> tuple[Call, ...]:
     """Return the calls that put the script and its task into the image.
 
     They must run after sysprep has succeeded. Otherwise, a reboot of the build machine would run the script there.
 
     Args:
         accounts: the accounts to remove.
+        certificates: thumbprints of the build machine's certificates that no other machine may have.
         winrm_https: whether the machine gets an HTTPS listener of WinRM with a certificate of its own.
     """
-    settings = json.dumps({"accounts": list(accounts), "winrm_https": winrm_https}, sort_keys=True)
+    settings = json.dumps(
+        {"accounts": list(accounts), "certificates": list(certificates), "winrm_https": winrm_https}, sort_keys=True
+    )
     return (
         make_closed(FOLDER, ADMINISTRATORS_ONLY, "first-boot-folder"),
         _write("first-boot-script", _SCRIPT, script()),

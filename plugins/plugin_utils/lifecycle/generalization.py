@@ -236,6 +236,7 @@ class Generalization:
             files += sysprep.sending(self._node.observe((call,), step="find registry credentials", private=True))
         apps = image_identity.app_calls(identity) if options.user_apps == "remove" else ()
         https = options.reset_winrm and options.first_boot_winrm and bool(machine.listeners)
+        certificates = [each.thumbprint for each in machine.listeners if each.thumbprint and options.reset_winrm]
         return Sealing(
             key=str(uuid.uuid4()),
             end=options.end,
@@ -245,7 +246,7 @@ class Generalization:
             timeout=options.timeout,
             lasting=(
                 *image_identity.removal_calls(identity),
-                *first_boot.calls(accounts=identity.accounts, winrm_https=https),
+                *first_boot.calls(accounts=identity.accounts, winrm_https=https, certificates=certificates),
             ),
             closing=(
                 *image_identity.closing_calls(identity),

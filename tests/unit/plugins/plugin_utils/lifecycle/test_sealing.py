@@ -30,6 +30,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.generalizat
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.calls import query
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call
 from simulator.machine import accounts, certificate_store, winrm_settings
 from simulator.machine.machine import COMPLETE, GENERALIZED, SETUP_STATE, Machine
@@ -324,6 +325,21 @@ def test_a_machine_that_must_reboot_for_updates_is_refused(make_machine: MakeMac
     with pytest.raises(NodeError, match="pending updates, got one that must reboot"):
         seal(machine)
     assert (state(machine), machine.power.state) == (COMPLETE, "on")
+
+
+def test_a_restart_after_sysprep_leaves_no_certificate_of_the_build(
+    make_machine: MakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = make_machine()
+    mark = winrm_settings.certificate_of(machine)
+    monkeypatch.setattr(sysprep, "winrm_calls", lambda _: (query("broken", "No-SuchCommand", on_error="stop"),))
+    seal(machine)
+    wait(lambda: result(machine)["generalized"] is False)
+    machine.power.reset()
+    wait(lambda: not machine.part(Tasks).tasks)
+    assert state(machine) == COMPLETE
+    assert not certificate_store.contains(machine, "My", mark)
+    assert winrm_settings.certificate_of(machine)
 
 
 def test_a_machine_in_its_first_boot_is_refused(make_machine: MakeMachine, monkeypatch: pytest.MonkeyPatch) -> None:
