@@ -10,7 +10,18 @@ import typing as t
 from ..specification.variable import Variable
 from ..values.ansible_data import plain
 from ..values.errors import ResourceError
-from . import artifacts, container_images, folders, image, joining, kubelet, patches, pod_networks, upgrade
+from . import (
+    artifacts,
+    container_images,
+    folders,
+    image,
+    joining,
+    kubelet,
+    patches,
+    pod_networks,
+    remote_access,
+    upgrade,
+)
 from .variables import Problem, Role, rollout_problems
 
 
@@ -37,6 +48,7 @@ def problems(
     refused += kubelet.problems(values, str(values.get("kubernetes_node_version") or ""))
     refused += joining.problems(values)
     refused += pod_networks.problems(values)
+    refused += remote_access.problems(values)
     refused += upgrade.problems(values)
     refused += patches.problems(plain({name: values.get(name) for name in patches.VARIABLES}))
     return [*refused, *rollout_problems(values), *image.problems(variables, values, known_roles)]
