@@ -15,6 +15,8 @@ from simulator.machine.machine import Machine
 from simulator.windows.system import machine_identity
 from simulator.windows.system.sysprep_faults import FAULTS
 
+pytestmark = pytest.mark.waits
+
 SYSPREP = r"C:\Windows\System32\Sysprep\sysprep.exe"
 WINDOWS_UPDATE = r"HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\WindowsUpdate"
 
