@@ -24,6 +24,8 @@ contrib/win32/win32compat/wmain_sshd.c."""
 _REMOTE_DESKTOP = "Cert:\\LocalMachine\\Remote Desktop"
 """The store of Remote Desktop's self-signed certificate. A connection or a boot creates a new one:
 blogs.technet.microsoft.com/askpfeplat/2017/02/01/removing-self-signed-rdp-certificates."""
+_STORE = "HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates\\Remote Desktop\\Certificates"
+"""Where Windows keeps this store: learn.microsoft.com/windows/win32/seccrypto/system-store-locations."""
 _ADMINISTRATOR = "-500"
 """End of the SID of the built-in administrator, whom Windows does not delete: learn.microsoft.com
 (security identifiers)."""
@@ -77,7 +79,7 @@ def inspection_calls(accounts: t.Sequence[str]) -> tuple[Call, ...]:
             "apps",
             "Get-AppxPackage",
             {"AllUsers": True},
-            select=("Name", "PackageFullName", "IsFramework", "NonRemovable"),
+            select=("Name", "PackageFullName", "IsFramework", "NonRemovable", "SignatureKind"),
         ),
         query("provisioned", "Get-AppxProvisionedPackage", {"Online": True}, select=("DisplayName",)),
         query("remote-desktop", "Get-ChildItem", {"LiteralPath": _REMOTE_DESKTOP}, select=("Thumbprint",)),
@@ -98,6 +100,8 @@ def read(seen: Observation, accounts: t.Sequence[str]) -> MachineIdentity:
         for item in seen["apps"].output
         if not item.get("IsFramework")
         and not item.get("NonRemovable")
+        # These are part of Windows, and sysprep accepts them.
+        and str(item.get("SignatureKind")) != "System"
         and str(item["Name"]).casefold() not in provisioned
     ]
     marks = [str(item["Thumbprint"]) for item in seen["remote-desktop"].output if item.get("Thumbprint")]
@@ -141,14 +145,26 @@ def removal_calls(identity: MachineIdentity) -> tuple[Call, ...]:
             input=Input(calls=("ssh-keys",), parameter="LiteralPath", property="FullName"),
             needs=("ssh-keys",),
         ),
-        *(
-            action(
-                f"remote-desktop-{number}",
-                "Remove-Item",
-                {"LiteralPath": f"{_REMOTE_DESKTOP}\\{mark}", "DeleteKey": True, "Force": True},
-            )
-            for number, mark in enumerate(identity.certificates)
-        ),
+        *(call for number, mark in enumerate(identity.certificates) for call in _drop_certificate(number, mark)),
+    )
+
+
+def _drop_certificate(number: int, mark: str) -> t.Iterator[Call]:
+    """Yield the calls that remove a certificate of Remote Desktop, if possible with its key, and check that it is gone.
+
+    Only SYSTEM and the service may be able to delete the key.
+    """
+    path, call_id = f"{_REMOTE_DESKTOP}\\{mark}", f"remote-desktop-{number}"
+    quiet: dict[str, Json] = {"LiteralPath": path, "Force": True, "ErrorAction": "SilentlyContinue"}
+    yield action(call_id, "Remove-Item", {"LiteralPath": path, "DeleteKey": True, "Force": True}, on_error="continue")
+    yield action(f"{call_id}-without-key", "Remove-Item", quiet, unless=(call_id,), on_error="continue")
+    yield query(
+        f"{call_id}-gone",
+        "@read-registry",
+        {"values": [{"path": f"{_STORE}\\{mark}"}]},
+        select=("key_exists",),
+        until={"key_exists": False},
+        on_error="stop",
     )
 
 
