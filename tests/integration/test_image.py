@@ -138,8 +138,7 @@ def test_the_machine_is_sealed_and_off(site: Site, built: PlayRun) -> None:
     machine = site.machine(BUILDER)
     assert machine.power.state == "off"
     assert machine.registry.data(SETUP_STATE, "ImageState") == GENERALIZED
-    # With three versions of everything; two reboots take more polls on a busy machine.
-    print("COMMANDS", site.counters(BUILDER)["remote_commands"])
+    # 25 with three versions of everything, and up to five more polls, because reboots take longer on a busy machine.
     assert site.counters(BUILDER)["remote_commands"] <= 30
 
 
@@ -164,15 +163,6 @@ def test_the_image_can_be_reached_with_keys(site: Site, built: PlayRun) -> None:
     assert machine.registry.data(terminal, "fDenyTSConnections") == 0
     exclusions = machine.part(Preferences).lists["ExclusionProcess"]
     assert "containerd.exe" in exclusions
-
-
-def test_the_first_boot_finishes_the_new_machine(site: Site, built: PlayRun, joined: PlayRun) -> None:
-    machine, old = site.machine(NEW), site.machine(BUILDER)
-    assert accounts.find(machine, BUILD_ACCOUNT) is None
-    assert not machine.files.exists(rf"C:\Users\{BUILD_ACCOUNT}")
-    assert machine.files.size() > old.files.size()
-    assert not [name for name in machine.part(Tasks).tasks if "winkube" in name]
-    assert machine.files.is_file(r"C:\ProgramData\ssh\ssh_host_ed25519_key")
 
 
 def test_cloudbase_init_takes_over_at_the_first_boot_and_not_before(
@@ -233,6 +223,15 @@ def test_the_new_machine_joins_under_its_own_name(site: Site, joined: PlayRun) -
     assert nodes[node_name(NEW)]["ready"]
     # What the image contains is not downloaded again.
     assert not [change for change in joined.changes(NEW) if change.startswith("Artifact ")]
+
+
+def test_the_first_boot_finishes_the_new_machine(site: Site, built: PlayRun, joined: PlayRun) -> None:
+    machine, old = site.machine(NEW), site.machine(BUILDER)
+    assert accounts.find(machine, BUILD_ACCOUNT) is None
+    assert not machine.files.exists(rf"C:\Users\{BUILD_ACCOUNT}")
+    assert machine.files.size() > old.files.size()
+    assert not [name for name in machine.part(Tasks).tasks if "winkube" in name]
+    assert machine.files.is_file(r"C:\ProgramData\ssh\ssh_host_ed25519_key")
 
 
 def test_the_image_contains_files_for_its_windows_version(site: Site, built: PlayRun, joined: PlayRun) -> None:
