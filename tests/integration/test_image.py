@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,13 +20,29 @@ from integration.patching import state as patch_state
 from integration.playbooks import PlayRun, Site, cluster_nodes, link_variables, node_name
 from integration.states import state_at_rest, state_of
 
-from simulator.machine import certificate_store, winrm_settings
+from simulator.machine import accounts, certificate_store, winrm_settings
 from simulator.machine.executables import make
 from simulator.machine.machine import COMPLETE, ENVIRONMENT, GENERALIZED, SETUP_STATE
+from simulator.windows.security.defender import Preferences
+from simulator.windows.system.task_parts import Tasks
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("image")]
 
 BUILDER, NEW = "builder", "new"
+BUILD_ACCOUNT, PUBLIC_KEY = "packer", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE operator"
+VERSIONS = {
+    "kube_node_versions": ["1.36.3", "1.37.0", "1.37.1"],
+    "containerd_versions": ["2.1.9", "2.2.9", "2.3.7"],
+    "moby_versions": ["28.5.2", "29.1.5", "29.2.0"],
+    "azure_vnet_versions": ["1.6.20", "1.6.21", "1.7.0"],
+    "sdn_plugin_versions": ["0.2.0", "0.3.0", "0.3.2"],
+    "image_cache_artifacts": {
+        "crictl": ["1.35.0", "1.36.0", "1.37.0"],
+        "cni-plugins": ["1.7.1", "1.8.0", "1.9.0"],
+        "cri-dockerd": ["0.4.0", "0.4.1", "0.4.2"],
+    },
+    "container_tags": [f"registry.k8s.io/pause:{version}" for version in ("3.9", "3.10", "3.10.1")],
+}
 CLOUDBASE = r"C:\Program Files\Cloudbase Solutions\Cloudbase-Init\conf"
 CERTS_D = r"C:\Program Files\containerd\certs.d"
 UNPATCHED, PATCH = "KB5046616", "KB5048654"
@@ -45,12 +62,21 @@ def site(start_site: SiteFactory) -> Site:
         "windows": "2022",
         "updates": [UNPATCHED],
         "windows_update": {"offers": [PATCH]},
+        "user": BUILD_ACCOUNT,
+        "user_apps": ["Contoso.App"],
         **QUICK,
     }
     site = start_site(
         server, cluster={"kind": "auto"}, windows_patches_public=[PATCH], windows_patches_settle_timeout=4
     )
-    site.variables |= {"nano_server_name": NANO, "image_cache_test_images": [{"name": BUILT, "dockerfile": DOCKERFILE}]}
+    site.variables |= {
+        "nano_server_name": NANO,
+        "image_cache_test_images": [{"name": BUILT, "dockerfile": DOCKERFILE}],
+        "windows_settings_remote_desktop": "enabled",
+        "windows_settings_ssh_server": "capability",
+        "windows_settings_ssh_authorized_keys": [PUBLIC_KEY],
+        **VERSIONS,
+    }
     machine = site.machine(BUILDER)
     machine.files.make_directory(CLOUDBASE)
     machine.files.write_bytes(rf"{CLOUDBASE}\OpenStackService.exe", make("svchost", "1.1.6"))
@@ -91,20 +117,25 @@ def cloudbase_init(site: Site) -> list[tuple[int, str, str]]:
 @pytest.fixture(scope="module")
 def built(site: Site, cloudbase_init: list[tuple[int, str, str]]) -> PlayRun:
     """Return the run that builds the image over HTTPS with basic authentication. At its end the machine shuts down."""
-    site.host_variables[BUILDER] = link_variables("psrp", "https", "basic")
+    site.host_variables[BUILDER] = {**link_variables("psrp", "https", "basic"), "ansible_user": BUILD_ACCOUNT}
     variables = {"winkube_image_hosts": BUILDER, "sysprep_proxy_credentials": "remove", "image_release": RELEASE}
     run = site.run("build_image.yml", variables=variables).expect()
-    end = time.monotonic() + 120
-    while site.machine(BUILDER).power.state != "off" and time.monotonic() < end:
-        time.sleep(0.1)
+    wait_until(lambda: site.machine(BUILDER).power.state == "off")
     return run
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + 120
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")
 def joined(site: Site, built: PlayRun) -> PlayRun:
     """Start a machine from the image, and join it."""
     address = f"{site.machine(BUILDER).address.rpartition('.')[0]}.99"
-    site.world.fleet.deploy_image(BUILDER, NEW, address)
+    site.world.fleet.deploy_image(BUILDER, NEW, address, user="Administrator", unallocated_gb=5)
+    wait_until(lambda: not site.machine(NEW).files.exists(r"C:\Windows\winkube\first-boot"))
     return site.run("join_nodes.yml", "--limit", f"{NEW},localhost").expect()
 
 
@@ -112,9 +143,9 @@ def test_the_machine_is_sealed_and_off(site: Site, built: PlayRun) -> None:
     machine = site.machine(BUILDER)
     assert machine.power.state == "off"
     assert machine.registry.data(SETUP_STATE, "ImageState") == GENERALIZED
-    # 24, two of them for the release notes, and up to four more polls, because two reboots and the shutdown take longer
-    # on a busy machine.
-    assert site.counters(BUILDER)["remote_commands"] <= 28
+    # 27 with three versions of everything, two of them for the release notes. Up to three more polls are possible,
+    # because reboots take longer on a busy machine.
+    assert site.counters(BUILDER)["remote_commands"] <= 30
 
 
 def test_the_image_contains_no_account_that_can_log_on(site: Site, built: PlayRun) -> None:
@@ -123,6 +154,21 @@ def test_the_image_contains_no_account_that_can_log_on(site: Site, built: PlayRu
     assert (settings.transports, settings.basic, settings.allow_unencrypted) == ({"HTTP"}, False, False)
     # Otherwise, each machine from the image would have its private key.
     assert certificate_store.certificates(machine, "My") == []
+
+
+def test_the_image_can_be_reached_with_keys(site: Site, built: PlayRun) -> None:
+    machine = site.machine(BUILDER)
+    keys = r"C:\ProgramData\ssh\administrators_authorized_keys"
+    assert machine.files.read_text(keys).split() == PUBLIC_KEY.split()
+    assert "PasswordAuthentication no" in machine.files.read_text(r"C:\ProgramData\ssh\sshd_config")
+    assert not machine.files.is_file(r"C:\ProgramData\ssh\ssh_host_ed25519_key")
+    sshd = machine.services.get("sshd")
+    assert sshd is not None
+    assert sshd.start_mode == "Automatic"
+    terminal = r"HKLM:\SYSTEM\CurrentControlSet\Control\Terminal Server"
+    assert machine.registry.data(terminal, "fDenyTSConnections") == 0
+    exclusions = machine.part(Preferences).lists["ExclusionProcess"]
+    assert "containerd.exe" in exclusions
 
 
 def test_cloudbase_init_takes_over_at_the_first_boot_and_not_before(
@@ -227,6 +273,15 @@ def test_the_new_machine_joins_under_its_own_name(site: Site, joined: PlayRun) -
     assert nodes[node_name(NEW)]["ready"]
     # What the image contains is not downloaded again.
     assert not [change for change in joined.changes(NEW) if change.startswith("Artifact ")]
+
+
+def test_the_first_boot_finishes_the_new_machine(site: Site, built: PlayRun, joined: PlayRun) -> None:
+    machine, old = site.machine(NEW), site.machine(BUILDER)
+    assert accounts.find(machine, BUILD_ACCOUNT) is None
+    assert not machine.files.exists(rf"C:\Users\{BUILD_ACCOUNT}")
+    assert machine.files.size() > old.files.size()
+    assert not [name for name in machine.part(Tasks).tasks if "winkube" in name]
+    assert machine.files.is_file(r"C:\ProgramData\ssh\ssh_host_ed25519_key")
 
 
 def test_the_image_contains_files_for_its_windows_version(site: Site, built: PlayRun, joined: PlayRun) -> None:

@@ -1,22 +1,33 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Turn a prepared machine into an image: inspect it, run sysprep, shut it down (the calls are in sysprep.py)."""
+"""Turn a prepared machine into an image: inspect it, start the batch that ends the build, follow it to its end.
+
+The batch is in sealing.py; sysprep.py, image_identity.py and first_boot.py have its parts.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import socket
 import time
 import typing as t
+import uuid
 
 from ansible.errors import AnsibleConnectionFailure
 
-from ..remote.errors import NodeError
+from ..remote.errors import BatchLost, NodeError
 from ..remote.session import NodeSession
 from ..windows import node_paths
-from ..wire.messages import Batch, Call
-from . import image_proxies, join_state, sysprep
+from ..wire.calls import query
+from ..wire.messages import Batch, Call, Observation
+from . import first_boot, image_identity, image_proxies, join_state, sealing, sysprep, sysprep_failures
+from .image_identity import MachineIdentity
+from .sealing import Sealing
+
+_DRIVE = "C:\\"
+_GIB = 2**30
+_HTTP = 5985
+"""Port of WinRM's default listener."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -26,12 +37,18 @@ class GeneralizationOptions:
     unattend: str | None
     clean_paths: t.Sequence[str]
     reset_winrm: bool
-    shutdown: bool
+    end: sealing.End
     cloudbase_init: bool
     registry_credentials: str
     registry_config_dir: str
     proxy_credentials: str
     docker_configuration_file: str
+    user_apps: str
+    remove_build_account: bool
+    remove_accounts: t.Sequence[str]
+    first_boot_winrm: bool
+    disk_limit_gib: float
+    max_fill_percent: int
     timeout: float
 
     @classmethod
@@ -40,67 +57,166 @@ class GeneralizationOptions:
         return cls(**{field.name: options[field.name] for field in dataclasses.fields(cls)})
 
 
+@dataclasses.dataclass(frozen=True)
+class Link:
+    """How Ansible connects to the machine."""
+
+    address: str
+    port: int
+    user: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Inspected:
+    """The machine before it is generalized."""
+
+    machine: sysprep.PreparedMachine = dataclasses.field(default_factory=sysprep.PreparedMachine)
+    identity: MachineIdentity = dataclasses.field(default_factory=MachineIdentity)
+    removals: tuple[Call, ...] = ()
+    """The calls that remove passwords of proxies."""
+    hosts_files: tuple[str, ...] = ()
+    """The registries' hosts.toml files, which may send credentials."""
+    credentials: tuple[str, ...] = ()
+    """Files that always contain credentials of registries."""
+
+
 class Generalization:
-    """Generalizes a machine and shuts it down.
+    """Generalizes a machine and ends its build.
 
     Args:
         session: the session with the machine.
         options: the options.
-        address: address and port of the machine's remote management.
+        link: the address of the machine's remote management.
     """
 
-    def __init__(self, session: NodeSession, options: GeneralizationOptions, address: tuple[str, int]) -> None:
+    def __init__(self, session: NodeSession, options: GeneralizationOptions, link: Link) -> None:
         self._session, self._node = session, session.node
-        self._options = options
-        self._address = address
+        self._options, self._link = options, link
 
-    def inspect(self) -> tuple[sysprep.PreparedMachine, tuple[Call, ...]]:
-        """Observe the machine, and return the calls that remove passwords of proxies.
+    def inspect(self) -> Inspected:
+        """Observe the machine, and refuse one that must not become an image.
 
         Raises:
             UnsupportedWindows: the collection does not support the machine's Windows.
-            NodeError: the machine has joined a cluster, so an image would contain its identity, or the image would
-                contain the password of a proxy.
+            NodeError: the machine has joined a cluster, must reboot for updates, or has too little free space; or the
+                image would contain the password of a proxy.
         """
-        asked = image_proxies.calls(self._options.docker_configuration_file)
-        calls = (*join_state.calls(), *sysprep.inspection_calls(), *asked)
-        seen, dummy = self._session.observe(calls, step="inspect the machine", private=True)
+        options = self._options
+        accounts = self._accounts()
+        calls = (
+            *first_boot.wait_calls(),
+            *join_state.calls(),
+            *sysprep.inspection_calls(),
+            *image_proxies.calls(options.docker_configuration_file),
+            *image_identity.inspection_calls(accounts),
+            *(sysprep.registry_calls(options.registry_config_dir) if options.registry_credentials == "remove" else ()),
+            query("space", "@free-space", {"path": _DRIVE}, on_error="stop"),
+        )
+        seen, windows = self._session.observe(calls, step="inspect the machine", private=True)
         self._session.check_windows()
+        machine = sysprep.read_machine(seen)
+        passwords = image_proxies.findings(seen) if options.proxy_credentials != "keep" else []
         if seen["kubeconfig"].first["exists"]:
-            raise NodeError(
-                f"{self._node.name}: sysprep: expected a machine that has not joined a cluster, got a node "
+            self._refuse(
+                "expected a machine that has not joined a cluster, got a node "
                 f"({node_paths.KUBELET_CONF} exists). Reset it first"
             )
-        passwords = image_proxies.findings(seen) if self._options.proxy_credentials != "keep" else []
-        if passwords and self._options.proxy_credentials == "refuse":
-            raise NodeError(f"{self._node.name}: sysprep: {image_proxies.refusal(passwords)}")
-        return sysprep.read_machine(seen), tuple(finding.removal for finding in passwords)
+        if early := first_boot.unfinished(seen):
+            self._refuse(early)
+        if not machine.sealed and (pending := sysprep_failures.refused(windows.pending_reboot)):
+            self._refuse(pending)
+        if full := self._too_full(seen):
+            self._refuse(full)
+        if passwords and options.proxy_credentials == "refuse":
+            self._refuse(image_proxies.refusal(passwords))
+        hosts, credentials = self._registry_files(seen)
+        return Inspected(
+            machine=machine,
+            identity=image_identity.read(seen, accounts),
+            removals=tuple(finding.removal for finding in passwords),
+            hosts_files=tuple(hosts),
+            credentials=tuple(credentials),
+        )
 
-    def run(self, machine: sysprep.PreparedMachine, removals: tuple[Call, ...]) -> dict[str, t.Any]:
-        """Generalize the machine, shut it down if the options ask for that, and return values of the action's result.
+    def clean(self) -> dict[str, t.Any]:
+        """Remove files and logs that no image needs, and return values of the action's result.
+
+        Raises:
+            NodeError: the batch failed.
+            AnsibleConnectionFailure: the machine cannot be reached.
+        """
+        calls = sysprep.cleaning_calls(self._options.clean_paths)
+        space = query("space", "@free-space", {"path": _DRIVE}, on_error="stop")
+        after = dataclasses.replace(space, id="space-after")
+        seen = self._node.run(Batch(calls=(space, *calls, after)), step="clean up")
+        freed = max(0, int(seen["space-after"].first["free"]) - int(seen["space"].first["free"]))
+        return {"changed": bool(freed), "freed_bytes": freed}
+
+    def run(self, inspected: Inspected) -> dict[str, t.Any]:
+        """Generalize the machine and end its build, and return values of the action's result.
 
         Args:
-            machine: the observed machine.
-            removals: the calls that remove passwords of proxies.
+            inspected: the observed machine.
 
         Raises:
             NodeError: sysprep failed, or the machine does not shut down.
             AnsibleConnectionFailure: the machine cannot be reached.
         """
-        unattend = self._unattend(machine)
-        sealed_before = self._seal(machine, unattend, removals)
-        shuts_down = self._options.shutdown
-        last = sysprep.shutdown_calls(machine.listeners, reset_winrm=self._options.reset_winrm, shutdown=shuts_down)
-        if last:
-            self._end(last)
+        unattend = self._unattend(inspected.machine)
+        batch = self._sealing(inspected, unattend)
+        calls = sealing.calls(batch)
+        before = self._node.timeouts
+        # The watchdog on the node ends a batch at its time limit.
+        self._node.timeouts = dataclasses.replace(before, batch=sealing.time_limit(batch))
+        self._node.start(Batch(calls=calls, key=batch.key), step="sysprep")
+        self._node.timeouts = before
+        waits = batch.end == "shutdown_command"
+        if waits:
+            self._node.run(Batch(calls=sealing.arming_calls(batch.key)), step="register the task that runs sysprep")
+        else:
+            self._follow(batch, calls)
+        if batch.end == "power_off":
+            self._wait_until_off(inspected.machine)
+        if batch.end == "leave_running" and self._options.reset_winrm and inspected.machine.listeners:
+            self._wait_until_closed()
         sealed = {"type": "Image", "name": self._node.name, "action": "create", "why": "was not generalized"}
         return {
-            "changed": not sealed_before or bool(last),
-            "changes": [] if sealed_before else [sealed],
-            "generalized": True,
+            "changed": True,
+            "changes": [] if inspected.machine.sealed or waits else [sealed],
+            "generalized": not waits,
             "unattend": unattend or "",
-            "shutdown": shuts_down,
+            "shutdown": batch.end == "power_off",
+            "shutdown_command": sealing.SHUTDOWN_COMMAND if waits else "",
         }
+
+    def _refuse(self, why: str) -> t.NoReturn:
+        raise NodeError(f"{self._node.name}: sysprep: {why}")
+
+    def _accounts(self) -> list[str]:
+        """Return the local accounts that the image must not contain."""
+        own = [self._link.user] if self._options.remove_build_account and self._link.user else []
+        return image_identity.local_names([*own, *self._options.remove_accounts])
+
+    def _too_full(self, seen: Observation) -> str:
+        """Return why the disk is too full for an image; empty if it is not."""
+        space, limit = seen["space"].first, self._options.max_fill_percent
+        used = int(space["total"]) - int(space["free"])
+        size = min(int(space["total"]), int(self._options.disk_limit_gib * _GIB) or int(space["total"]))
+        percent = 100 * used / size
+        if not limit or percent <= limit:
+            return ""
+        return (
+            f"expected drive C to be at most {limit} % full, got {percent:.0f} % ({used / _GIB:.1f} of "
+            f"{size / _GIB:.1f} GiB). Cache fewer versions, use a larger disk, or raise sysprep_max_fill_percent"
+        )
+
+    def _registry_files(self, seen: Observation) -> tuple[list[str], list[str]]:
+        if self._options.registry_credentials != "remove":
+            return [], []
+        try:
+            return sysprep.registry_files(seen)
+        except ValueError as error:
+            self._refuse(str(error))
 
     def _unattend(self, machine: sysprep.PreparedMachine) -> str | None:
         """Return the path of the answer file; None for an image without one."""
@@ -111,70 +227,104 @@ class Generalization:
                 self._session.warn(f"{sysprep.CLOUDBASE} has no Unattend.xml; the image starts without one")
         return unattend
 
-    def _seal(self, machine: sysprep.PreparedMachine, unattend: str | None, removals: tuple[Call, ...]) -> bool:
-        """Run sysprep, and return whether the machine was generalized before."""
-        options, node = self._options, self._node
-        calls = sysprep.sysprep_calls(
-            options.clean_paths,
-            unattend,
-            options.timeout,
-            machine.cloudbase_start_mode,
-            self._files_with_credentials() if options.registry_credentials == "remove" else (),
-            removals,
+    def _sealing(self, inspected: Inspected, unattend: str | None) -> Sealing:
+        """Return the batch that ends the build."""
+        options, machine, identity = self._options, inspected.machine, inspected.identity
+        files = [*inspected.credentials]
+        if inspected.hosts_files:
+            call = sysprep.content_call(inspected.hosts_files)
+            files += sysprep.sending(self._node.observe((call,), step="find registry credentials", private=True))
+        apps = image_identity.app_calls(identity) if options.user_apps == "remove" else ()
+        https = options.reset_winrm and options.first_boot_winrm and bool(machine.listeners)
+        certificates = [each.thumbprint for each in machine.listeners if each.thumbprint and options.reset_winrm]
+        return Sealing(
+            key=str(uuid.uuid4()),
+            end=options.end,
+            preparing=(*sysprep.preparing_calls(options.clean_paths), *apps),
+            secrets=sysprep.secret_calls(machine.cloudbase_start_mode, files, inspected.removals),
+            sysprep=sysprep.sysprep_call(unattend, options.timeout),
+            timeout=options.timeout,
+            lasting=(
+                *image_identity.removal_calls(identity),
+                *first_boot.calls(accounts=identity.accounts, winrm_https=https, certificates=certificates),
+            ),
+            closing=(
+                *image_identity.closing_calls(identity),
+                *(sysprep.winrm_calls(machine.listeners) if options.reset_winrm else ()),
+            ),
         )
-        seen = node.run(Batch(calls=calls), step="sysprep")
-        sealed_before = seen.stopped is not None and seen.stopped.id == "stop-if-sealed"
-        if seen.stopped is not None and not sealed_before:
-            error = seen[seen.stopped.id].error
-            why = sysprep.reason(node.observe(sysprep.log_calls(), step="read sysprep's logs"))
-            raise NodeError(f"{node.name}: sysprep: {seen.stopped.id}: {error}; sysprep's log:\n{why}")
-        return sealed_before
 
-    def _files_with_credentials(self) -> list[str]:
-        """Return the files with registry credentials, which are removed before the machine is generalized.
+    def _follow(self, batch: Sealing, calls: tuple[Call, ...]) -> None:
+        """Wait until the machine reports that it is sealed, and let the batch continue.
 
         Raises:
-            NodeError: the files cannot be determined.
+            NodeError: the batch failed, or the machine could not be asked any more.
         """
-        node, step = self._node, "find registry credentials"
-        calls = sysprep.registry_calls(self._options.registry_config_dir)
+        node, step = self._node, "read the state of the image"
+        end = time.monotonic() + 2 * batch.timeout
         try:
-            hosts, files = sysprep.registry_files(node.observe(calls, step=step))
-        except ValueError as error:
-            raise NodeError(f"{node.name}: sysprep: {error}") from None
-        if hosts:
-            files += sysprep.sending(node.observe((sysprep.content_call(hosts),), step=step, private=True))
-        return files
+            while True:
+                done = sealing.followed(node.run(Batch(calls=sealing.follow_calls(batch.key)), step=step))
+                if done:
+                    return
+                # Without a result, the batch may have been lost.
+                seen = node.peek(batch.key, step="follow sysprep", seconds=1 if done is None else 60, asked=calls)
+                if seen.state != "running":
+                    self._explain(seen)
+                if time.monotonic() > end:
+                    self._refuse(f"not finished after {2 * batch.timeout:.0f} s; {sealing.RESULT} will have the result")
+        except AnsibleConnectionFailure as error:
+            self._refuse(
+                f"the connection broke before the state of the image was read ({error}). The machine stays on. See "
+                f"{sealing.RESULT} on its console; if the machine can be reached, run the playbook again"
+            )
+        except BatchLost:
+            self._refuse("the machine restarted while it was generalized. Run the playbook again")
 
-    def _end(self, calls: tuple[Call, ...]) -> None:
-        """Run the last batch, and wait until the machine is off if the batch shuts it down."""
-        node = self._node
-        # The machine shuts down during the last batch, so a missing result is expected.
-        node.timeouts = dataclasses.replace(node.timeouts, reconnect=2.0, first_contact=2.0)
-        with contextlib.suppress(AnsibleConnectionFailure):
-            ended = node.run(Batch(calls=calls), step="shut down")
-            for problem in sysprep.shutdown_problems(ended):
-                self._session.warn(problem)
-        if self._options.shutdown:
-            self._wait_until_off()
+    def _explain(self, seen: Observation) -> t.NoReturn:
+        logs = self._node.observe(sysprep_failures.log_calls(), step="read sysprep's logs")
+        self._refuse(sealing.explanation(seen, logs))
 
-    def _wait_until_off(self, seconds: float = 180.0) -> None:
-        """Wait until the machine's port is closed, which shows that the order to shut down arrived.
+    def _wait_until_off(self, machine: sysprep.PreparedMachine, seconds: float = 180.0) -> None:
+        """Wait until the machine's ports are closed.
 
-        The port may close before the machine is off, because the listener is removed first. But a closed port still
-        shows that the shutdown was ordered, and there is no other way to check.
+        The listener in use may close before the machine is off. If WinRM also listens on its default port, that port
+        stays open until the machine is off.
 
         Raises:
             NodeError: the machine still responds.
         """
+        if self._still_open({self._link.port, *([_HTTP] if machine.http else [])}, seconds):
+            raise NodeError(
+                f"{self._node.name}: shut down: the machine is generalized, but still responds after {seconds:.0f} s. "
+                f"{sealing.RESULT} has the reason. Shut it down yourself, and capture its disk before it boots again"
+            )
+
+    def _wait_until_closed(self, seconds: float = 120.0) -> None:
+        """Wait until the HTTPS listener in use is closed; a connection over HTTP stays.
+
+        Raises:
+            NodeError: the listener still responds, so the image would contain its certificate.
+        """
+        if self._link.port != _HTTP and self._still_open({self._link.port}, seconds):
+            self._refuse(
+                f"the machine is generalized, but its HTTPS listener is still open after {seconds:.0f} s. "
+                f"{sealing.RESULT} has the reason. Run the playbook again"
+            )
+
+    def _still_open(self, ports: set[int], seconds: float) -> bool:
+        """Wait until all ports are closed, and return whether one is still open at the end."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            try:
-                socket.create_connection(self._address, timeout=2).close()
-            except OSError:
-                return
+            ports = {port for port in ports if self._answers(port)}
+            if not ports:
+                return False
             time.sleep(1)
-        raise NodeError(
-            f"{self._node.name}: shut down: the machine is generalized, but still responds after {seconds:.0f} s. "
-            "Shut it down yourself, and capture its disk before it boots again"
-        )
+        return True
+
+    def _answers(self, port: int) -> bool:
+        try:
+            socket.create_connection((self._link.address, port), timeout=2).close()
+        except OSError:
+            return False
+        return True

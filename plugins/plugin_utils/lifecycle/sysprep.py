@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The calls that turn a machine into an image: clean up, generalize, wait for Windows to report success, shut down.
+"""The calls that turn a machine into an image: inspect it, clean up, generalize it, close WinRM.
 
-Facts: learn.microsoft.com/windows-hardware/manufacture/desktop (Sysprep command-line
-options, Windows Setup states). The registry value `ImageState` shows the result; the exit code does not.
+sealing.py puts them into one batch. Facts: learn.microsoft.com/windows-hardware/manufacture/desktop (Sysprep
+command-line options, Windows Setup states). The registry value `ImageState` shows the result; the exit code does not.
 """
 
 from __future__ import annotations
@@ -19,17 +19,12 @@ from ..windows.path_calls import remove_path
 from ..windows.registry_calls import remove_value
 from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Observation
-from . import join
+from . import join, sealing
 
-SEALED = "IMAGE_STATE_GENERALIZE_RESEAL_TO_OOBE"
-_STATE_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Setup\\State"
 _SYSPREP = "C:\\Windows\\System32\\Sysprep\\sysprep.exe"
-_LOGS = (
-    "C:\\Windows\\System32\\Sysprep\\Panther\\setuperr.log",
-    "C:\\Windows\\System32\\Sysprep\\Panther\\setupact.log",
-)
 _AGENTS = ("RdAgent", "WindowsAzureGuestAgent")
 """Services of the Azure agent. If sysprep runs before they start, machines from the image never report to Azure."""
+_EVENT_LOGS = ("Application", "Security", "Setup", "System")
 _WSMAN_SERVICE = "winrm/config/service"
 CLOUDBASE = "cloudbase-init"
 """The service of cloudbase-init, which brings its own answer file. With that file, the first boot of the image runs
@@ -59,6 +54,10 @@ class PreparedMachine:
     """The state of a machine before it is generalized."""
 
     listeners: tuple[WinRmListener, ...] = ()
+    http: bool = False
+    """Whether WinRM also listens on HTTP."""
+    sealed: bool = False
+    """Whether the machine is generalized already."""
     cloudbase_init: bool = False
     """Whether cloudbase-init is installed."""
     cloudbase_unattend: str = ""
@@ -77,6 +76,7 @@ def inspection_calls() -> tuple[Call, ...]:
             {"ResourceURI": "winrm/config/Listener", "Enumerate": True},
             select=("Address", "Transport", "CertificateThumbprint"),
         ),
+        sealing.image_state("state"),
         query("cloudbase", "Get-Service", {"Name": CLOUDBASE}, select=("Name",)),
         query("cloudbase-note", "@read-registry", {"values": [_CLOUDBASE_NOTE]}, on_error="stop"),
         query("cloudbase-files", "@read-file", {"paths": files}, select=("path", "exists"), on_error="stop"),
@@ -86,7 +86,10 @@ def inspection_calls() -> tuple[Call, ...]:
 def read_machine(seen: Observation) -> PreparedMachine:
     """Read the results of `inspection_calls`."""
     existing = [str(item["path"]) for item in seen["cloudbase-files"].output if item["exists"]]
+    transports = {str(item["Transport"]).upper() for item in seen["listeners"].output}
     return PreparedMachine(
+        http="HTTP" in transports,
+        sealed=seen["state"].first.get("value") == sealing.SEALED,
         listeners=tuple(
             WinRmListener(str(item["Address"]), str(item["CertificateThumbprint"] or "").replace(" ", ""))
             for item in seen["listeners"].output
@@ -139,11 +142,6 @@ def _sends_headers(item: t.Mapping[str, t.Any]) -> bool:
     return bool(item["exists"]) and (not isinstance(content, str) or bool(_HEADER.search(content)))
 
 
-def _image_state(call_id: str) -> Call:
-    values: list[Json] = [{"path": _STATE_KEY, "name": "ImageState"}]
-    return query(call_id, "@read-registry", {"values": values}, on_error="stop")
-
-
 def _restore_start_mode(start_mode: str) -> t.Iterator[Call]:
     """Return the calls that restore the start mode of cloudbase-init."""
     if start_mode:
@@ -174,28 +172,13 @@ def _wait_for_agents() -> tuple[Call, ...]:
     )
 
 
-def sysprep_calls(
-    clean_paths: t.Sequence[str],
-    unattend: str | None,
-    timeout: float,
-    cloudbase_start_mode: str = "",
-    secrets: t.Sequence[str] = (),
-    removals: t.Sequence[Call] = (),
-) -> tuple[Call, ...]:
-    """Return the calls that generalize the machine; they stop early if the machine is generalized already.
+def cleaning_calls(clean_paths: t.Sequence[str]) -> tuple[Call, ...]:
+    """Return the calls that remove files and the entries of the event logs. A file that is in use stays.
 
     Args:
         clean_paths: Windows paths to remove, wildcards allowed.
-        unattend: Windows path of the answer file for the first boot; None for an image without one.
-        timeout: time limit of sysprep in seconds.
-        cloudbase_start_mode: start mode of cloudbase-init's service in sc.exe's notation; empty for no change.
-        secrets: files that no image may contain; if one cannot be removed, the machine is not generalized.
-        removals: further calls that remove secrets; if one fails, the machine is not generalized.
     """
-    answer_file = (f"/unattend:{unattend}",) if unattend else ()
-    # An interrupted join may have left its token.
-    clean_paths = (*clean_paths, *join.LEFTOVERS)
-    clean = tuple(
+    files = (
         action(
             f"clean-{number}",
             "Remove-Item",
@@ -204,101 +187,95 @@ def sysprep_calls(
         )
         for number, path in enumerate(clean_paths)
     )
+    logs = (
+        action(f"log-{name.lower()}", "wevtutil.exe", arguments=("clear-log", name), on_error="continue")
+        for name in _EVENT_LOGS
+    )
+    return (*files, *logs)
+
+
+def preparing_calls(clean_paths: t.Sequence[str]) -> tuple[Call, ...]:
+    """Return the calls that wait for the Azure agent and clean up.
+
+    Args:
+        clean_paths: Windows paths to remove, wildcards allowed.
+    """
+    # An interrupted join may have left its token.
+    return (*_wait_for_agents(), *cleaning_calls((*clean_paths, *join.LEFTOVERS)))
+
+
+def secret_calls(
+    cloudbase_start_mode: str = "", secrets: t.Sequence[str] = (), removals: t.Sequence[Call] = ()
+) -> tuple[Call, ...]:
+    """Return the calls that remove secrets and restore cloudbase-init; if one fails, the machine is not generalized.
+
+    Args:
+        cloudbase_start_mode: start mode of cloudbase-init's service in sc.exe's notation; empty for no change.
+        secrets: files that no image may contain.
+        removals: further calls that remove secrets.
+    """
     return (
-        _image_state("before"),
-        Call(id="stop-if-sealed", command="@stop-if", input=Input(calls=("before",), where={"value": SEALED})),
-        *_wait_for_agents(),
-        *clean,
         *(remove_path(path, f"secret-{number}") for number, path in enumerate(secrets)),
         *removals,
         *_restore_start_mode(cloudbase_start_mode),
-        action(
-            "sysprep",
-            _SYSPREP,
-            arguments=("/oobe", "/generalize", "/mode:vm", "/quiet", "/quit", *answer_file),
-            timeout=timeout,
-            long=True,
-        ),
-        dataclasses.replace(
-            _image_state("sealed"), until={"value": SEALED}, retries=max(1, int(timeout // 5)), delay=5.0
-        ),
     )
 
 
-def log_calls() -> tuple[Call, ...]:
-    """Return the calls that read sysprep's logs after a failure."""
-    return (query("logs", "@read-file", {"paths": list(_LOGS), "content": True}),)
-
-
-def reason(seen: Observation, lines: int = 12) -> str:
-    """Return the end of sysprep's error log or, if that log is empty, the end of its activity log."""
-    for file in seen["logs"].output:
-        text = (file.get("content") or "").strip()
-        if text:
-            return "\n".join(text.splitlines()[-lines:])
-    return "sysprep left no log"
-
-
-def shutdown_calls(
-    listeners: t.Sequence[WinRmListener], *, reset_winrm: bool, shutdown: bool, delay: int = 15
-) -> tuple[Call, ...]:
-    """Return the calls of the last batch: schedule the shutdown, then remove WinRM's settings from the image.
-
-    The batch runs detached, because it may close its own connection.
+def sysprep_call(unattend: str | None, timeout: float) -> Call:
+    """Return the call that generalizes the machine.
 
     Args:
-        listeners: the HTTPS listeners.
-        reset_winrm: whether to remove the listeners with their certificates and disable basic authentication; each
-            machine sets these up at its first boot.
-        shutdown: whether to power off the machine.
-        delay: seconds until the shutdown.
+        unattend: Windows path of the answer file for the first boot; None for an image without one.
+        timeout: time limit in seconds.
     """
-    calls: list[Call] = []
-    if shutdown:
-        calls.append(
-            action("shutdown", "shutdown.exe", arguments=("/s", "/t", str(delay), "/c", "winkube.node: image built"))
-        )
-    if reset_winrm:
-        calls += [
-            action(
-                "unencrypted",
-                "Set-WSManInstance",
-                {"ResourceURI": _WSMAN_SERVICE, "ValueSet": {"AllowUnencrypted": "false"}},
-                on_error="continue",
-                long=True,
-            ),
-            action(
-                "basic",
-                "Set-WSManInstance",
-                {"ResourceURI": f"{_WSMAN_SERVICE}/auth", "ValueSet": {"Basic": "false"}},
-                on_error="continue",
-            ),
-            *(call for number, each in enumerate(listeners) for call in _drop(number, each)),
-        ]
-    return tuple(calls)
+    answer_file = (f"/unattend:{unattend}",) if unattend else ()
+    return action(
+        "sysprep",
+        _SYSPREP,
+        arguments=("/oobe", "/generalize", "/mode:vm", "/quiet", "/quit", *answer_file),
+        timeout=timeout,
+        long=True,
+    )
+
+
+def winrm_calls(listeners: t.Sequence[WinRmListener]) -> tuple[Call, ...]:
+    """Return the calls that remove WinRM's settings from the image; they may close the connection.
+
+    Args:
+        listeners: the HTTPS listeners, which are removed with their certificates.
+    """
+    return (
+        action(
+            "unencrypted",
+            "Set-WSManInstance",
+            {"ResourceURI": _WSMAN_SERVICE, "ValueSet": {"AllowUnencrypted": "false"}},
+            long=True,
+        ),
+        action("basic", "Set-WSManInstance", {"ResourceURI": f"{_WSMAN_SERVICE}/auth", "ValueSet": {"Basic": "false"}}),
+        *(call for number, each in enumerate(listeners) for call in _drop(number, each)),
+    )
 
 
 def _drop(number: int, listener: WinRmListener) -> t.Iterator[Call]:
-    """Return the calls that remove a listener and its certificate, which all machines of the image would share."""
+    """Return the calls that remove a listener and its certificate, which all machines of the image would share.
+
+    The listener goes last: when its port is closed, the certificate is gone, too. A batch that runs again finds
+    neither.
+    """
+    if listener.thumbprint:
+        path = f"Cert:\\LocalMachine\\My\\{listener.thumbprint}"
+        certificate = query(f"certificate-{number}", "Get-Item", {"LiteralPath": path}, select=("Thumbprint",))
+        yield certificate
+        yield action(
+            f"certificate-{number}-gone",
+            "Remove-Item",
+            {"LiteralPath": path, "DeleteKey": True, "Force": True},
+            needs=(certificate.id,),
+        )
+    selectors: dict[str, Json] = {"Address": listener.address, "Transport": "HTTPS"}
     yield action(
         f"listener-{number}",
         "Remove-WSManInstance",
-        {
-            "ResourceURI": "winrm/config/Listener",
-            "SelectorSet": {"Address": listener.address, "Transport": "HTTPS"},
-        },
+        {"ResourceURI": "winrm/config/Listener", "SelectorSet": selectors},
         on_error="continue",
     )
-    if listener.thumbprint:
-        path = f"Cert:\\LocalMachine\\My\\{listener.thumbprint}"
-        yield action(
-            f"certificate-{number}",
-            "Remove-Item",
-            {"LiteralPath": path, "DeleteKey": True, "Force": True},
-            on_error="continue",
-        )
-
-
-def shutdown_problems(seen: Observation) -> list[str]:
-    """Return one message for each failed call of the last batch."""
-    return [f"{call}: {result.error}" for call, result in seen.calls.items() if result.error is not None]

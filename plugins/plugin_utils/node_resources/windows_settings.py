@@ -9,6 +9,7 @@ import dataclasses
 from ..resources.directory import closed
 from ..role_variables.windows_settings import PageFileSettings, SystemVariables
 from ..windows import node_paths, registry_fixes, windows_versions
+from . import remote_access
 from .downloads import Proxy, ResourceMapping
 from .variables import Variables
 
@@ -70,6 +71,7 @@ def resources(settings: WindowsSettings) -> list[ResourceMapping]:
         },
         *_page_file(settings),
         *(registry_fixes.resources(windows_versions.SUPPORTED_NAMES) if settings.registry_fixes else []),
+        *remote_access.resources(settings, settings.proxy),
         # The computer name comes last, directly before the features of the next role, so that both changes take effect
         # with one reboot.
         *([{"type": "ComputerName", "name": settings.hostname}] if settings.hostname else []),

@@ -20,6 +20,7 @@ from . import (
     kubelet,
     patches,
     pod_networks,
+    remote_access,
     rings,
     upgrade,
 )
@@ -50,6 +51,7 @@ def problems(
     refused += joining.problems(values)
     refused += domains.problems(values)
     refused += pod_networks.problems(values)
+    refused += remote_access.problems(values)
     refused += upgrade.problems(values)
     refused += rings.problems(values)
     refused += patches.problems(plain({name: values.get(name) for name in patches.VARIABLES}))

@@ -21,6 +21,7 @@ from .container_image import ContainerImage
 from .defender_exclusion import DefenderExclusion
 from .directory import Directory
 from .environment import Environment
+from .existing_runtime import ExistingRuntime
 from .file import File
 from .firewall_rule import FirewallRule
 from .hosts_file import HostsFile
@@ -37,6 +38,7 @@ from .unlisted_registries import UnlistedRegistries
 from .unused_container_images import UnusedContainerImages
 from .w32_time import W32Time
 from .win_http_proxy import WinHttpProxy
+from .windows_capability import WindowsCapability
 from .windows_feature import WindowsFeature
 from .windows_update_settings import WindowsUpdateSettings
 
@@ -54,6 +56,7 @@ TYPES: t.Mapping[str, type[Resource]] = types.MappingProxyType(
             DefenderExclusion,
             Directory,
             Environment,
+            ExistingRuntime,
             File,
             FirewallRule,
             HostsFile,
@@ -70,6 +73,7 @@ TYPES: t.Mapping[str, type[Resource]] = types.MappingProxyType(
             UnusedContainerImages,
             W32Time,
             WinHttpProxy,
+            WindowsCapability,
             WindowsFeature,
             WindowsUpdateSettings,
         )

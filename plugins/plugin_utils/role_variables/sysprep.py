@@ -20,5 +20,12 @@ class SysprepVariables:
     registry_config_dir: str
     proxy_credentials: t.Literal["refuse", "remove", "keep"]
     docker_configuration_file: str
+    user_apps: t.Literal["remove", "keep"]
+    remove_build_account: bool
+    remove_accounts: tuple[str, ...]
+    first_boot_winrm: bool
     reset_winrm: bool
-    shutdown: bool
+    existing_runtime: t.Literal["refuse", "remove"]
+    max_fill_percent: int
+    disk_limit_gib: float
+    end: t.Literal["power_off", "leave_running", "shutdown_command"]

@@ -34,6 +34,12 @@ class SystemVariables:
     artifact_cache: str
     hosts: t.Mapping[str, str]
     page_file: PageFileSettings
+    remote_desktop: t.Literal["", "enabled", "disabled"]
+    winrm_delayed_start: bool
+    ssh_server: t.Literal["", "capability", "archive"]
+    ssh_url: str
+    ssh_sha256: str
+    ssh_authorized_keys: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

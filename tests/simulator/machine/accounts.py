@@ -118,6 +118,18 @@ def add(machine: Machine, name: str, kind: Literal["User", "Group"], description
     return _new(accounts(machine), name, kind, description)
 
 
+def provide_own(machine: Machine) -> None:
+    """Create or enable the administrator of a new machine, as its cloud or its answer file does at the first boot."""
+    known = machine.part(LocalAccounts)
+    if not known.accounts:
+        return
+    own = find(machine, machine.settings.user, "User")
+    if own is None:
+        own = add(machine, machine.settings.user, "User")
+        known.accounts["administrators"].members.append(own.key)
+    own.enabled = True
+
+
 def remove(machine: Machine, account: Account) -> None:
     """Delete an account. Groups keep its SID, as on Windows."""
     accounts(machine).accounts.pop(account.name.casefold(), None)

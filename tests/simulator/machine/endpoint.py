@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from simulator.machine import ansible_actions, ansible_wrapper, faults, status, winrm_settings
+from simulator.machine import accounts, ansible_actions, ansible_wrapper, faults, status, winrm_settings
 from simulator.machine.core.cmd import run_line
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError, NotModelled, ProcessEndedError, ProgramResult
@@ -56,7 +56,10 @@ class MachineHost:
         """Return the accounts that may log on: the administrator's."""
         settings = self.machine.settings
         expired = self.machine.part(faults.Accounts).expired
-        return {settings.user: LogonAccount(settings.password, password_expired=expired)}
+        account = accounts.find(self.machine, settings.user, "User")
+        if account is None:
+            return {}
+        return {settings.user: LogonAccount(settings.password, password_expired=expired, disabled=not account.enabled)}
 
     def winrm(self) -> WinrmSettings:
         """Return the machine's WinRM settings."""

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from simulator.machine import baseline, command_line
+from simulator.machine import accounts, baseline, command_line
 from simulator.machine.clock import WallClock
 from simulator.machine.families import Families, load
 from simulator.machine.files import GIGABYTE, FileSystem
@@ -198,6 +198,7 @@ class Machine:
         self.registry.set(f"{COMPUTER_NAME}\\ComputerName", "ComputerName", name)
         self.registry.set(TCPIP, "NV Hostname", name)
         self.registry.set(SETUP_STATE, "ImageState", COMPLETE)
+        accounts.provide_own(self)
         baseline.make_users(self)
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-LocalGroup, Get-LocalGroupMember, Get-LocalUser.
+"""The cmdlets for local groups and users.
 
 https://learn.microsoft.com/powershell/module/microsoft.powershell.localaccounts/
 """
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 _NAMESPACE = "Microsoft.PowerShell.Commands"
+# Identifiers below this number belong to built-in accounts (learn.microsoft.com: security identifiers).
+_FIRST_OWN = 1000
 _LOCAL = Enumeration("Local", 1, f"{_NAMESPACE}.PrincipalSource")
 
 
@@ -101,6 +103,31 @@ def get_local_group_member(machine: Machine, bound: Bound) -> Iterable[object]:
         )
 
 
+def _enable(enabled: bool) -> Cmdlet:
+    """Simulate Enable-LocalUser or Disable-LocalUser. An open logon session goes on."""
+
+    def handler(machine: Machine, bound: Bound) -> Iterable[object]:
+        for account in _select(machine, bound, "User"):
+            account.enabled = enabled
+        return []
+
+    return handler
+
+
+def remove_local_user(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Simulate Remove-LocalUser. The profile stays; Windows refuses to delete its built-in accounts."""
+    for account in _select(machine, bound, "User"):
+        if int(account.key.rpartition("-")[2]) < _FIRST_OWN:
+            raise CmdletError(
+                "PermissionDenied",
+                f"InvalidOperation,{_NAMESPACE}.RemoveLocalUserCommand",
+                "Cannot perform this operation on built-in accounts.",
+                f"{_NAMESPACE}.InvalidOperationException",
+            )
+        accounts.remove(machine, account)
+    return []
+
+
 def _status(machine: Machine) -> object:
     return {
         group.name: [accounts.name_of(machine, member) or member for member in accounts.member_sids(machine, group)]
@@ -112,5 +139,8 @@ CMDLETS: Mapping[str, Cmdlet] = {
     "Get-LocalGroup": get_local_group,
     "Get-LocalGroupMember": get_local_group_member,
     "Get-LocalUser": get_local_user,
+    "Disable-LocalUser": _enable(False),
+    "Enable-LocalUser": _enable(True),
+    "Remove-LocalUser": remove_local_user,
 }
 STATUS = {"local_groups": _status}

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Apps, packages and optional features, as the cmdlets of DISM and Appx show them.
 
-https://learn.microsoft.com/powershell/module/dism/. Settings: `provisioned_apps` (names of apps for all users) and
-`user_apps` (apps that a single user installed, which make sysprep fail).
+https://learn.microsoft.com/powershell/module/dism/ and …/module/appx/. Settings: `provisioned_apps` (names of apps for
+all users) and `user_apps` (apps that a single user installed, which make sysprep fail).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from simulator.machine.objects import Bound, Cmdlet, CmdletError, Enumeration, PSObject
+from simulator.machine.objects import Bound, Cmdlet, CmdletError, Enumeration, NotModelled, PSObject
 from simulator.machine.wildcards import any_match
 from simulator.windows.common import objects
 from simulator.windows.software.feature_list import offered
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 _DISM = "Microsoft.Dism.Commands"
+_APPX = "Microsoft.Windows.Appx.PackageManager.Commands"
 # Optional features by their names in DISM: https://learn.microsoft.com/windows/…/containers, hyper-v
 OPTIONAL: Mapping[str, str] = {
     "Containers": "Containers",
@@ -60,6 +61,45 @@ def unprovisioned(machine: Machine) -> list[str]:
     """Return the apps that a user has and that are not provisioned for all users. Such apps make sysprep fail."""
     provisioned = _configured(machine, "provisioned_apps")
     return [name for name in _configured(machine, "user_apps") if name not in provisioned]
+
+
+def _full_name(name: str) -> str:
+    return f"{name}_1.0.0.0_x64__8wekyb3d8bbwe"
+
+
+def get_packages(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Simulate Get-AppxPackage: the apps of the users, and those that are provisioned."""
+    patterns = bound.texts("Name")
+    for name in dict.fromkeys([*_configured(machine, "user_apps"), *_configured(machine, "provisioned_apps")]):
+        if patterns and not any_match(patterns, name):
+            continue
+        properties: dict[str, object] = {
+            "Name": name,
+            "PackageFullName": _full_name(name),
+            "PackageFamilyName": f"{name}_8wekyb3d8bbwe",
+            "Version": "1.0.0.0",
+            "IsFramework": False,
+            "NonRemovable": False,
+            "SignatureKind": Enumeration("Store", 3),
+        }
+        yield PSObject(f"{_APPX}.AppxPackage", properties, text=_full_name(name))
+
+
+def remove_package(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Simulate Remove-AppxPackage -AllUsers."""
+    if not bound.flag("AllUsers"):
+        raise NotModelled("Remove-AppxPackage without -AllUsers")
+    for package in bound.texts("Package") + [str(item.get("PackageFullName")) for item in objects(bound)]:
+        name = package.partition("_")[0]
+        if package != _full_name(name) or name not in _configured(machine, "user_apps"):
+            raise CmdletError(
+                "WriteError",
+                f"DeploymentError,{_APPX}.RemoveAppxPackageCommand",
+                f"Deployment failed with HRESULT: 0x80073CF1, Package was not found. ({package})",
+                "System.IO.IOException",
+            )
+        machine.part(Apps).removed.add(name.casefold())
+    return []
 
 
 def get_provisioned(machine: Machine, bound: Bound) -> Iterable[object]:
@@ -113,6 +153,8 @@ def get_optional_feature(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 CMDLETS: Mapping[str, Cmdlet] = {
+    "Get-AppxPackage": get_packages,
+    "Remove-AppxPackage": remove_package,
     "Get-AppxProvisionedPackage": get_provisioned,
     "Remove-AppxProvisionedPackage": remove_provisioned,
     "Get-WindowsOptionalFeature": get_optional_feature,

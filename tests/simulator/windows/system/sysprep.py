@@ -5,7 +5,7 @@
 https://learn.microsoft.com/windows-hardware/manufacture/desktop/sysprep-command-line-options
 A failed check (an app that is not provisioned for all users, a pending reboot for updates) leaves the state unchanged.
 A failure of the generalization itself sets IMAGE_STATE_UNDEPLOYABLE. The program runs until everything is finished.
-Settings: `sysprep_seconds`, and `sysprep_fault` (`validate` or `generalize`).
+Settings: `sysprep_seconds`, and `sysprep_fault` (sysprep_faults.py).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from simulator.machine.machine import COMPUTER_NAME, SETUP_STATE, TCPIP
 from simulator.machine.objects import Invocation, ProcessEndedError, Program, ProgramResult
 from simulator.windows.software.appx import unprovisioned
+from simulator.windows.system.sysprep_faults import fault_of
 from simulator.windows.system.time_zones import known
 
 if TYPE_CHECKING:
@@ -83,11 +84,9 @@ def _problems(machine: Machine, options: Sequence[str]) -> list[str]:
             "[0x0f0036] spopk.dll:: ValidateServicing: There are one or more Windows updates that require a reboot. "
             "To run Sysprep, reboot the computer and restart the application."
         )
-    if machine.settings.option("sysprep_fault") == "validate":
-        found.append(
-            "Sysprep_Clean_Validate_Opk: Audit mode cannot be turned on if there is an active scenario.; "
-            "hr = 0x800F0975"
-        )
+    fault = fault_of(machine.settings.option("sysprep_fault"))
+    if fault is not None and fault.phase == "validate":
+        found += fault.lines
     return found
 
 
@@ -127,8 +126,10 @@ def _seal(machine: Machine, run: Invocation, options: Sequence[str], unattend: s
     seconds = machine.settings.option("sysprep_seconds", 0.5)
     if run.stop.wait(float(seconds) if isinstance(seconds, (int, float)) else 0.5):
         raise ProcessEndedError
-    if generalize and machine.settings.option("sysprep_fault") == "generalize":
-        log.error("ActionPlatform::LaunchModule: Failure occurred while executing 'Sysprep_Generalize'; dwRet = 0x1f")
+    fault = fault_of(machine.settings.option("sysprep_fault"))
+    if generalize and fault is not None and fault.phase == "generalize":
+        for line in fault.lines:
+            log.error(line)
         log.error("WinMain:Hit failure while processing sysprep generalize providers; hr = 0x8007001f")
         return ProgramResult(_FAILED)
     if unattend:

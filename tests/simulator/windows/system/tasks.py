@@ -128,7 +128,7 @@ def unregister(machine: Machine, bound: Bound) -> Iterable[object]:
             "System.Management.Automation.PSInvalidOperationException",
         )
     for task in found:
-        _end(machine, task)
+        end(machine, task)
         machine.part(Tasks).tasks.pop((task.path + task.name).casefold(), None)
     return []
 
@@ -193,7 +193,8 @@ def _execute(machine: Machine, action: PSObject, process: Process, user: str) ->
     return result.exit_code & 0xFFFFFFFF
 
 
-def _end(machine: Machine, task: RegisteredTask) -> None:
+def end(machine: Machine, task: RegisteredTask) -> None:
+    """End the process of a task."""
     process = machine.processes.get(task.process_id)
     if process:
         process.stop.set()
@@ -204,7 +205,7 @@ def _end(machine: Machine, task: RegisteredTask) -> None:
 def stop(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Stop-ScheduledTask."""
     for task in _select(machine, bound):
-        _end(machine, task)
+        end(machine, task)
     return []
 
 

@@ -83,7 +83,7 @@ def get_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _key(item: PSObject) -> object:
-    return item.get("Name") or item.get("DeviceID") or item.get("Handle")
+    return item.get("Name") or item.get("DeviceID") or item.get("Handle") or item.get("LocalPath")
 
 
 def _again(machine: Machine, item: PSObject) -> PSObject:
@@ -168,9 +168,12 @@ def new_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def remove_instance(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Remove-CimInstance for a page file."""
+    """Simulate Remove-CimInstance for a page file or a user's profile."""
     given = objects(bound, "InputObject") or (_find(machine, bound) if bound.get("Query") else [])
     for item in given:
+        if class_of(item) == "Win32_UserProfile":
+            machine.files.delete(str(_again(machine, item).get("LocalPath")))
+            continue
         if class_of(item) != "Win32_PageFileSetting":
             raise _error("InvalidOperation", "0x80041024", "Provider is not capable of the attempted operation ")
         gone = str(_again(machine, item).get("Name")).casefold()

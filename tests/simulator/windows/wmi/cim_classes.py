@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from simulator.machine import accounts
 from simulator.machine.objects import PSObject
 from simulator.windows.common import cim
 from simulator.windows.directory import membership
@@ -192,6 +193,23 @@ def _network(machine: Machine) -> list[PSObject]:
     ]
 
 
+def _profiles(machine: Machine) -> list[PSObject]:
+    """Return the users' profiles: https://learn.microsoft.com/previous-versions/windows/desktop/userprofileprov"""
+    found = []
+    for folder in machine.files.listing(r"C:\Users"):
+        if folder.name.casefold() in ("public", "default"):
+            continue
+        account = accounts.find(machine, folder.name, "User")
+        properties: dict[str, object] = {
+            "LocalPath": f"C:\\Users\\{folder.name}",
+            "SID": accounts.sid(machine, account) if account else None,
+            "Loaded": False,
+            "Special": False,
+        }
+        found.append(cim("Win32_UserProfile", properties))
+    return found
+
+
 def _device_guard(machine: Machine) -> list[PSObject]:
     """Return the code integrity policies (0 off, 1 audit, 2 enforced) in root/Microsoft/Windows/DeviceGuard.
 
@@ -225,6 +243,7 @@ CLASSES: Mapping[str, Callable[[Machine], list[PSObject]]] = {
     "Win32_Process": _processes,
     "Win32_QuickFixEngineering": _updates,
     "Win32_NetworkAdapterConfiguration": _network,
+    "Win32_UserProfile": _profiles,
     "Win32_DeviceGuard": _device_guard,
     "Win32_SystemEnclosure": _enclosure,
     "Win32_BIOS": _single(

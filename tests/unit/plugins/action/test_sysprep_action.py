@@ -17,28 +17,21 @@ from unit.fake_node import FakeTime
 
 from ansible_collections.winkube.node.plugins.action import sysprep as action
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import generalization as generalizing
-from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import image_proxies, sysprep
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
-from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths
-from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, CallResult, Observation
 from simulator.machine.machine import Machine
 from simulator.machine.settings import MachineSettings
 
 pytestmark = pytest.mark.waits
 
-OPTIONS = {
+OPTIONS: dict[str, t.Any] = {
     "timeout": 60,
-    "unattend": None,
-    "clean_paths": [],
+    **{name: spec.get("default") for name, spec in action.ActionModule.OPTIONS.items()},
     "cloudbase_init": False,
     "registry_credentials": "keep",
-    "registry_config_dir": node_paths.CONTAINERD_REGISTRIES,
     "proxy_credentials": "keep",
-    "docker_configuration_file": image_proxies.DOCKER_CONFIGURATION,
-    "reset_winrm": True,
-    "shutdown": True,
 }
 
 
@@ -54,7 +47,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 def generalization(session: NodeSession) -> generalizing.Generalization:
     options = generalizing.GeneralizationOptions.of(OPTIONS)
-    return generalizing.Generalization(session, options, ("127.0.0.1", 5986))
+    return generalizing.Generalization(session, options, generalizing.Link("127.0.0.1", 5986))
 
 
 @pytest.mark.parametrize("joined", [True, False])
@@ -69,7 +62,7 @@ def test_a_joined_node_is_not_generalized(machine: Machine, joined: bool) -> Non
         ):
             generalization(session).inspect()
     else:
-        assert generalization(session).inspect()[0].cloudbase_init is False
+        assert generalization(session).inspect().machine.cloudbase_init is False
 
 
 @dataclasses.dataclass
@@ -84,10 +77,14 @@ class Sealed:
     def observe(self, calls: t.Sequence[Call], *, step: str = "", private: bool = False) -> Observation:
         return self.run(Batch(calls=tuple(calls)), step=step)
 
+    def start(self, batch: Batch, *, step: str) -> str:
+        self.ran.append(step)
+        return str(batch.key)
+
     def run(self, batch: Batch, *, step: str = "") -> Observation:
         self.remote_commands += 1
         self.ran.append(step)
-        return Observation(calls={})
+        return Observation(calls={call.id: CallResult(ok=True) for call in batch.calls})
 
 
 class Listening(action.ActionModule):  # type: ignore[misc]  # ansible ships no type information
@@ -102,7 +99,7 @@ class Listening(action.ActionModule):  # type: ignore[misc]  # ansible ships no 
 @pytest.fixture
 def prepared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every machine be one that is ready for sysprep."""
-    monkeypatch.setattr(generalizing.Generalization, "inspect", lambda _self: (sysprep.PreparedMachine(), ()))
+    monkeypatch.setattr(generalizing.Generalization, "inspect", lambda _self: generalizing.Inspected())
 
 
 @pytest.mark.usefixtures("prepared")
@@ -120,7 +117,7 @@ def test_sysprep_is_done_when_the_machine_is_off(monkeypatch: pytest.MonkeyPatch
         node = Sealed()
         result = Listening(port.getsockname()[1]).perform(OPTIONS, NodeSession(t.cast("t.Any", node)))
     assert result["generalized"]
-    assert node.ran == ["sysprep", "shut down"]
+    assert node.ran == ["sysprep", "read the state of the image"]
     assert closes_after <= time.now < closes_after + 5
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
+import re
 from typing import Any
 
 import pytest
@@ -15,11 +16,18 @@ from unit.resource_answers import SERVER_2022
 
 from ansible_collections.winkube.node.plugins.plugin_utils.engine import managed_marks
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts import uplink
-from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import image_proxies, join_state, sysprep
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import (
+    image_identity,
+    image_proxies,
+    join_state,
+    sealing,
+    sysprep,
+    sysprep_failures,
+)
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.join_state import JoinState
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.node_names import NameClaim, problems
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_paths
-from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallError, CallResult, Observation
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Call, CallError, CallResult, Observation
 
 LISTENERS = [sysprep.WinRmListener("*", "AB12"), sysprep.WinRmListener("IP:10.0.0.5", "")]
 
@@ -34,14 +42,13 @@ def test_every_call_of_an_image() -> None:
         "look": sysprep.inspection_calls(),
         "registries": sysprep.registry_calls(node_paths.CONTAINERD_REGISTRIES),
         "contents": (sysprep.content_call(["C:\\a", "C:\\b"]),),
-        "sysprep": sysprep.sysprep_calls(["C:\\Windows\\Temp\\*"], None, 1800.0),
-        "sysprep with everything": sysprep.sysprep_calls(
-            [], "C:\\unattend.xml", 3.0, "delayed-auto", ["C:\\a", "C:\\b"], [removal]
-        ),
-        "logs": sysprep.log_calls(),
-        "shutdown": sysprep.shutdown_calls(LISTENERS, reset_winrm=True, shutdown=True),
-        "shutdown only": sysprep.shutdown_calls(LISTENERS, reset_winrm=False, shutdown=True, delay=5),
-        "neither": sysprep.shutdown_calls(LISTENERS, reset_winrm=False, shutdown=False),
+        "identity": image_identity.inspection_calls(["packer"]),
+        "end": sealing.calls(sealed("power_off", removal)),
+        "end by the builder": sealing.calls(sealed("leave_running")),
+        "end by a command": sealing.calls(sealed("shutdown_command")),
+        "task": sealing.arming_calls("12345678"),
+        "follow": sealing.follow_calls("12345678"),
+        "logs": sysprep_failures.log_calls(),
         "proxies": image_proxies.calls(),
         "proxies of another docker": image_proxies.calls("D:\\daemon.json"),
         "join": join_state.calls(),
@@ -50,19 +57,42 @@ def test_every_call_of_an_image() -> None:
     outcomes.check("lifecycle/calls", {case: outcomes.calls(calls) for case, calls in found.items()})
 
 
-def test_the_end_of_the_first_nonempty_log_is_the_reason() -> None:
+def sealed(end: sealing.End, *removals: Call) -> sealing.Sealing:
+    """Return the parts of the batch that ends a build."""
+    found = image_identity.MachineIdentity(accounts=("packer",), user_apps=("App_1_x64__8w",), certificates=("CD34",))
+    return sealing.Sealing(
+        key="12345678",
+        end=end,
+        preparing=(*sysprep.preparing_calls(["C:\\Windows\\Temp\\*"]), *image_identity.app_calls(found)),
+        secrets=sysprep.secret_calls("delayed-auto", ["C:\\a", "C:\\b"], removals),
+        sysprep=sysprep.sysprep_call("C:\\unattend.xml", 3.0),
+        timeout=3.0,
+        lasting=image_identity.removal_calls(found),
+        closing=(*image_identity.closing_calls(found), *sysprep.winrm_calls(LISTENERS)),
+    )
+
+
+def test_the_reason_of_a_failure_comes_from_the_logs() -> None:
     def reason(*contents: str | None) -> str:
-        return sysprep.reason(Observation(calls={"logs": ok(*({"content": text} for text in contents))}))
+        return sysprep_failures.reason(Observation(calls={"logs": ok(*({"content": text} for text in contents))}))
 
+    ending = "sysprep's log ends with:\n"
     assert reason(None, "") == "sysprep left no log"
-    assert reason("  \n", "activity\n") == "activity"
-    assert reason("error\n", "activity\n") == "error"
-    assert reason("\n".join(map(str, range(20)))) == "\n".join(map(str, range(8, 20)))
+    assert reason("  \n", "activity\n") == f"{ending}activity"
+    assert reason("error\n", "activity\n") == f"{ending}error"
+    assert reason("\n".join(map(str, range(20)))) == ending + "\n".join(map(str, range(8, 20)))
+    app = "Package Contoso was installed for a user, but not provisioned for all users."
+    assert reason("", app).startswith("the app package Contoso was installed for one user only. Set sysprep_user_apps")
+    old = f"{app}\n=== Beginning of a new sysprep run ===\nBitLocker is on for the OS volume."
+    assert reason("", old).startswith("the volume of Windows is encrypted")
 
 
-def test_a_late_failure_is_reported() -> None:
-    calls = {"basic": CallResult(ok=False, error=CallError(message="denied")), "shutdown": ok()}
-    assert sysprep.shutdown_problems(Observation(calls=calls)) == ["basic: denied"]
+def test_each_known_failure_has_a_pattern_and_a_source() -> None:
+    failures = sysprep_failures.known()
+    assert len(failures) >= 10
+    for failure in failures:
+        assert re.compile(failure.pattern).search("") is None
+        assert "." in failure.source
 
 
 SECRET = "http://me:S3cret@proxy.example:3128"

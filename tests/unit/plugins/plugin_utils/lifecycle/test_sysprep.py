@@ -3,56 +3,67 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 from unit.direct_node import DirectNode
 
-from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join, sysprep
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import join, sealing, sysprep
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import registries
-from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Observation
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, Observation
 from simulator.machine import certificate_store
 from simulator.machine.machine import Machine
 from simulator.machine.settings import MachineSettings
 
 
 def test_the_image_state_of_windows_decides_when_sysprep_is_done() -> None:
-    calls = {call.id: call for call in sysprep.sysprep_calls(["C:\\Windows\\Temp\\*"], None, 1800)}
-    assert calls["sealed"].until == {"value": sysprep.SEALED}
+    calls = {call.id: call for call in batch()}
+    assert calls["sealed"].until == {"value": sealing.SEALED}
     assert calls["sysprep"].arguments == ("/oobe", "/generalize", "/mode:vm", "/quiet", "/quit")
     assert calls["sysprep"].long
 
 
-def test_a_machine_that_is_sealed_is_left_alone() -> None:
-    order = [call.id for call in sysprep.sysprep_calls([], None, 60)]
-    assert order.index("stop-if-sealed") < order.index("sysprep")
+def batch(end: sealing.End = "power_off", unattend: str | None = None, **parts: Any) -> tuple[Call, ...]:
+    """Return the calls that end a build."""
+    call = sysprep.sysprep_call(unattend, 60)
+    return sealing.calls(sealing.Sealing(key="12345678", end=end, sysprep=call, timeout=60, **parts))
+
+
+def test_a_machine_that_is_sealed_is_not_generalized_again() -> None:
+    clean, secret = sysprep.preparing_calls(["C:\\x"]), sysprep.secret_calls("auto", ["C:\\s"])
+    calls = {call.id: call for call in batch(preparing=clean, secrets=secret)}
+    assert {name for name, call in calls.items() if "sealed-before" in call.unless} == {
+        "sysprep", *(call.id for call in clean)
+    }  # fmt: skip
 
 
 def test_the_azure_agent_is_waited_for_only_where_it_is() -> None:
-    calls = {call.id: call for call in sysprep.sysprep_calls([], "C:\\unattend.xml", 60)}
+    calls = {call.id: call for call in sysprep.preparing_calls([])}
     assert calls["agent-RdAgent"].on_error == "continue"
     assert calls["wait-RdAgent"].needs == ("agent-RdAgent",)
-    assert calls["sysprep"].arguments[-1] == "/unattend:C:\\unattend.xml"
+    assert sysprep.sysprep_call("C:\\unattend.xml", 60).arguments[-1] == "/unattend:C:\\unattend.xml"
 
 
 def test_an_image_holds_no_token_of_a_join_that_was_cut_off() -> None:
-    calls = {call.id: call for call in sysprep.sysprep_calls([], None, 60)}
-    removed = {str(call.parameters.get("Path")) for call in calls.values() if call.command == "Remove-Item"}
+    removed = {
+        str(call.parameters.get("Path")) for call in sysprep.preparing_calls([]) if call.command == "Remove-Item"
+    }
     assert set(join.LEFTOVERS) <= removed
 
 
-def test_the_shutdown_is_ordered_before_winrm_is_closed() -> None:
+def test_winrm_is_closed_only_after_the_state_was_read_and_the_shutdown_comes_last() -> None:
     listeners = [sysprep.WinRmListener("*", "AB12"), sysprep.WinRmListener("IP:10.0.0.5", "")]
-    calls = sysprep.shutdown_calls(listeners, reset_winrm=True, shutdown=True)
-    order = [call.id for call in calls]
-    assert order == ["shutdown", "unencrypted", "basic", "listener-0", "certificate-0", "listener-1"]
-    # It may close the connection over which it arrived.
-    assert any(call.long for call in calls)
-    dropped = {call.id: call.parameters for call in calls}
-    assert dropped["certificate-0"]["LiteralPath"] == "Cert:\\LocalMachine\\My\\AB12"
+    closing = sysprep.winrm_calls(listeners)
+    order = [call.id for call in batch(closing=closing)]
+    assert order.index("result") < order.index("go") < order.index("unencrypted")
+    assert order[-2:] == ["shutdown", "not-closed"]
+    dropped = {call.id: call.parameters for call in closing}
+    assert dropped["certificate-0-gone"]["LiteralPath"] == "Cert:\\LocalMachine\\My\\AB12"
     assert dropped["listener-1"]["SelectorSet"] == {"Address": "IP:10.0.0.5", "Transport": "HTTPS"}
-    assert sysprep.shutdown_calls(listeners, reset_winrm=False, shutdown=False) == ()
+    assert "shutdown" not in [call.id for call in batch("leave_running", closing=closing)]
+    assert [call.id for call in batch("shutdown_command")].index("go") == 1, "the task comes before everything"
 
 
 def test_no_image_contains_the_private_key_of_a_listener(tmp_path: Path) -> None:
@@ -65,10 +76,13 @@ def test_no_image_contains_the_private_key_of_a_listener(tmp_path: Path) -> None
         mark = certificate_store.add(machine, "My", *certificate_store.self_signed(name, []))
         keys = "C:\\ProgramData\\Microsoft\\Crypto\\Keys"
         assert [file.name for file in machine.files.listing(keys)] == [mark]
-        calls = sysprep.shutdown_calls([sysprep.WinRmListener("*", mark)], reset_winrm=True, shutdown=False)
-        DirectNode(machine).run(Batch(calls=calls))
-        assert not certificate_store.contains(machine, "My", mark)
-        assert machine.files.listing(keys) == []
+        calls = sysprep.winrm_calls([sysprep.WinRmListener("*", mark)])
+        # A batch that runs again finds neither.
+        for dummy in range(2):
+            seen = DirectNode(machine).run(Batch(calls=calls))
+            assert seen.stopped is None
+            assert not certificate_store.contains(machine, "My", mark)
+            assert machine.files.listing(keys) == []
     finally:
         machine.power.power_off()
 
@@ -93,30 +107,25 @@ def test_the_observation_of_a_machine(
     there = [{"path": path, "exists": exists} for path, exists in zip(sysprep._CLOUDBASE_FILES, files, strict=True)]
     calls = {
         "listeners": {"ok": True, "output": LISTENERS},
+        "state": {"ok": True, "output": [{"value": "IMAGE_STATE_COMPLETE"}]},
         "cloudbase": {"ok": service, "output": []},
         "cloudbase-note": {"ok": True, "output": [{"exists": note is not None, "value": note}]},
         "cloudbase-files": {"ok": True, "output": there},
     }
     assert set(calls) == {call.id for call in sysprep.inspection_calls()}
     machine = sysprep.read_machine(Observation.from_wire({"state": "finished", "calls": calls}))
+    assert (machine.http, machine.sealed) == (True, False)
     assert machine.listeners == (sysprep.WinRmListener("*", "ab12"),)
     assert machine.cloudbase_init is service
     assert (machine.cloudbase_unattend, machine.cloudbase_start_mode) == expected
 
 
 def test_cloudbase_init_starts_as_before_from_right_before_sysprep() -> None:
-    order = [call.id for call in sysprep.sysprep_calls([], None, 60, "auto")]
+    order = [call.id for call in batch(secrets=sysprep.secret_calls("auto"))]
     assert order.index("cloudbase-start-mode") == order.index("sysprep") - 2
-    calls = {call.id: call for call in sysprep.sysprep_calls([], None, 60, "delayed-auto")}
+    calls = {call.id: call for call in sysprep.secret_calls("delayed-auto")}
     assert calls["cloudbase-start-mode"].arguments == ("config", "cloudbase-init", "start=", "delayed-auto")
-    assert not [call for call in sysprep.sysprep_calls([], None, 60) if "cloudbase" in call.id]
-
-
-def test_the_reason_of_a_failure_comes_from_syspreps_log() -> None:
-    logs = [{"content": ""}, {"content": "first\nPackage Contoso was installed for a user"}]
-    seen = Observation.from_wire({"state": "finished", "calls": {"logs": {"ok": True, "output": logs}}})
-    assert sysprep.reason(seen).endswith("installed for a user")
-    assert sysprep.reason(seen, lines=1) == "Package Contoso was installed for a user"
+    assert sysprep.secret_calls() == ()
 
 
 TOKEN = "[header]\n  'Authorization' = 'Basic eDp5'\n"
@@ -151,9 +160,9 @@ def test_credentials_written_by_the_collection_are_found() -> None:
 
 
 def test_credentials_go_before_the_machine_is_generalized_and_not_in_silence() -> None:
-    calls = sysprep.sysprep_calls([], None, 60, secrets=["C:\\a", "C:\\b"])
+    calls = batch(secrets=sysprep.secret_calls(secrets=["C:\\a", "C:\\b"]))
     order = [call.id for call in calls]
-    assert order.index("stop-if-sealed") < order.index("secret-0") < order.index("secret-1") < order.index("sysprep")
+    assert order.index("secret-0") < order.index("secret-1") < order.index("sysprep")
     assert all(call.on_error == "stop" for call in calls if call.id.startswith("secret-"))
 
 

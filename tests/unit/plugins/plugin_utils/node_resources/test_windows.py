@@ -27,6 +27,12 @@ PLAIN = WindowsSettings(
     automatic_updates="disabled",
     wsus_server="",
     page_file=PageFileSettings(),
+    remote_desktop="",
+    winrm_delayed_start=False,
+    ssh_server="",
+    ssh_url="https://example.test/OpenSSH-Win64.zip",
+    ssh_sha256="",
+    ssh_authorized_keys=(),
     hostname="",
     trusted_certificates=(),
     artifact_cache="C:\\cache",
@@ -107,3 +113,42 @@ def test_features(names: tuple[str, ...], hyper_v: bool, expected: list[str]) ->
     assert [one["name"] for one in found] == [*expected, "SMB1"]
     assert named(found, "SMB1")["state"] == "absent"
     assert all("state" not in one for one in found[:-1])
+
+
+def by_name(found: list[dict[str, t.Any]]) -> dict[str, dict[str, t.Any]]:
+    return {str(one.get("name") or one["value_name"]): one for one in found}
+
+
+def test_remote_desktop_is_enabled_with_authentication_before_the_logon_or_disabled() -> None:
+    enabled = by_name(resources(remote_desktop="enabled"))
+    assert enabled["fDenyTSConnections"]["value"] == 0
+    assert enabled["UserAuthentication"]["value"] == 1
+    assert enabled["winkube-remote-desktop-tcp"]["local_ports"] == ["3389"]
+    disabled = by_name(resources(remote_desktop="disabled"))
+    assert disabled["fDenyTSConnections"]["value"] == 1
+    assert disabled["winkube-remote-desktop-tcp"]["state"] == "absent"
+    assert not [kind for kind in kinds(resources()) if "emote" in kind[1]]
+
+
+def test_sshd_accepts_passwords_only_without_keys_and_others_cannot_change_the_keys() -> None:
+    found = resources(ssh_server="capability", ssh_authorized_keys=("ssh-ed25519 AAAA a", " ssh-rsa BBBB b "))
+    one = by_name(found)
+    assert "PasswordAuthentication no" in one["C:\\ProgramData\\ssh\\sshd_config"]["content"]
+    keys = one["C:\\ProgramData\\ssh\\administrators_authorized_keys"]
+    assert keys["content"] == "ssh-ed25519 AAAA a\nssh-rsa BBBB b\n"
+    assert keys["acl"] == "O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)"
+    assert one["sshd"]["if_exists"]
+    without = by_name(resources(ssh_server="capability"))
+    assert "PasswordAuthentication yes" in without["C:\\ProgramData\\ssh\\sshd_config"]["content"]
+    order = [name for dummy, name in kinds(found)]
+    assert order.index("OpenSSH.Server~~~~0.0.1.0") < order.index("C:\\ProgramData\\ssh") < order.index("sshd")
+
+
+def test_an_archive_of_openssh_is_cached_and_verified() -> None:
+    proxy = Proxy(http_proxy="", https_proxy="http://proxy:1", no_proxy="a,b")
+    found = by_name(resources(ssh_server="archive", ssh_sha256="ab" * 32, proxy=proxy))
+    artifact = found["OpenSSH"]
+    assert artifact["path"].startswith("C:\\cache\\openssh\\")
+    assert (artifact["sha256"], artifact["proxy"], artifact["no_proxy"]) == ("ab" * 32, "http://proxy:1", ["a", "b"])
+    assert found["C:\\Program Files\\OpenSSH"]["path"] == artifact["path"]
+    assert found["sshd"]["path"] == "C:\\Program Files\\OpenSSH\\sshd.exe"

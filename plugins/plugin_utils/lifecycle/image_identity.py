@@ -1,0 +1,176 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What identifies the build machine or belongs to its users, and sysprep leaves in an image (no I/O).
+
+Two machines from one image must not share these. Windows creates them again when it needs them: sshd its host keys, the
+Windows Update service its client id, Remote Desktop its certificate.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from ..wire.calls import action, query
+from ..wire.messages import Call, Input, Json, Observation
+
+_WINDOWS_UPDATE = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\WindowsUpdate"
+_CLIENT_ID = ("SusClientId", "SusClientIdValidation")
+"""The identity of a WSUS client: technet.microsoft.com/library/dd939898 (client requirements: images)."""
+_SSH = "C:\\ProgramData\\ssh"
+"""sshd creates missing host keys when it starts: github.com/PowerShell/openssh-portable
+contrib/win32/win32compat/wmain_sshd.c."""
+_REMOTE_DESKTOP = "Cert:\\LocalMachine\\Remote Desktop"
+"""The store of Remote Desktop's self-signed certificate. A connection or a boot creates a new one:
+blogs.technet.microsoft.com/askpfeplat/2017/02/01/removing-self-signed-rdp-certificates."""
+_STORE = "HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates\\Remote Desktop\\Certificates"
+"""Where Windows keeps this store: learn.microsoft.com/windows/win32/seccrypto/system-store-locations."""
+_ADMINISTRATOR = "-500"
+"""End of the SID of the built-in administrator, whom Windows does not delete: learn.microsoft.com
+(security identifiers)."""
+_ACCOUNT = re.compile(r"[^\"/\\\[\]:;|=,+*?<>@\x00-\x1f]{1,20}")
+"""Names that Windows accepts for a local account: learn.microsoft.com/windows-server/administration/windows-commands
+(net user)."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MachineIdentity:
+    """What `inspection_calls` found."""
+
+    accounts: tuple[str, ...] = ()
+    """The local accounts that the image must not contain."""
+    built_in: tuple[str, ...] = ()
+    """Requested accounts that Windows cannot delete."""
+    user_apps: tuple[str, ...] = ()
+    """Full names of app packages that some users have, but that are not provisioned for all users."""
+    certificates: tuple[str, ...] = ()
+    """Thumbprints of Remote Desktop's certificates."""
+
+
+def local_names(names: t.Iterable[str], computer: str = "") -> list[str]:
+    r"""Return the names of local accounts, without `.\` or the computer's name in front; domain accounts are left out.
+
+    Args:
+        names: names as users write them: `NAME`, `.\NAME`, `COMPUTER\NAME`, `DOMAIN\NAME`, `NAME@domain`.
+        computer: the computer's name.
+    """
+    by_name: dict[str, str] = {}
+    for name in names:
+        domain, separator, short = name.rpartition("\\")
+        is_local = not separator or domain.casefold() in (".", computer.casefold())
+        if is_local and _ACCOUNT.fullmatch(short):
+            by_name.setdefault(short.casefold(), short)
+    return list(by_name.values())
+
+
+def inspection_calls(accounts: t.Sequence[str]) -> tuple[Call, ...]:
+    """Return the calls that read what the image must not contain.
+
+    Args:
+        accounts: names of local accounts.
+    """
+    return (
+        *(
+            query(f"account-{number}", "Get-LocalUser", {"Name": [name]}, select=("Name", "SID"))
+            for number, name in enumerate(accounts)
+        ),
+        query(
+            "apps",
+            "Get-AppxPackage",
+            {"AllUsers": True},
+            select=("Name", "PackageFullName", "IsFramework", "NonRemovable", "SignatureKind"),
+        ),
+        query("provisioned", "Get-AppxProvisionedPackage", {"Online": True}, select=("DisplayName",)),
+        query("remote-desktop", "Get-ChildItem", {"LiteralPath": _REMOTE_DESKTOP}, select=("Thumbprint",)),
+    )
+
+
+def read(seen: Observation, accounts: t.Sequence[str]) -> MachineIdentity:
+    """Read the results of `inspection_calls`. Server Core may lack the cmdlets for apps; then there are none."""
+    known: list[str] = []
+    built_in: list[str] = []
+    for number, name in enumerate(accounts):
+        result = seen[f"account-{number}"]
+        if result.ok and result.output:
+            (built_in if str(result.first.get("SID")).endswith(_ADMINISTRATOR) else known).append(name)
+    provisioned = {str(item["DisplayName"]).casefold() for item in seen["provisioned"].output}
+    apps = [
+        str(item["PackageFullName"])
+        for item in seen["apps"].output
+        if not item.get("IsFramework")
+        and not item.get("NonRemovable")
+        # These are part of Windows, and sysprep accepts them.
+        and str(item.get("SignatureKind")) != "System"
+        and str(item["Name"]).casefold() not in provisioned
+    ]
+    marks = [str(item["Thumbprint"]) for item in seen["remote-desktop"].output if item.get("Thumbprint")]
+    return MachineIdentity(
+        accounts=tuple(known), built_in=tuple(built_in), user_apps=tuple(apps), certificates=tuple(marks)
+    )
+
+
+def app_calls(identity: MachineIdentity) -> tuple[Call, ...]:
+    """Return the calls that remove the apps of single users. If one of them stays, sysprep fails and names it."""
+    return tuple(
+        action(
+            f"app-{number}",
+            "Remove-AppxPackage",
+            {"Package": name, "AllUsers": True},
+            on_error="continue",
+            timeout=300,
+        )
+        for number, name in enumerate(identity.user_apps)
+    )
+
+
+def removal_calls(identity: MachineIdentity) -> tuple[Call, ...]:
+    """Return the calls that remove the machine's identity. They run after sysprep; if one fails, the batch stops."""
+    values: list[Json] = [{"path": _WINDOWS_UPDATE, "name": name} for name in _CLIENT_ID]
+    return (
+        # A running service would write its id again.
+        action("update-service", "Stop-Service", {"Name": ["wuauserv"], "Force": True}, on_error="continue"),
+        query("client-id", "@read-registry", {"values": values}, on_error="stop", select=("name", "exists")),
+        action(
+            "client-id-gone",
+            "Remove-ItemProperty",
+            {"LiteralPath": _WINDOWS_UPDATE, "Force": True},
+            input=Input(calls=("client-id",), where={"exists": True}, parameter="Name", property="name"),
+        ),
+        query("ssh-keys", "Get-ChildItem", {"LiteralPath": _SSH, "Filter": "ssh_host_*"}, select=("FullName",)),
+        action(
+            "ssh-keys-gone",
+            "Remove-Item",
+            {"Force": True},
+            input=Input(calls=("ssh-keys",), parameter="LiteralPath", property="FullName"),
+            needs=("ssh-keys",),
+        ),
+        *(call for number, mark in enumerate(identity.certificates) for call in _drop_certificate(number, mark)),
+    )
+
+
+def _drop_certificate(number: int, mark: str) -> t.Iterator[Call]:
+    """Yield the calls that remove a certificate of Remote Desktop, if possible with its key, and check that it is gone.
+
+    Only SYSTEM and the service may be able to delete the key.
+    """
+    path, call_id = f"{_REMOTE_DESKTOP}\\{mark}", f"remote-desktop-{number}"
+    quiet: dict[str, Json] = {"LiteralPath": path, "Force": True, "ErrorAction": "SilentlyContinue"}
+    yield action(call_id, "Remove-Item", {"LiteralPath": path, "DeleteKey": True, "Force": True}, on_error="continue")
+    yield action(f"{call_id}-without-key", "Remove-Item", quiet, unless=(call_id,), on_error="continue")
+    yield query(
+        f"{call_id}-gone",
+        "@read-registry",
+        {"values": [{"path": f"{_STORE}\\{mark}"}]},
+        select=("key_exists",),
+        until={"key_exists": False},
+        on_error="stop",
+    )
+
+
+def closing_calls(identity: MachineIdentity) -> tuple[Call, ...]:
+    """Return the calls that disable the build's accounts; the first boot removes those that are still disabled."""
+    return tuple(
+        action(f"disable-{number}", "Disable-LocalUser", {"Name": [name]})
+        for number, name in enumerate(identity.accounts)
+    )

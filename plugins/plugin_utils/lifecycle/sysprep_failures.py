@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Explain why sysprep failed, from its logs (no I/O). The known causes are in data/sysprep_failures.yml."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+import typing as t
+
+from ..specification.data_files import load_data
+from ..wire.calls import query
+from ..wire.messages import Call, Observation
+
+_PANTHER = "C:\\Windows\\System32\\Sysprep\\Panther"
+ERROR_LOG = f"{_PANTHER}\\setuperr.log"
+_ACTIVITY_LOG = f"{_PANTHER}\\setupact.log"
+_RUN = "Beginning of a new sysprep run"
+"""Each run of sysprep appends this line to its activity log (github.com/notepad-plus-plus/notepad-plus-plus issue
+13675)."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SysprepFailure:
+    """A known cause of a failure."""
+
+    pattern: str
+    """Regular expression of a text in sysprep's logs."""
+    cause: str
+    remedy: str
+    source: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Failures:
+    failures: tuple[SysprepFailure, ...]
+
+
+@functools.cache
+def known() -> tuple[SysprepFailure, ...]:
+    """Return the known causes."""
+    return load_data(_Failures, "sysprep_failures.yml").failures
+
+
+def log_calls() -> tuple[Call, ...]:
+    """Return the calls that read sysprep's logs after a failure."""
+    paths = [ERROR_LOG, _ACTIVITY_LOG]
+    return (query("logs", "@read-file", {"paths": list(paths), "content": True, "limit": 262144}),)
+
+
+def reason(seen: Observation, lines: int = 12) -> str:
+    """Return why sysprep failed: a known cause with its remedy, and the end of sysprep's log.
+
+    Args:
+        seen: the results of `log_calls`.
+        lines: how many lines of the log to return.
+    """
+    texts = [_latest((file.get("content") or "").strip()) for file in seen["logs"].output]
+    log = next((text for text in texts if text), "")
+    if not log:
+        return "sysprep left no log"
+    end = "\n".join(log.splitlines()[-lines:])
+    explained = next(filter(None, map(explain, texts)), "")
+    return f"{explained} sysprep's log ends with:\n{end}" if explained else f"sysprep's log ends with:\n{end}"
+
+
+def explain(log: str) -> str:
+    """Return the known cause of a failure and its remedy; empty if the log names none."""
+    for failure in known():
+        match = re.search(failure.pattern, log, re.IGNORECASE)
+        if match:
+            first = match[1] if match.re.groups else ""
+            return f"{failure.cause.replace('{1}', first)}. {failure.remedy}"
+    return ""
+
+
+def _latest(log: str) -> str:
+    """Return the part of a log that the latest run wrote."""
+    return log.rpartition(_RUN)[2]
+
+
+def refused(reasons: t.Sequence[str]) -> str:
+    """Return why a machine with these pending changes must not be generalized; empty if there are none.
+
+    Args:
+        reasons: the reasons for a pending reboot, as in `WindowsInfo.pending_reboot`.
+    """
+    updates = [name for name in reasons if name in ("servicing", "update")]
+    if not updates:
+        return ""
+    return (
+        f"expected a machine without pending updates, got one that must reboot for them ({', '.join(updates)}). "
+        "Reboot it, wait until Windows has finished its updates, and run the playbook again"
+    )

@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Check the variables of the OpenSSH server, and of accounts that an image must not contain (no I/O)."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from .variables import Problem
+
+_SSH = "windows_settings_ssh"
+_KEY = re.compile(r"(?:[^\s\"]+(?:\"[^\"]*\"[^\s\"]*)* )?(?:ssh|ecdsa|sk)-[A-Za-z0-9@.-]+ [A-Za-z0-9+/]+={0,3}(?: .*)?")
+"""A line of an authorized_keys file, with options in front and a comment at the end: man.openbsd.org/sshd
+(AUTHORIZED_KEYS FILE FORMAT)."""
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+
+
+def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
+    """Return the values that cannot be used.
+
+    Args:
+        values: templated values of the roles' options that are set.
+    """
+    return [*_archive(values), *_keys(values), *_percent(values)]
+
+
+def _archive(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
+    name = f"{_SSH}_sha256"
+    value = str(values.get(name) or "")
+    if values.get(f"{_SSH}_server") == "archive" and not _SHA256.fullmatch(value):
+        hint = (
+            "The publisher of Win32-OpenSSH provides none. Download the archive once, check it, and compute its hash."
+        )
+        yield Problem(name, value, f"expected the SHA-256 of {_SSH}_url", hint)
+
+
+def _keys(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
+    name = f"{_SSH}_authorized_keys"
+    keys = values.get(name) or ()
+    for number, key in enumerate(keys if isinstance(keys, (list, tuple)) else ()):
+        where, text = f"{name}[{number}]", str(key).strip()
+        if "PRIVATE KEY" in text:
+            # A message must not show it.
+            yield Problem(
+                where, "a private key", "expected a public key", "Use the content of the file that ends in .pub."
+            )
+        elif text and not _KEY.fullmatch(text):
+            yield Problem(where, text, "expected a public key in one line, such as ssh-ed25519 AAAA… name")
+
+
+def _percent(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
+    name = "sysprep_max_fill_percent"
+    value = values.get(name)
+    if isinstance(value, int) and not 0 <= value <= 100:
+        yield Problem(name, value, "expected a percentage from 0 to 100")

@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A container runtime that a base image brings with it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from ..engine.changes import objects, only, remove
+from ..engine.resource import Change, Resource
+from ..values.errors import ResourceError
+from ..windows import command_line, node_paths
+from ..windows.registry_keys import SERVICES
+from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
+from ..wire.messages import Call, Json, Results
+
+_DATA: t.Mapping[str, str] = {
+    "containerd": node_paths.CONTAINERD_DATA,
+    "docker": node_paths.DOCKER_DATA,
+}
+"""The services of container runtimes, and where they keep container images by default."""
+_PROGRAM_FILES = re.compile(r"(C:\\Program Files\\[^\\\"%&|<>^]+)\\.*", re.IGNORECASE)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExistingRuntime(Resource):
+    """A container runtime that the collection did not install, for example that of a base image with Docker.
+
+    Its configuration, its container images and its network would become part of the image without appearing in any
+    variable. So this resource refuses such a machine, or removes the runtime with its data. A machine on which the
+    collection has changed anything is accepted.
+    """
+
+    type: t.ClassVar[str] = "ExistingRuntime"
+    name: str = dataclasses.field(metadata={"help": "A label of your own."})
+    existing: t.Literal["refuse", "remove"] = dataclasses.field(
+        default="refuse",
+        metadata={"help": "Whether the run fails if there is such a runtime, or removes it with its data."},
+    )
+
+    def observe(self) -> tuple[Call, ...]:
+        values: list[Json] = [{"path": f"{SERVICES}\\{name}", "name": "ImagePath"} for name in _DATA]
+        return (
+            query("services", "@read-registry", {"values": values}, select=("exists", "value")),
+            query("own", "@read-file", {"paths": [node_paths.PROGRAM_DATA]}, select=("exists",)),
+        )
+
+    def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
+        """Return the change that removes the runtime.
+
+        Raises:
+            ResourceError: there is a runtime, and it must not be removed.
+        """
+        lines = {
+            name: str(item.get("value") or "")
+            for name, item in zip(_DATA, objects(self, seen, "services"), strict=True)
+            if item.get("exists")
+        }
+        if not lines or only(self, seen, "own").get("exists"):
+            return None
+        names = " and ".join(lines)
+        if self.existing == "refuse":
+            raise ResourceError(
+                self.title,
+                names,
+                "expected a machine without a container runtime",
+                "Start from another base image, or set remove_existing_runtime: true, which removes the runtime with "
+                "its container images.",
+            )
+        calls = [call for name, line in lines.items() for call in _removal(name, line)]
+        return remove(self, {"services": names}, calls, why=f"the base image has {names}")
+
+
+def _removal(name: str, line: str) -> t.Iterator[Call]:
+    """Yield the calls that remove a service, its programs and its data.
+
+    `rd` also removes the layers of container images, which contain links (see StateFolder).
+    """
+    programs = _PROGRAM_FILES.fullmatch("".join(command_line.split(line)[:1]))
+    yield action(f"stop-{name}", "Stop-Service", {"Name": [name], "Force": True}, on_error="continue", long=True)
+    yield action(f"delete-{name}", "sc.exe", arguments=("delete", name))
+    for number, folder in enumerate([*([programs[1]] if programs else []), _DATA[name]]):
+        yield action(
+            f"rd-{name}-{number}",
+            "cmd.exe",
+            arguments=("/d", "/c", "rd", "/s", "/q", folder),
+            success_codes=(0, 2),
+            retries=3,
+            on_error="continue",
+        )
+        yield query(
+            f"gone-{name}-{number}",
+            "@read-file",
+            {"paths": [folder]},
+            select=("exists",),
+            until={"exists": False},
+            on_error="stop",
+        )

@@ -1,0 +1,51 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What base images bring or lack, on a simulated machine: a container runtime, and the OpenSSH server."""
+
+from __future__ import annotations
+
+import pytest
+from unit.direct_node import DirectNode
+from unit.plugins.plugin_utils.resources.test_on_a_simulated_machine import converge, item, node, settles
+
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
+from simulator.machine import executables
+
+__all__ = ["node"]
+
+SSHD = item("Service", "sshd", start_mode="auto", state="running", if_exists=True)
+
+
+def test_a_capability_brings_a_service_that_the_same_run_configures(node: DirectNode) -> None:
+    capability = item("WindowsCapability", "OpenSSH.Server~~~~0.0.1.0")
+    assert settles(node, capability, SSHD) == ["WindowsCapability create", "Service update"]
+    service = node.machine.services.get("sshd")
+    assert service is not None
+    assert (service.start_mode, service.state) == ("Automatic", "Running")
+
+
+def docker(node: DirectNode) -> None:
+    """Install Docker, as a base image brings it."""
+    files = node.machine.files
+    for folder in (r"C:\Program Files\Docker", r"C:\ProgramData\docker\windowsfilter\layer"):
+        files.make_directory(folder)
+    files.write_bytes(r"C:\Program Files\Docker\dockerd.exe", executables.make("svchost", "20.10.9"))
+    node.machine.services.create("docker", r'"C:\Program Files\Docker\dockerd.exe" --run-service', Start=2)
+
+
+def test_the_runtime_of_a_base_image_is_refused_or_removed(node: DirectNode) -> None:
+    docker(node)
+    with pytest.raises(NodeError, match=r"a container runtime, got 'docker'.*remove_existing_runtime: true"):
+        converge(node, item("ExistingRuntime", "base"))
+    assert node.machine.services.exists("docker")
+    assert settles(node, item("ExistingRuntime", "base", existing="remove")) == ["ExistingRuntime remove"]
+    assert not node.machine.services.exists("docker")
+    for folder in (r"C:\Program Files\Docker", r"C:\ProgramData\docker"):
+        assert not node.machine.files.exists(folder)
+
+
+def test_a_runtime_that_the_collection_installed_is_no_reason_to_refuse(node: DirectNode) -> None:
+    docker(node)
+    node.machine.files.make_directory(r"C:\ProgramData\winkube")
+    assert settles(node, item("ExistingRuntime", "base")) == []
+    assert node.machine.services.exists("docker")
