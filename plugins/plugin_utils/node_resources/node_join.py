@@ -22,9 +22,10 @@ from ..windows import node_paths
 from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
 from . import cni, kubernetes_node, service_manager
 from .downloads import ResourceMapping
-from .kubernetes_node import KubernetesSettings, to_yaml
+from .kubernetes_node import KubernetesSettings
 from .services import KUBE_PROXY, log_folders, recovery
 from .variables import Variables
+from .yaml_text import to_yaml
 
 ROLE = "node_join"
 _KUBE_PROXY_KUBECONFIG = f"{node_paths.KUBERNETES}\\kube-proxy.kubeconfig"

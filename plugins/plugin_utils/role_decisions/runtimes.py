@@ -80,6 +80,16 @@ def _base_images(host: Variables) -> list[str]:
     return [*images, *(host.optional("cni_network_images", []) if store == "containerd" else [])]
 
 
+def _kubelet_service(host: Variables) -> str:
+    """Return what runs the kubelet if users do not choose it.
+
+    Machines started from an image keep the script with which they could also join by themselves.
+    """
+    of_play = str(host.optional("winkube_kubelet_service"))
+    has_launcher = host.part("winkube_node_information", "kubelet_launcher", default=False)
+    return of_play or ("launcher" if has_launcher is True else "native")
+
+
 def _needs_buildkit(host: Variables) -> bool:
     builds = bool(host.value("image_cache_nano_server_name") or host.value("image_cache_test_images"))
     return needs_buildkit(str(host.value("image_cache_runtime")), builds)
@@ -88,6 +98,7 @@ def _needs_buildkit(host: Variables) -> bool:
 DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(
     {
         "kubernetes_node_cluster_dns": _cluster_dns,
+        "kubernetes_node_kubelet_service": _kubelet_service,
         "kubernetes_node_cri_socket": lambda host: cri_socket(host.runtime),
         "container_runtime_service_environment": lambda host: host.read(Proxy, "container_runtime").environment,
         "image_cache_base_images": _base_images,
