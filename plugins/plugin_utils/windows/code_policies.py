@@ -36,9 +36,9 @@ _ALLOW = (
     "C:\\opt\\flannel) and C:\\Windows\\winkube"
 )
 _SCRIPTS_NOTE = (
-    "group policy sets PowerShell's execution policy to {}. The collection runs no script files, except the kubelet's "
-    "launcher: sign that script, or set kubelet_service to native or nssm. Other scripts on the node are affected, too, "
-    "such as Microsoft's SDN debug scripts"
+    "group policy sets PowerShell's execution policy to {}. The collection runs no script files, so it is not "
+    "affected, unless kubelet_service is launcher: set it to native or nssm. Other scripts on the node are affected, "
+    "such as Microsoft's SDN debug scripts: sign them"
 )
 _CONSTRAINED = (
     "PowerShell is in constrained language mode here, in which Ansible cannot run modules. AppLocker's script rules or "
