@@ -80,14 +80,21 @@ def _base_images(host: Variables) -> list[str]:
     return [*images, *(host.optional("cni_network_images", []) if store == "containerd" else [])]
 
 
-def _kubelet_service(host: Variables) -> str:
+def kubelet_service(of_play: str, *, has_launcher: bool) -> str:
     """Return what runs the kubelet if users do not choose it.
 
     Machines started from an image keep the script with which they could also join by themselves.
+
+    Args:
+        of_play: what the playbook chooses; empty if it chooses nothing.
+        has_launcher: whether the machine has the script.
     """
-    of_play = str(host.optional("winkube_kubelet_service"))
+    return of_play or ("launcher" if has_launcher else "native")
+
+
+def _kubelet_service(host: Variables) -> str:
     has_launcher = host.part("winkube_node_information", "kubelet_launcher", default=False)
-    return of_play or ("launcher" if has_launcher is True else "native")
+    return kubelet_service(str(host.optional("winkube_kubelet_service")), has_launcher=has_launcher is True)
 
 
 def _needs_buildkit(host: Variables) -> bool:
