@@ -183,8 +183,9 @@ function Test-Join {
 }
 
 if ($PreCommands) {
-    for ($number = 0; $number -lt @($settings.pre_commands).Count; $number += 1) {
-        if (-not (Invoke-JoinCommand "pre_kubeadm_commands[$number]" @($settings.pre_commands)[$number])) { exit 1 }
+    $commands = @($settings.pre_commands)
+    for ($number = 0; $number -lt $commands.Count; $number += 1) {
+        if (-not (Invoke-JoinCommand "pre_kubeadm_commands[$number]" $commands[$number])) { exit 1 }
     }
     exit 0
 }
