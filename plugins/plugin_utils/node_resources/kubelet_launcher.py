@@ -56,13 +56,15 @@ def resources(
     secret = {"acl": ADMINISTRATORS_ONLY_FILE, "no_log": True} if any(commands) else {}
     content = json.dumps(_settings(folder, arguments, flags, commands), indent=1, sort_keys=True)
     path = f"{folder}\\{node_paths.LAUNCHER_SCRIPT}"
-    words = ["-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File", path]
+    arguments_of_nssm = ["-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File", path]
     restarts = {"restarts": ["kubelet"]}
     return [
         # Windows PowerShell reads a file without a byte-order mark in the system's code page, so it must be ASCII.
         {"type": "File", "name": path, "content": script, "line_ending": "crlf", **restarts},
         {"type": "File", "name": f"{folder}\\{_SETTINGS}", "content": content, **secret, **restarts},
-        *nssm.parameters("kubelet", application=_POWERSHELL, arguments=words, log_dir=log_dir, log_max_mb=log_mb),
+        *nssm.parameters(
+            "kubelet", application=_POWERSHELL, arguments=arguments_of_nssm, log_dir=log_dir, log_max_mb=log_mb
+        ),
     ]
 
 

@@ -39,12 +39,10 @@ def objects(cluster: ClusterSettings, mode: Mode, kubernetes: str) -> list[Kuber
         kubernetes: version of Kubernetes on the nodes; empty if unknown.
     """
     own_image = cluster.images.get("kube_proxy_image", "")
-    files = {"kubeconfig.conf": pod_kubeconfig(cluster.api_server)}
-    if own_image:
-        pod = _with_own_image(own_image)
-    else:
-        pod, files = _with_cached_program(cluster), {**files, **_setup(cluster, mode, kubernetes)}
-    read = [cluster.api_server, mode.hns_network, dict(cluster.kube_proxy_configuration)]
+    setup = {} if own_image else _setup(cluster, mode, kubernetes)
+    pod = _with_own_image(own_image) if own_image else _with_cached_program(cluster)
+    files = {"kubeconfig.conf": pod_kubeconfig(cluster.api_server), **setup}
+    read = [cluster.api_server, mode.hns_network, dict(cluster.kube_proxy_configuration), setup]
     return [config_map(DAEMON_SET, files), daemon_set(DAEMON_SET, _LABELS, pod, *read)]
 
 
@@ -65,12 +63,13 @@ def _setup(cluster: ClusterSettings, mode: Mode, kubernetes: str) -> dict[str, s
         given={name: value for name, value in cluster.kube_proxy_configuration.items() if name != "hostnameOverride"},
     )
     head, tail = kube_proxy_setup.parts(yaml.safe_dump(configuration, indent=2, allow_unicode=True))
-    return {
+    files = {
         kube_proxy_setup.SCRIPT: kube_proxy_setup.batch(mode, cluster.install_dir),
         kube_proxy_setup.HEAD: head,
         kube_proxy_setup.TAIL: tail,
-        kube_proxy_setup.RESERVED: kube_proxy.RESERVATION,
     }
+    reserves = mode.kube_proxy is not None and mode.kube_proxy.source_vip == "host-local"
+    return {**files, **({kube_proxy_setup.RESERVED: kube_proxy.RESERVATION} if reserves else {})}
 
 
 def _with_own_image(image: str) -> dict[str, t.Any]:

@@ -105,7 +105,7 @@ def _needs_buildkit(host: Variables) -> bool:
 DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(
     {
         "kubernetes_node_cluster_dns": _cluster_dns,
-        "kubernetes_node_kubelet_service": _kubelet_service,
+        "kubernetes_node_default_kubelet_service": _kubelet_service,
         "kubernetes_node_cri_socket": lambda host: cri_socket(host.runtime),
         "container_runtime_service_environment": lambda host: host.read(Proxy, "container_runtime").environment,
         "image_cache_base_images": _base_images,

@@ -35,7 +35,7 @@ def _wrapped(value: int) -> int:
     return (value + 2**31) % 2**32 - 2**31
 
 
-class _Expression:
+class _NumberExpression:
     """An expression that is evaluated while it is parsed."""
 
     def __init__(self, session: Session, text: str) -> None:
@@ -107,7 +107,7 @@ def set_numbers(session: Session, text: str) -> ProgramResult:
         name = name.strip()
         if not equals or not re.fullmatch(r"[A-Za-z_]\w*", name):
             raise CmdNotModelledError(f"set /a {part}")
-        value = _Expression(session, expression).value()
+        value = _NumberExpression(session, expression).value()
         kept = {key: old for key, old in session.environment.items() if key.casefold() != name.casefold()}
         session.environment = {**kept, name: str(value)}
     return ProgramResult()
