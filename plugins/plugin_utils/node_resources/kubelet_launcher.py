@@ -3,7 +3,14 @@
 """The script that runs the kubelet of a machine that joins by itself (data/kubelet_launcher.ps1), as resources.
 
 nssm runs the script as the service kubelet. The service's command line is always the same, because the script reads the
-kubelet's arguments from a file, and adds the flags that kubeadm wrote. So a join changes nothing of the service. The
+kubelet's arguments from a file, and adds the flags that kubeadm wrote. So a join changes nothing of the service.
+
+`kubelet --help` prints all flags to standard output, also those that are deprecated (kubernetes/kubernetes
+cmd/kubelet/app/options/options.go, AddFlags, and cmd/kubelet/app/server.go, SetHelpFunc). If a flag for labels occurs
+twice, the labels add up (component-base cli/flag/map_string_string.go). When the script ends, nssm ends the kubelet, too
+(nssm.cc/usage: process tree).
+
+The
 publishers' scripts do the same: kubernetes-sigs/sig-windows-tools kubeadm/scripts/StartKubelet.ps1, and
 kubernetes-sigs/image-builder images/capi/ansible/windows/roles/kubernetes/templates/StartKubelet.ps1.
 """

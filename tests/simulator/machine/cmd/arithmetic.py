@@ -83,8 +83,8 @@ class _NumberExpression:
         if token[:1].isdigit():
             return _wrapped(_number(token))
         if token[:1].isalpha() or token[:1] == "_":
-            held = self._session.variable(token).strip()
-            return _wrapped(_number(held)) if re.fullmatch(r"-?(0[xX][0-9A-Fa-f]+|\d+)", held) else 0
+            text = self._session.variable(token).strip()
+            return _wrapped(_number(text)) if re.fullmatch(r"-?(0[xX][0-9A-Fa-f]+|\d+)", text) else 0
         raise CmdNotModelledError(f"set /a {self._text}")
 
 
