@@ -91,7 +91,8 @@ function Get-KubeletArgument {
 
 function Invoke-JoinCommand([string] $Name, $Command) {
     # The output may repeat secrets, so it is not logged.
-    $process = Start-Program $Command.program $Command.arguments $Command.environment $true
+    $start = @{ Program = $Command.program; Arguments = $Command.arguments; Environment = $Command.environment }
+    $process = Start-Program @start -Quiet $true
     if (-not $process.WaitForExit(1000 * $Command.timeout)) {
         & "$env:SystemRoot\System32\taskkill.exe" /pid $process.Id /t /f | Out-Null
         Write-Log "${Name}: did not end within $($Command.timeout) seconds"
@@ -205,7 +206,7 @@ if ($isOwnJoin) {
     try { $static = @(Get-StaticAdapter) } catch { Write-Log "the network adapters cannot be read: $_" }
 }
 
-$kubelet = Start-Program $settings.kubelet (Get-KubeletArgument) $null $false
+$kubelet = Start-Program -Program $settings.kubelet -Arguments (Get-KubeletArgument)
 Write-Log "started the kubelet, process $($kubelet.Id)"
 $commandsEnded = $false
 $guardEnd = $null
