@@ -81,8 +81,10 @@ class KubernetesSettings(KubeletVariables):
         """
         docker = variables.runtime in DOCKER_RUNTIMES
         nssm_dir = str(variables.optional("winkube_nssm_dir", _NSSM_DIR))
-        services, labels = network_services(variables), variables.optional("winkube_node_labels", {})
-        labels = {name: str(value) for name, value in labels.items() if value}
+        services = network_services(variables)
+        has_launcher = variables.optional(f"{prefix}_kubelet_service", "native") == "launcher"
+        given = variables.optional("winkube_node_labels", {}) if has_launcher else {}
+        labels = {name: str(value) for name, value in given.items() if value}
         return variables.fields(
             cls, prefix, is_docker=docker, network_services=services, nssm_dir=nssm_dir, network_labels=labels
         )
