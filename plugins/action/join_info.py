@@ -86,6 +86,7 @@ class ActionModule(NodeAction):
             joined=state.joined,
             server=state.server,
             prepared=state.prepared,
+            kubelet_launcher=state.kubelet_launcher,
             computer_name=state.computer_name,
             node_name=options["node_name"] or state.computer_name.lower(),
             self_named=not options["node_name"],

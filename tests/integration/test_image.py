@@ -15,20 +15,22 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from integration.conftest import SiteFactory
+from integration.joined_nodes import make_token, wait_for
 from integration.patching import QUICK
 from integration.patching import state as patch_state
-from integration.playbooks import PlayRun, Site, cluster_nodes, link_variables, node_name
+from integration.playbooks import PlayRun, Site, cluster_api, cluster_nodes, link_variables, node_name
 from integration.states import state_at_rest, state_of
+from kubernetes import client
 
 from simulator.machine import accounts, certificate_store, winrm_settings
 from simulator.machine.executables import make
-from simulator.machine.machine import COMPLETE, ENVIRONMENT, GENERALIZED, SETUP_STATE
+from simulator.machine.machine import COMPLETE, ENVIRONMENT, GENERALIZED, SETUP_STATE, Machine
 from simulator.windows.security.defender import Preferences
 from simulator.windows.system.task_parts import Tasks
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("image")]
 
-BUILDER, NEW = "builder", "new"
+BUILDER, NEW, ALONE = "builder", "new", "alone"
 BUILD_ACCOUNT, PUBLIC_KEY = "packer", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE operator"
 VERSIONS = {
     "kube_node_versions": ["1.36.3", "1.37.0", "1.37.1"],
@@ -45,12 +47,16 @@ VERSIONS = {
 }
 CLOUDBASE = r"C:\Program Files\Cloudbase Solutions\Cloudbase-Init\conf"
 CERTS_D = r"C:\Program Files\containerd\certs.d"
+KUBELET = r"HKLM:\SYSTEM\CurrentControlSet\Services\kubelet\Parameters"
+FLAGS = r"C:\var\lib\kubelet\kubeadm-flags.env"
 UNPATCHED, PATCH = "KB5046616", "KB5048654"
 # As on an Insider build, on which no container image from a registry runs.
 NANO = "mcr.microsoft.com/windows/nanoserver:ltsc2022"
 PAUSE, BUILT = "registry.k8s.io/pause:3.10.2", "registry.example/tests/app:1"
 DOCKERFILE = f'FROM {NANO}\nENTRYPOINT ["cmd.exe"]\n'
 RELEASE, NOTES = "20261126.1a2b3c4d", r"C:\ProgramData\winkube\release-notes.json"
+COMMANDS = r"C:\post-commands.txt"
+AFTER = ["cmd.exe", "/c", f"echo joined>> {COMMANDS}"]
 UNATTEND = "<unattend><!-- runs cloudbase-init.exe --config-file cloudbase-init-unattend.conf --></unattend>"
 
 
@@ -75,6 +81,7 @@ def site(start_site: SiteFactory) -> Site:
         "windows_settings_remote_desktop": "enabled",
         "windows_settings_ssh_server": "capability",
         "windows_settings_ssh_authorized_keys": [PUBLIC_KEY],
+        "post_kubeadm_commands": [AFTER],
         **VERSIONS,
     }
     machine = site.machine(BUILDER)
@@ -137,6 +144,48 @@ def joined(site: Site, built: PlayRun) -> PlayRun:
     site.world.fleet.deploy_image(BUILDER, NEW, address, user="Administrator", unallocated_gb=5)
     wait_until(lambda: not site.machine(NEW).files.exists(r"C:\Windows\winkube\first-boot"))
     return site.run("join_nodes.yml", "--limit", f"{NEW},localhost").expect()
+
+
+@pytest.fixture(scope="module")
+def alone(site: Site, joined: PlayRun) -> Machine:
+    """Start another machine from the image, and run nothing but `kubeadm join` on it, as user data does."""
+    cluster = site.world.cluster
+    assert cluster is not None
+    address = f"{site.machine(BUILDER).address.rpartition('.')[0]}.98"
+    site.world.fleet.deploy_image(BUILDER, ALONE, address)
+    machine = site.machine(ALONE)
+    # The launcher runs since the boot, and waits.
+    wait_for(lambda: kubelet_state(machine) == "Running", "the launcher runs")
+    assert "kubelet.exe" not in process_names(machine)
+    pin = ["--token", make_token(site), "--discovery-token-ca-cert-hash", cluster.ca_hash]
+    result = machine.programs.run(r"C:\k\kubeadm.exe", ["join", urlsplit(cluster.server).netloc, *pin])
+    assert result.exit_code == 0, result.stderr
+    wait_for(lambda: pods_of(site, machine.host_name.lower()) == pods_of(site, node_name(NEW)), "its pods run", 120)
+    return machine
+
+
+def kubelet_state(machine: Machine) -> str:
+    service = machine.services.get("kubelet")
+    return service.state if service else ""
+
+
+def process_names(machine: Machine) -> set[str]:
+    return {process.name for process in machine.processes.all()}
+
+
+def pods_of(site: Site, name: str) -> list[tuple[str, str, bool]]:
+    """Return the DaemonSets of a node's pods, with the phase of the pod and whether it is ready."""
+    found = (
+        client.CoreV1Api(cluster_api(site)).list_pod_for_all_namespaces(field_selector=f"spec.nodeName={name}").items
+    )
+    return sorted(
+        (
+            pod.metadata.owner_references[0].name,
+            pod.status.phase,
+            all(one.ready for one in pod.status.container_statuses or ()),
+        )
+        for pod in found
+    )
 
 
 def test_the_machine_is_sealed_and_off(site: Site, built: PlayRun) -> None:
@@ -293,6 +342,34 @@ def test_the_image_contains_files_for_its_windows_version(site: Site, built: Pla
     assert {PAUSE, BUILT} <= set(noted)
     assert noted.items() <= images.items()
     assert not [change for change in joined.changes(NEW) if "ContainerImage" in change]
+
+
+def test_a_bare_join_makes_the_same_node(site: Site, alone: Machine) -> None:
+    name, other = alone.host_name.lower(), site.machine(NEW)
+    nodes = cluster_nodes(site)
+    assert nodes[name]["ready"]
+    assert pods_of(site, name) == [("kube-flannel-windows", "Running", True), ("kube-proxy-windows", "Running", True)]
+    labels = {one: {**nodes[one]["labels"], "kubernetes.io/hostname": ""} for one in (name, node_name(NEW))}
+    assert labels[name] == labels[node_name(NEW)]
+    for path in (FLAGS, r"C:\k\kubelet-launcher.json", r"C:\k\kube-proxy\config.yaml"):
+        texts = [machine.files.read_text(path).replace(machine.host_name.lower(), "") for machine in (alone, other)]
+        # The playbook gives kubeadm the name that the machine has anyway.
+        texts = [text.replace("--hostname-override=", "") for text in texts]
+        assert texts[0] == texts[1], path
+    # The playbook changed nothing of the service either.
+    parameters = [machine.registry.values(KUBELET) for machine in (alone, other, site.machine(BUILDER))]
+    assert parameters[0] == parameters[1] == parameters[2]
+
+
+def test_the_commands_after_a_join_run_once(site: Site, alone: Machine) -> None:
+    for machine in (alone, site.machine(NEW)):
+        wait_for(lambda files=machine.files: files.exists(COMMANDS), "the commands run")
+        machine.services.stop("kubelet")
+        machine.services.start("kubelet")
+    wait_for(lambda: all(node["ready"] for node in cluster_nodes(site).values()), "the nodes are ready")
+    time.sleep(3)
+    for machine in (alone, site.machine(NEW)):
+        assert machine.files.read_text(COMMANDS).split() == ["joined"]
 
 
 def test_joining_again_changes_nothing(site: Site, joined: PlayRun) -> None:

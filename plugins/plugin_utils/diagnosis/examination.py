@@ -45,7 +45,8 @@ class Examination:
     @property
     def knows_kubelet_name(self) -> bool:
         """Whether the service runs kubelet.exe itself. A script may set the name in a way that cannot be observed."""
-        return ntpath.basename(self.first.kubelet.command.program).lower() == "kubelet.exe"
+        command = self.first.kubelet.command
+        return ntpath.basename(command.program).lower() == "kubelet.exe" and not command.by_launcher
 
     @property
     def node_name(self) -> str:

@@ -17,6 +17,8 @@ from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Input
 
 _LOG_RUNNER = "kube-log-runner.exe"
+_OF_LAUNCHER = (f"--config={node_paths.KUBELET_CONFIG}", f"--config-dir={node_paths.KUBELET_DROPINS}")
+"""Flags that every kubelet gets from the script."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,13 +29,18 @@ class KubeletCommand:
     flags: tuple[str, ...] = ()
     log_file: str = ""
     """The file to which kube-log-runner writes the kubelet's log; empty if there is none."""
+    by_launcher: bool = False
+    """Whether a script starts the kubelet, with flags that are not on the service's command line."""
 
     @classmethod
     def parse(cls, arguments: t.Sequence[str]) -> KubeletCommand:
-        """Read a service's command line, which may start the kubelet with kube-log-runner."""
+        """Read a service's command line, which may start the kubelet with kube-log-runner or our script."""
         if not arguments:
             return cls()
         program, *rest = arguments
+        script = next((word for word in rest if ntpath.basename(word).lower() == node_paths.LAUNCHER_SCRIPT), "")
+        if script:
+            return cls(program=f"{ntpath.dirname(script)}\\kubelet.exe", flags=_OF_LAUNCHER, by_launcher=True)
         log_file = ""
         if ntpath.basename(program).lower() == _LOG_RUNNER:
             while rest and rest[0].startswith("-"):

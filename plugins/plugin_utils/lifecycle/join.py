@@ -226,7 +226,8 @@ def _remove_leftovers(*, keep_key: bool) -> tuple[Call, ...]:
         keep_key: whether the key for which the kubelet requested a certificate stays.
     """
     # Without a certificate, a kubeconfig that the kubelet wrote since the first call does not count either.
-    former = [node_paths.BOOTSTRAP_KUBELET_CONF, node_paths.KUBELET_CONF, _CA, node_paths.JOIN_RECORD]
+    records = [node_paths.JOIN_RECORD, node_paths.LAUNCHER_RECORD]
+    former = [node_paths.BOOTSTRAP_KUBELET_CONF, node_paths.KUBELET_CONF, _CA, *records]
     paths: dict[str, Json] = {"paths": [*former, *([] if keep_key else [_KEY])]}
     existing = Input(calls=("leftovers",), where={"exists": True}, parameter="LiteralPath", property="path")
     return (

@@ -12,10 +12,11 @@ import typing as t
 import urllib.parse
 
 from ..hns.facts import uplink
+from ..node_config import nssm
 from ..pod_networks.catalogue import catalogue
 from ..resources.computer_name import NETBIOS
 from ..windows import azure_platform
-from ..windows.node_paths import JOIN_RECORD, KUBELET_CONF, NETWORK_RECORD
+from ..windows.node_paths import JOIN_RECORD, KUBELET_CONF, LAUNCHER_SCRIPT, NETWORK_RECORD
 from ..windows.registry_keys import KUBELET_SERVICE
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import query
@@ -23,6 +24,10 @@ from ..wire.messages import Call, Observation
 from . import join_commands, node_network
 from .node_network import ClusterNetwork, NodeNetwork
 
+_SERVICE = (
+    {"path": KUBELET_SERVICE, "name": "ImagePath"},
+    {"path": nssm.key("kubelet"), "name": nssm.ARGUMENTS},
+)
 _SERVER = re.compile(r"^\s*server:\s*[\"']?(\S+?)[\"']?\s*$", re.MULTILINE)
 
 
@@ -39,6 +44,8 @@ class JoinState:
     windows: WindowsInfo
     clock_skew: float
     """Seconds by which the node's clock is ahead of the controller's clock."""
+    kubelet_launcher: bool = False
+    """Whether the kubelet's service runs the script with which the machine can join by itself."""
     ended_commands: int | None = None
     """How many of the user's programs after `kubeadm join` have ended; None if no program remains."""
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
@@ -88,9 +95,7 @@ def calls(name: str = "", *, counts_addresses: bool = False) -> tuple[Call, ...]
             {"paths": [KUBELET_CONF, NETWORK_RECORD, JOIN_RECORD], "content": True},
             on_error="stop",
         ),
-        query(
-            "service", "@read-registry", {"values": [{"path": KUBELET_SERVICE, "name": "ImagePath"}]}, on_error="stop"
-        ),
+        query("service", "@read-registry", {"values": [dict(value) for value in _SERVICE]}, on_error="stop"),
         *uplink.calls(),
         node_network.networks_call(),
         azure_platform.chassis_call(),
@@ -111,10 +116,12 @@ def read(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> Joi
         KeyError: the results are malformed.
     """
     file, note, record = seen["kubeconfig"].output
+    service, parameters = seen["service"].output
     return JoinState(
         joined=bool(file["exists"]),
         server=server_of(file.get("content") or "") if file["exists"] else "",
-        prepared=bool(seen["service"].first["exists"]),
+        prepared=bool(service["exists"]),
+        kubelet_launcher=LAUNCHER_SCRIPT in str(parameters.get("value") or ""),
         computer_name=windows.active_computer_name or windows.computer_name,
         windows=windows,
         clock_skew=seen.clock_skew(now) or 0.0,

@@ -119,6 +119,9 @@ def cluster_settings(variables: Variables) -> ClusterSettings:
         version="" if archive is None else str(variables.value(f"{ROLE}_{archive.variables}_version")),
         install_dir=str(variables.optional("kubernetes_node_install_dir", "C:\\k")),
         images={name: str(variables.value(f"{ROLE}_{name}")) for name in image_variables},
+        cluster_cidr=str(
+            variables.part("winkube_cluster", "pod_subnet", default="") or variables.value(f"{ROLE}_pods_subnet")
+        ),
         kube_proxy_configuration=variables.optional("winkube_kube_proxy_configuration", {}),
     )
 

@@ -34,7 +34,7 @@ def of_host(variables: Variables) -> list[ResourceMapping]:
         programs, logs = [containerd_settings.install_dir], containerd_settings.log_folders
         own, chosen, other = containerd.resources(containerd_settings), "containerd", "cri-dockerd"
         stops = [*containerd_settings.network_services]
-        if variables.optional("kubernetes_node_kubelet_service", "native") == "nssm":
+        if variables.optional("kubernetes_node_kubelet_service", "native") != "native":
             stops.append("kubelet")
         if stops:
             manager = variables.read(service_manager.ServiceManagerSettings, ROLE)

@@ -9,20 +9,19 @@ import ntpath
 import types
 import typing as t
 
-import yaml
-
-from ..node_config import credential_providers, kubelet_resources, nssm
+from ..lifecycle import join_commands
+from ..node_config import kubelet_resources, nssm
 from ..resources.directory import closed
 from ..role_variables.kubernetes_node import KubeletVariables
 from ..values.version_support import reads_dropins, required_gates
 from ..values.versions import Version
 from ..windows import node_paths
 from ..windows.command_line import join, merge_flags
-from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
-from . import ccg_plugins, service_manager
+from . import ccg_plugins, kubelet_launcher, provider_programs, service_manager
 from .downloads import Downloads, ResourceMapping, unpacked
 from .services import DOCKER_RUNTIMES, log_folders, network_services, recovery
 from .variables import Variables
+from .yaml_text import to_yaml
 
 ROLE = "kubernetes_node"
 _ROTATION = Version.parse("1.34.0")
@@ -38,8 +37,6 @@ _WITHOUT_DROPINS = ("--resolv-conf=", "--cgroups-per-qos=false", "--enforce-node
 sig-windows-tools kubeadm/scripts/PrepareNode.ps1). kubeadm writes the flag for the runtime's endpoint."""
 
 
-_CREDENTIAL_PROVIDERS = f"{node_paths.KUBERNETES}\\credential-providers.yaml"
-"""The kubelet's configuration of the programs that provide credentials for registries."""
 _NSSM_DIR = "C:\\Program Files\\nssm"
 """Default of the folder of nssm, which the role container_runtime installs."""
 _FLAGS: t.Mapping[str, str] = types.MappingProxyType(
@@ -68,6 +65,8 @@ class KubernetesSettings(KubeletVariables):
     """Services of the pod network, which depend on the kubelet; each precedes the services on which it depends."""
     nssm_dir: str = ""
     """Folder of nssm, if it runs the kubelet."""
+    network_labels: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Labels of nodes with this pod network. A machine that joins by itself registers with them."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> KubernetesSettings:
@@ -83,7 +82,12 @@ class KubernetesSettings(KubeletVariables):
         docker = variables.runtime in DOCKER_RUNTIMES
         nssm_dir = str(variables.optional("winkube_nssm_dir", _NSSM_DIR))
         services = network_services(variables)
-        return variables.fields(cls, prefix, is_docker=docker, network_services=services, nssm_dir=nssm_dir)
+        has_launcher = variables.optional(f"{prefix}_kubelet_service", "native") == "launcher"
+        given = variables.optional("winkube_node_labels", {}) if has_launcher else {}
+        labels = {name: str(value) for name, value in given.items() if value}
+        return variables.fields(
+            cls, prefix, is_docker=docker, network_services=services, nssm_dir=nssm_dir, network_labels=labels
+        )
 
     @property
     def cri_socket(self) -> str:
@@ -100,7 +104,7 @@ class KubernetesSettings(KubeletVariables):
         """Folders of the kubelet's log."""
         if self.kubelet_log_file:
             return [ntpath.dirname(self.kubelet_log_file)]
-        return [_LOG_FOLDER] if self.kubelet_service == "nssm" else []
+        return [] if self.kubelet_service == "native" else [_LOG_FOLDER]
 
     @property
     def credential_provider_dir(self) -> str:
@@ -112,7 +116,7 @@ class KubernetesSettings(KubeletVariables):
         """The kubelet's arguments, without those that kubeadm passes on, and without --windows-service."""
         providers = {
             "image-credential-provider-bin-dir": self.credential_provider_dir,
-            "image-credential-provider-config": _CREDENTIAL_PROVIDERS,
+            "image-credential-provider-config": provider_programs.CONFIGURATION,
         }
         own = {
             **(_OF_CLOUD if self.cloud_provider else {}),
@@ -175,7 +179,12 @@ def resources(settings: KubernetesSettings) -> list[ResourceMapping]:
             "content": to_yaml(kubelet_configuration(settings)),
             "restarts": ["kubelet"],
         },
-        *_credential_providers(settings),
+        *provider_programs.resources(
+            settings.credential_providers,
+            settings.downloads,
+            settings.credential_provider_dir,
+            stops=[*settings.network_services, "kubelet"],
+        ),
         *ccg_plugins.resources(settings.ccg_plugins, settings.downloads, [*settings.network_services, "kubelet"]),
         *_firewall(settings),
         *kubelet_services(settings),
@@ -228,6 +237,8 @@ def kubelet_services(settings: KubernetesSettings) -> list[ResourceMapping]:
     service = kubelet_service(settings)
     if settings.kubelet_service == "native":
         return [service]
+    if settings.kubelet_service == "launcher":
+        return [*_launcher(settings), service]
     return [
         *nssm.parameters(
             "kubelet",
@@ -247,6 +258,23 @@ def kubelet_services(settings: KubernetesSettings) -> list[ResourceMapping]:
         },
         service,
     ]
+
+
+def _launcher(settings: KubernetesSettings) -> list[ResourceMapping]:
+    """Return the script that runs the kubelet. Its flag for labels adds up with that of kubeadm."""
+    labels = ",".join(f"{name}={value}" for name, value in settings.network_labels.items())
+    commands = kubelet_launcher.Commands(
+        join_commands.commands(settings.pre_kubeadm_commands, "pre_kubeadm_commands"),
+        join_commands.commands(settings.post_kubeadm_commands, "post_kubeadm_commands"),
+    )
+    return kubelet_launcher.resources(
+        settings.install_dir,
+        [*settings.kubelet_flags, *([f"--node-labels={labels}"] if labels else [])],
+        _FLAGS,
+        commands,
+        log_dir=settings.log_folders[0],
+        log_mb=settings.kubelet_log_max_mb,
+    )
 
 
 def kubelet_service(settings: KubernetesSettings) -> ResourceMapping:
@@ -276,7 +304,7 @@ def kubelet_service(settings: KubernetesSettings) -> ResourceMapping:
 
 def _started(settings: KubernetesSettings) -> ResourceMapping:
     """Return the properties of the service that define which program it starts."""
-    if settings.kubelet_service == "nssm":
+    if settings.kubelet_service != "native":
         return {"path": service_manager.program(settings.nssm_dir)}
     program = f"{settings.install_dir}\\kubelet.exe"
     logged = [f"-log-file={settings.kubelet_log_file}", *settings.log_rotation, program]
@@ -303,57 +331,14 @@ def started_with(settings: KubernetesSettings, flags: t.Sequence[str]) -> dict[s
         flags: flags that replace the service's flags of the same name.
 
     Returns:
-        `command_line` of the service, or nssm's `parameters`.
+        `command_line` of the service, or nssm's `parameters`. Empty if a script reads what kubeadm writes.
     """
+    if settings.kubelet_service == "launcher":
+        return {}
     if settings.kubelet_service == "nssm":
         return {"parameters": nssm.arguments_line(merge_flags(settings.kubelet_flags, flags))}
     started = _started(settings)
     return {"command_line": join([started["path"], *merge_flags(started["arguments"], flags)])}
-
-
-def _credential_providers(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the programs that provide credentials for registries, and the kubelet's configuration of them."""
-    programs: list[ResourceMapping] = []
-    for one in settings.credential_providers:
-        artifact = settings.downloads.artifact(one.name, one.version, url=one.url, sha256=one.sha256)
-        is_program = artifact["path"].lower().endswith(".exe")
-        member = one.program if is_program else one.member or one.program
-        archive = unpacked(
-            artifact,
-            f"credential provider {one.name}",
-            destination=settings.credential_provider_dir,
-            members=[member],
-            **({"strip_components": member.count("/")} if "/" in member else {}),
-            **({"renames": {member: one.program}} if ntpath.basename(member) != one.program else {}),
-            check=[one.program],
-            stops=[*settings.network_services, "kubelet"],
-        )
-        programs += [artifact, archive]
-    if not programs:
-        return []
-    return [
-        *closed([settings.credential_provider_dir], users="read", disrupts=True),
-        *programs,
-        {
-            "type": "File",
-            "name": _CREDENTIAL_PROVIDERS,
-            "content": to_yaml(credential_providers.configuration(settings.credential_providers)),
-            # Arguments and environment of a provider may contain secrets, and so may the content that is replaced.
-            "acl": ADMINISTRATORS_ONLY_FILE,
-            "no_log": True,
-            "restarts": ["kubelet"],
-        },
-    ]
-
-
-def to_yaml(configuration: t.Mapping[str, t.Any]) -> str:
-    """Return a component's configuration as YAML with sorted keys.
-
-    Args:
-        configuration: the configuration.
-    """
-    text: str = yaml.safe_dump(dict(configuration), indent=2, default_flow_style=False, allow_unicode=True)
-    return text
 
 
 def _folders(settings: KubernetesSettings) -> list[ResourceMapping]:

@@ -12,19 +12,19 @@ import typing as t
 
 from ..lifecycle.join import LEFTOVERS
 from ..node_config import nssm
-from ..pod_networks import kube_proxy_pods, kubeconfigs
+from ..pod_networks import kube_proxy, kube_proxy_pods, kubeconfigs
 from ..pod_networks.catalogue import catalogue
 from ..pod_networks.catalogue import network as known_network
 from ..pod_networks.network import PodNetwork
 from ..pod_networks.settings import NetworkService, NodeSettings, as_line
-from ..values.merged import merged
 from ..windows import node_paths
 from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
 from . import cni, kubernetes_node, service_manager
 from .downloads import ResourceMapping
-from .kubernetes_node import KubernetesSettings, to_yaml
+from .kubernetes_node import KubernetesSettings
 from .services import KUBE_PROXY, log_folders, recovery
 from .variables import Variables
+from .yaml_text import to_yaml
 
 ROLE = "node_join"
 _KUBE_PROXY_KUBECONFIG = f"{node_paths.KUBERNETES}\\kube-proxy.kubeconfig"
@@ -183,17 +183,14 @@ def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
     network = node.network
     in_pod = f"{node.kube_proxy_dir}\\access\\kubeconfig.conf"
     kubeconfig = _KUBE_PROXY_KUBECONFIG if network.runs_as_services else in_pod
-    own = {
-        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
-        "kind": "KubeProxyConfiguration",
-        "mode": "kernelspace",
-        "clientConnection": {"kubeconfig": kubeconfig},
-        "clusterCIDR": node.cluster_cidr,
-        "hostnameOverride": node.name,
-        **({"featureGates": network.feature_gates()} if network.feature_gates() else {}),
-        "winkernel": network.winkernel(node.pod_cidr, node.overlay_address),
-    }
-    return merged(own, node.kube_proxy_configuration)
+    return kube_proxy.configuration(
+        name=node.name,
+        kubeconfig=kubeconfig,
+        cluster_cidr=node.cluster_cidr,
+        gates=network.feature_gates(),
+        winkernel=network.winkernel(node.pod_cidr, node.overlay_address),
+        given=node.kube_proxy_configuration,
+    )
 
 
 def _running(services: list[ResourceMapping]) -> list[ResourceMapping]:
@@ -243,6 +240,8 @@ def _kube_proxy_files(node: JoinedNode) -> list[ResourceMapping]:
             "type": "File",
             "name": f"{node.kube_proxy_dir}\\config.yaml",
             "content": to_yaml(kube_proxy_configuration(node)),
+            # kube-proxy's pod writes the same file on nodes that join by themselves, with the line endings of cmd.exe.
+            "line_ending": "crlf",
             # Needed only for the service. In a pod, kube-proxy exits when this file changes (kubernetes,
             # cmd/kube-proxy/app/options.go), and the pod is replaced as well.
             "restarts": [KUBE_PROXY] if node.network.runs_as_services else [],

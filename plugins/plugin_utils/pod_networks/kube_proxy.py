@@ -7,6 +7,7 @@ from __future__ import annotations
 import ipaddress
 import typing as t
 
+from ..values.merged import merged
 from ..values.versions import Version
 from ..windows import node_paths
 from .catalogue import Mode
@@ -67,12 +68,53 @@ def winkernel(mode: Mode, pod_cidr: str, overlay_address: str = "") -> dict[str,
     rules = mode.kube_proxy
     if rules is None:
         return {}
-    overlay = {}
+    overlay: dict[str, str] = {}
     if rules.source_vip == "host-local":
         overlay = {"sourceVip": source_vip(pod_cidr)}
     elif rules.source_vip == "network-endpoint" and overlay_address:
         overlay = {"sourceVip": endpoint_address(overlay_address)}
-    return {"networkName": mode.hns_network, "enableDSR": rules.dsr, **overlay}
+    return {**winkernel_of_cluster(mode), **overlay}
+
+
+def winkernel_of_cluster(mode: Mode) -> dict[str, t.Any]:
+    """Return the part of the section `winkernel` that is the same on all nodes.
+
+    Args:
+        mode: the network's mode.
+    """
+    return {"networkName": mode.hns_network, "enableDSR": mode.kube_proxy is not None and mode.kube_proxy.dsr}
+
+
+def configuration(
+    *,
+    name: str,
+    kubeconfig: str,
+    cluster_cidr: str,
+    gates: t.Mapping[str, bool],
+    winkernel: t.Mapping[str, t.Any],
+    given: t.Mapping[str, t.Any],
+) -> dict[str, t.Any]:
+    """Return kube-proxy's configuration.
+
+    Args:
+        name: name of the node.
+        kubeconfig: path of the kubeconfig.
+        cluster_cidr: network of all pods.
+        gates: feature gates.
+        winkernel: the section of this name.
+        given: the user's settings, which override the collection's key by key.
+    """
+    own = {
+        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+        "kind": "KubeProxyConfiguration",
+        "mode": "kernelspace",
+        "clientConnection": {"kubeconfig": kubeconfig},
+        "clusterCIDR": cluster_cidr,
+        "hostnameOverride": name,
+        **({"featureGates": dict(gates)} if gates else {}),
+        "winkernel": dict(winkernel),
+    }
+    return merged(own, given)
 
 
 def feature_gates(mode: Mode, kubernetes: str) -> dict[str, bool]:

@@ -6,6 +6,10 @@ from __future__ import annotations
 
 import typing as t
 
+import yaml
+
+from . import kube_proxy, kube_proxy_setup
+from .catalogue import Mode
 from .manifests import (
     POD_VOLUME,
     cluster_role_binding,
@@ -26,23 +30,46 @@ DAEMON_SET = "kube-system/kube-proxy-windows"
 _LABELS = {"k8s-app": "kube-proxy-windows"}
 
 
-def objects(cluster: ClusterSettings, network_name: str) -> list[KubernetesObject]:
+def objects(cluster: ClusterSettings, mode: Mode, kubernetes: str) -> list[KubernetesObject]:
     """Return kube-proxy's DaemonSet and its ConfigMap.
 
     Args:
         cluster: the cluster.
-        network_name: name of the pods' HNS network, which is in kube-proxy's configuration on each node.
+        mode: the network's mode.
+        kubernetes: version of Kubernetes on the nodes; empty if unknown.
     """
     own_image = cluster.images.get("kube_proxy_image", "")
+    setup = {} if own_image else _setup(cluster, mode, kubernetes)
     pod = _with_own_image(own_image) if own_image else _with_cached_program(cluster)
-    files = {"kubeconfig.conf": pod_kubeconfig(cluster.api_server)}
-    read = [cluster.api_server, network_name, dict(cluster.kube_proxy_configuration)]
+    files = {"kubeconfig.conf": pod_kubeconfig(cluster.api_server), **setup}
+    read = [cluster.api_server, mode.hns_network, dict(cluster.kube_proxy_configuration), setup]
     return [config_map(DAEMON_SET, files), daemon_set(DAEMON_SET, _LABELS, pod, *read)]
 
 
 def account_objects() -> list[KubernetesObject]:
     """Return the account of kube-proxy as a service, its rights and its token."""
     return [service_account(ACCOUNT), cluster_role_binding("system:node-proxier", ACCOUNT), token_secret(ACCOUNT)]
+
+
+def _setup(cluster: ClusterSettings, mode: Mode, kubernetes: str) -> dict[str, str]:
+    """Return the files with which the pod prepares the node, by name."""
+    configuration = kube_proxy.configuration(
+        # The batch file adds the name and the source address of the node.
+        name="",
+        kubeconfig=f"{cluster.install_dir}\\kube-proxy\\access\\kubeconfig.conf",
+        cluster_cidr=cluster.cluster_cidr,
+        gates=kube_proxy.feature_gates(mode, kubernetes),
+        winkernel={} if mode.kube_proxy is None else kube_proxy.winkernel_of_cluster(mode),
+        given={name: value for name, value in cluster.kube_proxy_configuration.items() if name != "hostnameOverride"},
+    )
+    head, tail = kube_proxy_setup.parts(yaml.safe_dump(configuration, indent=2, allow_unicode=True))
+    files = {
+        kube_proxy_setup.SCRIPT: kube_proxy_setup.batch(mode, cluster.install_dir),
+        kube_proxy_setup.HEAD: head,
+        kube_proxy_setup.TAIL: tail,
+    }
+    reserves = mode.kube_proxy is not None and mode.kube_proxy.source_vip == "host-local"
+    return {**files, **({kube_proxy_setup.RESERVED: kube_proxy.RESERVATION} if reserves else {})}
 
 
 def _with_own_image(image: str) -> dict[str, t.Any]:
@@ -57,9 +84,8 @@ def _with_cached_program(cluster: ClusterSettings) -> dict[str, t.Any]:
     """
     folder, image = f"{cluster.install_dir}\\kube-proxy", cluster.images["host_process_image"]
     known = environment("POD_UID", "NODE_NAME")
-    # The paths have no quotes. `cd` accepts spaces without quotes, and quotes would reach cmd.exe with a backslash
-    # before each.
-    link = f"cd /d {folder}&& rmdir access & cd /d {folder}&& mklink /J access {POD_VOLUME}"
+    # A batch file, because quotes in an argument would reach cmd.exe with a backslash before each.
+    setup = f"{POD_VOLUME}\\{kube_proxy_setup.SCRIPT}"
     return host_process_pod(
         "kube-proxy",
         [
@@ -72,5 +98,5 @@ def _with_cached_program(cluster: ClusterSettings) -> dict[str, t.Any]:
             )
         ],
         config_map="kube-proxy-windows",
-        init_containers=[container("link-access", image, command=["cmd.exe"], args=["/c", link], env=known)],
+        init_containers=[container("configure", image, command=["cmd.exe"], args=["/c", setup], env=known)],
     )

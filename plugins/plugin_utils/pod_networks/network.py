@@ -200,7 +200,10 @@ class PodNetwork:
         """
         if not self.is_managed:
             return []
-        return [*self.rules.cluster_objects(cluster), *kube_proxy_pods.objects(cluster, self.name)]
+        return [
+            *self.rules.cluster_objects(cluster),
+            *kube_proxy_pods.objects(cluster, self.mode, self.settings.kubernetes),
+        ]
 
     def service_files(self, node: NodeSettings) -> list[NetworkFile]:
         """Return the files that the network's services read.

@@ -74,6 +74,8 @@ class ClusterSettings:
     """Folder of Kubernetes' programs on the nodes."""
     images: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Container images by variable, without the prefix `cni_`, such as `flannel_image`."""
+    cluster_cidr: str = ""
+    """Network of all pods."""
     kube_proxy_configuration: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     linux: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
     """How the network is installed on Linux nodes, as cluster_info returns it; empty if unknown."""

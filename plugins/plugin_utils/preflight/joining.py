@@ -11,7 +11,10 @@ from ..node_config import node_labels
 from ..values.errors import ResourceError
 from .variables import Problem
 
-_COMMANDS = ("node_join_pre_kubeadm_commands", "node_join_post_kubeadm_commands")
+_COMMANDS = (
+    *("node_join_pre_kubeadm_commands", "node_join_post_kubeadm_commands"),
+    *("kubernetes_node_pre_kubeadm_commands", "kubernetes_node_post_kubeadm_commands"),
+)
 _LABELS, _ANNOTATIONS, _TAINTS = "node_join_node_labels", "node_join_node_annotations", "node_join_node_taints"
 
 

@@ -80,6 +80,23 @@ def _base_images(host: Variables) -> list[str]:
     return [*images, *(host.optional("cni_network_images", []) if store == "containerd" else [])]
 
 
+def kubelet_service(of_play: str, *, has_launcher: bool) -> str:
+    """Return what runs the kubelet if users do not choose it.
+
+    Machines started from an image keep the script with which they could also join by themselves.
+
+    Args:
+        of_play: what the playbook chooses; empty if it chooses nothing.
+        has_launcher: whether the machine has the script.
+    """
+    return of_play or ("launcher" if has_launcher else "native")
+
+
+def _kubelet_service(host: Variables) -> str:
+    has_launcher = host.part("winkube_node_information", "kubelet_launcher", default=False)
+    return kubelet_service(str(host.optional("winkube_kubelet_service")), has_launcher=has_launcher is True)
+
+
 def _needs_buildkit(host: Variables) -> bool:
     builds = bool(host.value("image_cache_nano_server_name") or host.value("image_cache_test_images"))
     return needs_buildkit(str(host.value("image_cache_runtime")), builds)
@@ -88,6 +105,7 @@ def _needs_buildkit(host: Variables) -> bool:
 DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(
     {
         "kubernetes_node_cluster_dns": _cluster_dns,
+        "kubernetes_node_default_kubelet_service": _kubelet_service,
         "kubernetes_node_cri_socket": lambda host: cri_socket(host.runtime),
         "container_runtime_service_environment": lambda host: host.read(Proxy, "container_runtime").environment,
         "image_cache_base_images": _base_images,

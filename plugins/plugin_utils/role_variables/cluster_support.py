@@ -17,6 +17,7 @@ class ClusterSupportVariables:
 
     namespace: str
     restrict_linux_daemon_sets: bool
+    network: bool
     kube_proxy_account: bool
     runtime_classes: bool
     runtime_handler: str

@@ -8,6 +8,7 @@ import dataclasses
 import typing as t
 
 from ..active_directory.ccg_plugins import CcgPlugin
+from ..lifecycle.join_commands import Listed
 from ..node_config.credential_providers import CredentialProvider
 from ..specification.describe import SECRET
 from .shared import DownloadVariables, ServiceProxyVariables
@@ -29,7 +30,9 @@ class KubeletVariables:
     kubelet_arguments: t.Mapping[str, t.Any] = dataclasses.field(metadata=SECRET)
     credential_providers: tuple[CredentialProvider, ...]
     ccg_plugins: tuple[CcgPlugin, ...]
-    kubelet_service: t.Literal["native", "nssm"]
+    kubelet_service: t.Literal["native", "nssm", "launcher"]
+    pre_kubeadm_commands: tuple[Listed, ...] = dataclasses.field(default=(), metadata=SECRET)
+    post_kubeadm_commands: tuple[Listed, ...] = dataclasses.field(default=(), metadata=SECRET)
     cloud_provider: t.Literal["", "azure", "external"]
     kubelet_log_file: str
     kubelet_log_max_mb: int

@@ -12,6 +12,7 @@ LAYER = Layer(
         "simulator.kubernetes_node.kubelet.program",
         "simulator.kubernetes_node.kubelet.log_runner",
         "simulator.kubernetes_node.kubeadm.program",
+        "simulator.kubernetes_node.programs.kubectl",
         "simulator.kubernetes_node.cni.kube_proxy",
         "simulator.kubernetes_node.cni.flannel",
         "simulator.kubernetes_node.cni.plugins",

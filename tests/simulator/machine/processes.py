@@ -23,6 +23,10 @@ class StopSignal(threading.Event):
         super().__init__()
         self._parent = parent
 
+    def within(self, other: threading.Event) -> bool:
+        """Return whether the signal is also set when another one is set."""
+        return self._parent is other or (isinstance(self._parent, StopSignal) and self._parent.within(other))
+
     def is_set(self) -> bool:
         """Return whether the signal or its parent is set."""
         return super().is_set() or self._parent.is_set()
@@ -49,6 +53,8 @@ class Process:
     image: str = ""
     """The Windows path of its executable; empty if the simulator has none."""
     stop: threading.Event = field(default_factory=threading.Event)
+    starter: threading.Event | None = None
+    """`stop` of the process that started it, if that process does not wait for it."""
     ended: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -97,9 +103,16 @@ class Processes:
         with self._lock:
             self._running.pop(process.id, None)
 
-    def detach(self, name: str, user: str, work: Callable[[Process], object]) -> Process:
-        """Run `work` in a separate process. It survives the shell that started it, but not a reboot."""
+    def detach(
+        self, name: str, user: str, work: Callable[[Process], object], starter: threading.Event | None = None
+    ) -> Process:
+        """Run `work` in a separate process. It survives the shell that started it, but not a reboot.
+
+        Args:
+            starter: `stop` of the process that starts it.
+        """
         process = self.begin(name, user)
+        process.starter = starter
 
         def run() -> None:
             try:
@@ -149,6 +162,14 @@ class Processes:
         process.stop.set()
         with self._lock:
             self._running.pop(process.id, None)
+
+    def kill_started(self, stop: threading.Event) -> None:
+        """End the processes that a process started, and those that they started."""
+        for process in self.all():
+            starter = process.starter
+            if starter is stop or (isinstance(starter, StopSignal) and starter.within(stop)):
+                self.kill(process)
+                self.kill_started(process.stop)
 
     def kill_all(self) -> None:
         """End all processes, as a reboot does."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 _NAMES = """
 attrib auditpol bcdboot bitsadmin cacls certreq chkdsk chkntfs choice cipher clip cmdkey comp compact convert
-cscript defrag diskpart doskey driverquery esentutl eventcreate expand fc find fltmc forfiles ftp getmac gpresult
+cscript defrag diskpart doskey driverquery esentutl eventcreate expand find fltmc forfiles ftp getmac gpresult
 gpupdate klist label lodctr logman logoff makecab mode more mountvol msg nbtstat net net1 nltest notepad
 nslookup openfiles pathping ping pnputil print query quser qwinsta recover regedit regini regsvr32 replace robocopy
 rundll32 runas secedit setx sfc sort subst timeout tracerpt tracert tree typeperf vssadmin

@@ -18,6 +18,12 @@ def clusters() -> dict[str, Rehearsal]:
     off = ("restrict_linux_daemon_sets", "kube_proxy_account", "runtime_classes")
     return {
         "cluster/plain": Rehearsal("cluster.yml", {}, answers, KUBECONFIG),
+        "cluster/network": Rehearsal(
+            "cluster.yml",
+            {},
+            {**answers, "k8s": {"changed": True, "result": {"results": []}}},
+            {**KUBECONFIG, "cluster_support_network": True, "cni_flannel_backend": "vxlan"},
+        ),
         "cluster/full": Rehearsal(
             "cluster.yml",
             {},

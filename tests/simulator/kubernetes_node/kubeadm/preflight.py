@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node.cri.interface import connect
 from simulator.kubernetes_node.kubeadm.join_configuration import JoinConfiguration
+from simulator.kubernetes_node.nssm import program as nssm
 from simulator.kubernetes_node.programs import contracts
 from simulator.kubernetes_node.programs.versions import version_of
 from simulator.machine.listeners import pipe_name
@@ -64,7 +65,7 @@ def check(
             errors.append((label, f"{KUBERNETES[2:]}\\{name} already exists"))
     if wrong := _kubelet_version(machine, version, environment):
         errors.append(("KubeletVersion", wrong))
-    if service is not None and service.state == "Running":
+    if service is not None and service.state == "Running" and _is_kubelet(machine):
         errors.append(("Port-10250", "Port 10250 is in use"))
     kept = [(name, text) for name, text in errors if not {"all", name.lower()} & join.ignored]
     warnings += [item for item in errors if item not in kept]
@@ -91,6 +92,13 @@ def _kubelet_version(machine: Machine, version: str, environment: Mapping[str, s
     if found < oldest or (found == oldest and before):
         return f'Kubelet version "{kubelet}" is lower than kubeadm can support. Please upgrade kubelet'
     return ""
+
+
+def _is_kubelet(machine: Machine) -> bool:
+    """Return whether the service kubelet runs the kubelet itself, or a script that has started it already."""
+    application = nssm.executable(machine, "kubelet").casefold()
+    script = application.endswith("powershell.exe")
+    return not script or any(process.name == "kubelet.exe" for process in machine.processes.all())
 
 
 def control_plane_problem(cluster: Mapping[str, Any], version: str) -> str:

@@ -21,6 +21,7 @@ from simulator.kubernetes_node.kubelet.bootstrap import BootstrapError
 from simulator.kubernetes_node.kubelet.pods import Pods
 from simulator.kubernetes_node.kubelet.rotation import Rotation
 from simulator.kubernetes_node.kubelet.settings import KubeletError, KubeletSettings, read
+from simulator.kubernetes_node.programs import contracts
 from simulator.kubernetes_node.programs.log_file import Stderr, klog, nowhere
 from simulator.kubernetes_node.programs.versions import version_of
 from simulator.machine import listeners
@@ -241,7 +242,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
         if _asks(invocation.argv, "version"):
             return ProgramResult(0, f"Kubernetes v{invocation.version}\n")
         if _asks(invocation.argv, "help") or "-h" in invocation.argv:
-            return ProgramResult(0, "Usage:\n  kubelet [flags]\n")
+            return ProgramResult(0, _help(invocation.version))
         settings = read(machine, invocation.argv, invocation.version)
     except KubeletError as error:
         return ProgramResult(1, "", f"E1121 00:00:00.000000    1000 run.go:72] {_failed(error)}\n")
@@ -262,6 +263,16 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 def _asks(argv: Sequence[str], name: str) -> bool:
     return any(word in (f"--{name}", f"--{name}=true") for word in argv)
+
+
+def _help(version: str) -> str:
+    """Return the flags in the form of pflag's FlagUsages, without their descriptions."""
+    lines = []
+    for name, known in sorted(contracts.flags("kubelet", version).items()):
+        short = f"-{known['short']}, " if known.get("short") else "    "
+        kind = "" if known["type"] == "bool" else f" {known['type']}"
+        lines.append(f"  {short}--{name}{kind}\n")
+    return f"Usage:\n  kubelet [flags]\n\nFlags:\n{''.join(lines)}"
 
 
 PROGRAMS: Mapping[str, Program] = {"kubelet": run}

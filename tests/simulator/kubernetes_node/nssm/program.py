@@ -127,6 +127,9 @@ class _RunningNssm:
             return None
         except (ProgramNotFoundError, NotExecutableError) as error:
             result = ProgramResult(1, "", f"{error}\n")
+        finally:
+            # AppKillProcessTree: https://nssm.cc/usage
+            self._machine.processes.kill_started(self._stop)
         for stream, text in (("stdout", result.stdout), ("stderr", result.stderr)):
             if text and application.logs[stream]:
                 for line in text.splitlines():

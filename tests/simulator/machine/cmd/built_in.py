@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from simulator.machine import command_line
+from simulator.machine.cmd import arithmetic
 from simulator.machine.cmd.errors import ExitSignal
 from simulator.machine.core.item_objects import Links
 from simulator.machine.objects import ProgramResult
@@ -75,7 +76,9 @@ def unmodelled(name: str, rest: str) -> str:
         return lower
     if lower == "goto" and rest.casefold() != ":eof":
         return f"goto {rest}"
-    if (lower == "set" and rest.startswith("/")) or (lower in ("setlocal", "endlocal") and rest):
+    if (lower == "set" and rest.startswith("/") and rest[:2].casefold() != "/a") or (
+        lower in ("setlocal", "endlocal") and rest
+    ):
         return f"{lower} {rest}"
     return rest if not name and rest.startswith(":") else ""
 
@@ -105,6 +108,8 @@ def _cd(session: Session, rest: str) -> ProgramResult:
 
 
 def _set(session: Session, rest: str) -> ProgramResult:
+    if rest[:2].casefold() == "/a":
+        return arithmetic.set_numbers(session, rest[2:].strip().strip('"'))
     # In quotes, the value ends at the last quote; without quotes it goes to the end of the line, spaces included.
     inside = rest[1:].rpartition('"')[0] if rest.startswith('"') and rest.count('"') > 1 else rest
     name, equals, value = inside.partition("=")

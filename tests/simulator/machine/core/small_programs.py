@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Small programs that are part of Windows: hostname, whoami, systeminfo, findstr, where."""
+"""Small programs that are part of Windows: hostname, whoami, systeminfo, fc, findstr, where."""
 
 from __future__ import annotations
 
@@ -42,6 +42,26 @@ def systeminfo(machine: Machine, run: Invocation) -> ProgramResult:
         f"Total Physical Memory:     {machine.settings.memory_mb:,} MB",
     ]
     return ProgramResult(0, "".join(f"{line}\r\n" for line in lines))
+
+
+def fc(machine: Machine, run: Invocation) -> ProgramResult:
+    """Simulate fc.exe /b, which compares two files.
+
+    https://learn.microsoft.com/windows-server/administration/windows-commands/fc; the exit code is 0 if they are equal,
+    1 if they differ, and 2 if one does not exist.
+    """
+    switches = [word.casefold() for word in run.argv if word.startswith("/")]
+    names = [word for word in run.argv if not word.startswith("/")]
+    if switches != ["/b"] or len(names) != 2:
+        return ProgramResult(255, "", f"the simulator does not model fc {run.command_line}\r\n")
+    paths = [name if name[1:2] == ":" else f"{run.directory}\\{name}" for name in names]
+    files = machine.files
+    if not all(files.is_file(path) for path in paths):
+        return ProgramResult(2, "", "FC: cannot open a file - No such file or folder\r\n")
+    header = f"Comparing files {names[0]} and {names[1].upper()}\r\n"
+    if files.read_bytes(paths[0]) == files.read_bytes(paths[1]):
+        return ProgramResult(0, f"{header}FC: no differences encountered\r\n\r\n")
+    return ProgramResult(1, f"{header}FC: the files differ\r\n\r\n")
 
 
 def findstr(machine: Machine, run: Invocation) -> ProgramResult:
@@ -88,6 +108,7 @@ def where(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 PROGRAMS: Mapping[str, Program] = {
+    "fc.exe": fc,
     "findstr.exe": findstr,
     "hostname.exe": hostname,
     "systeminfo.exe": systeminfo,

@@ -70,3 +70,21 @@ def test_locations_are_pushed_and_popped(machine, session):
     assert session.directory == before
     with pytest.raises(commands.CmdletError):
         run("Push-Location", Path=r"C:\nope")
+
+
+def test_a_process_of_net_has_its_environment_and_its_exit_code(shell):
+    script = (
+        "$start = New-Object System.Diagnostics.ProcessStartInfo; $start.FileName = 'cmd.exe'; "
+        "$start.Arguments = '/c exit /b %CODE%'; $start.UseShellExecute = $false; "
+        "$start.EnvironmentVariables['CODE'] = '7'; $started = [System.Diagnostics.Process]::Start($start); "
+        "if (-not $started.WaitForExit(10000)) { exit 1 }; exit $started.ExitCode"
+    )
+    assert shell.program("powershell.exe", "-Command", script).exit_code == 7
+
+
+def test_a_process_of_net_that_is_missing_is_an_error(shell):
+    script = (
+        "$start = New-Object System.Diagnostics.ProcessStartInfo; $start.FileName = 'C:\\nope.exe'; "
+        "$start.UseShellExecute = $false; try { [System.Diagnostics.Process]::Start($start) } catch { exit 3 }"
+    )
+    assert shell.program("powershell.exe", "-Command", script).exit_code == 3

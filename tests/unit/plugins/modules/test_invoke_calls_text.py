@@ -34,6 +34,8 @@ PARTS = (
 COLLECTING_PARTS = ("_CallChecks", "_CallJson", "_CallKeys", "_CallParts")
 UPLOADED = (MODULE, *(f"plugins/module_utils/{part}.psm1" for part in PARTS))
 FILES = (COLLECTING_MODULE, *UPLOADED)
+LAUNCHER = "plugins/plugin_utils/data/kubelet_launcher.ps1"
+"""The script that runs the kubelet of a machine that joins by itself. The rules of PowerShell apply to it, too."""
 
 # Keywords for running code from strings, which have no place in a program that treats values as data.
 CODE_FROM_TEXT = re.compile(
@@ -56,7 +58,7 @@ ONLY_IN_7 = {
 }
 
 
-@pytest.fixture(params=FILES)
+@pytest.fixture(params=(*FILES, LAUNCHER))
 def source(request: pytest.FixtureRequest, repository: Path) -> bytes:
     return (repository / request.param).read_bytes()
 
@@ -129,7 +131,8 @@ def test_the_documentation_names_all_parts_and_functions_that_exist(repository: 
 def test_no_text_becomes_code(source: bytes) -> None:
     assert CODE_FROM_TEXT.findall(code(source)) == []
     # `& NAME` runs the value of a variable only for a command that was resolved before.
-    assert set(re.findall(r"(?:^|[|=(\s])&\s+(\S+)", code(source))) <= {"$command"}
+    allowed = {"$command", "$settings.kubelet", '"$env:SystemRoot\\System32\\taskkill.exe"'}
+    assert set(re.findall(r"(?:^|[|=(\s])&\s+(\S+)", code(source))) <= allowed
 
 
 @pytest.mark.parametrize("name", ONLY_IN_7)

@@ -206,6 +206,7 @@ def write(value: object, name: str, new: object) -> None:
         raise failure(message, "PropertyNotFound")
     known = value.find(name)
     settable = value.type_name == CUSTOM_OBJECT or value.type_name.startswith(("Selected.", "Deserialized."))
+    settable = settable or (value.type_name == "System.Diagnostics.ProcessStartInfo" and known is not None)
     if known is not None and (settable or (isinstance(value, SwitchValue) is False and _is_free(value))):
         value.properties[known] = new
         return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from simulator.machine.objects import CUSTOM_OBJECT, CmdletError, NotModelled, PSObject
 from simulator.machine.powershell.running.errors import exception, failure, method_failure
-from simulator.machine.powershell.statics import file_streams, numbers, system, values
+from simulator.machine.powershell.statics import file_streams, numbers, started, system, values
 from simulator.machine.powershell.types import names
 from simulator.machine.powershell.types.arithmetic import integer
 from simulator.machine.powershell.types.convert import cast, items, uri, version
@@ -156,6 +156,8 @@ def create(session: Session, type_name: str, given: list[object]) -> object:
         return PSObject(kind, {"Name": to_text(given[0]), "Value": given[1]})
     if lower == "io.fileinfo" and len(given) == 1:
         return file_streams.file_info(session, to_text(given[0]))
+    if lower == "diagnostics.processstartinfo" and not given:
+        return started.start_info(session)
     return _created(type_name, names.resolve(type_name), given)
 
 

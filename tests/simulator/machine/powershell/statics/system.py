@@ -13,7 +13,7 @@ from simulator.machine.files import DiskFullError
 from simulator.machine.machine import ENVIRONMENT
 from simulator.machine.objects import CmdletError, Enumeration, NotModelled, PSObject
 from simulator.machine.powershell.running.errors import method_failure
-from simulator.machine.powershell.statics import assemblies, file_streams
+from simulator.machine.powershell.statics import assemblies, file_streams, started
 from simulator.machine.powershell.statics.numbers import octets
 from simulator.machine.powershell.types.arithmetic import number
 from simulator.machine.powershell.types.convert import items, version
@@ -276,6 +276,7 @@ METHODS: Mapping[str, tuple[int, int, Method]] = {
     "System.IO.Path.gettemppath": (0, 0, lambda session, _: session.variable("TEMP") + "\\"),
     "System.BitConverter.tostring": (1, 1, lambda _, given: "-".join(f"{byte:02X}" for byte in octets(given[0]))),
     "System.Runtime.InteropServices.RuntimeEnvironment.getruntimedirectory": (0, 0, lambda _, __: f"{assemblies.RUNTIME}\\"),  # noqa: E501
+    "System.Diagnostics.Process.start": (1, 1, started.start),
     "System.Net.Dns.gethostname": (0, 0, lambda session, _: session.machine.host_name),
     "System.GC.collect": (0, 0, lambda _, __: None),
     "System.Threading.Thread.sleep": (1, 1, _sleep),

@@ -72,6 +72,8 @@ _KNOWN = (
     "System.Text.UTF8Encoding",
     "System.Text.StringBuilder",
     "System.Threading.Thread",
+    "System.Diagnostics.Process",
+    "System.Diagnostics.ProcessStartInfo",
     "System.Net.Dns",
     "System.Net.ServicePointManager",
     "System.Collections.ArrayList",

@@ -179,6 +179,7 @@ def test_a_pending_file_rename_is_no_cause() -> None:
         (["C:\\k\\kube-log-runner.exe", "-log-file=C:\\l.log", "-also-stdout", "C:\\k\\kubelet.exe", "--node-ip=x"],
          "C:\\k\\kubelet.exe", "C:\\l.log", "x"),
         (["C:\\k\\kube-log-runner.exe", "-log-file=C:\\l.log"], "", "C:\\l.log", ""),
+        (["C:\\powershell.exe", "-File", "C:\\k\\kubelet-launcher.ps1"], "C:\\k\\kubelet.exe", "", ""),
     ],
 )  # fmt: skip
 def test_command_lines_of_the_kubelet(line: list[str], program: str, log_file: str, value: str) -> None:

@@ -146,7 +146,12 @@ WINDOWS = dataclasses.replace(SERVER_2022, computer_name="win-b", active_compute
 
 
 def machine(
-    *, kubeconfig: str | None = None, note: str | None = None, record: str | None = None, service: bool = False
+    *,
+    kubeconfig: str | None = None,
+    note: str | None = None,
+    record: str | None = None,
+    service: bool = False,
+    parameters: str | None = None,
 ) -> Observation:
     quiet = dict.fromkeys((call.id for call in uplink.calls()), ok())
     calls = {
@@ -155,7 +160,7 @@ def machine(
             {"exists": note is not None, "content": note},
             {"exists": record is not None, "content": record},
         ),
-        "service": ok({"exists": service}),
+        "service": ok({"exists": service}, {"exists": parameters is not None, "value": parameters}),
         **quiet,
     }
     return Observation(calls=calls, time="2026-11-01T12:00:30.1234567+00:00")
@@ -175,6 +180,8 @@ def test_the_report_of_a_machine_is_read() -> None:
         "a note that is a list": machine(note="[]"),
         "a node with commands left": machine(kubeconfig=KUBECONFIG, record="2\n"),
         "a node with a record that is not a number": machine(kubeconfig=KUBECONFIG, record="two"),
+        "a machine from an image": machine(service=True, parameters=r"-File C:\k\kubelet-launcher.ps1"),
+        "a machine whose nssm runs the kubelet": machine(service=True, parameters="--v=4"),
         "a machine whose join failed": machine(record="0\n"),
         "no endpoint": unresolved,
         "an endpoint": Observation(calls={**plain.calls, "resolve": ok({"Name": "x"})}),

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 
 import pytest
@@ -11,6 +12,7 @@ import yaml
 from unit.plugins.plugin_utils.node_resources import samples
 from unit.plugins.plugin_utils.node_resources.samples import named
 
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.join_commands import JoinCommand
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config import kubelet_flags
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.credential_providers import CredentialProvider
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import kubernetes_node
@@ -198,6 +200,47 @@ def test_nssm_runs_the_kubelet_as_an_ordinary_program() -> None:
     assert "AppParameters" not in values
     assert "kube-log-runner.exe" not in archive(settings)["check"]
     load(found)
+
+
+def test_a_script_runs_the_kubelet_of_a_machine_that_joins_by_itself() -> None:
+    settings = samples.kubernetes(
+        kubelet_service="launcher",
+        nssm_dir="C:\\nssm",
+        kubelet_arguments={"v": 4},
+        network_labels={"winkube.node/pod-network": "calico"},
+        post_kubeadm_commands=(JoinCommand(program="a.exe", arguments=("b c", "s3cret")), ("reg.exe", "/x")),
+    )
+    found = resources(settings)
+    service = found[-1]
+    assert (service["name"], service["path"], service["start_mode"]) == (
+        "kubelet",
+        "C:\\nssm\\win64\\nssm.exe",
+        "auto",
+    )
+    files = {one["name"]: one for one in found if one["type"] == "File"}
+    script, own = files["C:\\k\\kubelet-launcher.ps1"], files["C:\\k\\kubelet-launcher.json"]
+    # Windows PowerShell reads a file without a byte-order mark in the code page of the system.
+    assert script["content"].isascii()
+    values = json.loads(own["content"])
+    assert values["arguments"][-2:] == ["--v=4", "--node-labels=winkube.node/pod-network=calico"]
+    assert not any("windows-service" in argument for argument in values["arguments"])
+    assert [one["arguments"] for one in values["post_commands"]] == ['"b c" s3cret', "/x"]
+    assert (own["no_log"], "BU" in own["acl"]) == (True, False)
+    # The join changes nothing of the service.
+    assert "arguments_from_file" not in service
+    assert kubernetes_node.started_with(settings, ["--node-labels=site=x"]) == {}
+    parameters = {
+        one["value_name"]: one["value"] for one in found if one.get("key", "").endswith("kubelet\\Parameters")
+    }
+    assert parameters["AppParameters"].endswith("-File C:\\k\\kubelet-launcher.ps1")
+    load(found)
+
+
+def test_the_scripts_settings_are_readable_without_commands() -> None:
+    found = resources(samples.kubernetes(kubelet_service="launcher", nssm_dir="C:\\nssm"))
+    (own,) = [one for one in found if one.get("name") == "C:\\k\\kubelet-launcher.json"]
+    assert "no_log" not in own
+    assert "acl" not in own
 
 
 @pytest.mark.parametrize("manager", ["native", "nssm"])

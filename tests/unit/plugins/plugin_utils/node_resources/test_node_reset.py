@@ -114,6 +114,14 @@ def test_the_kubelet_loses_the_flags_of_kubeadm(runner: str) -> None:
     load(reset_of(**given))
 
 
+def test_the_script_that_runs_the_kubelet_stays() -> None:
+    given = {"kubernetes_node_kubelet_service": "launcher"}
+    (service,) = (one for one in reset_of(**given) if (one["type"], one.get("name")) == ("Service", "kubelet"))
+    assert (service["state"], service["if_exists"]) == ("stopped", True)
+    assert not [one for one in reset_of(**given) if "kubelet-launcher" in str(one.get("name"))]
+    load(reset_of(**given))
+
+
 def test_files_of_kubeadm_are_removed() -> None:
     reset = reset_of()
     for path in (*join.MADE_FILES, *join.MADE_FOLDERS, node_paths.JOIN_RECORD):

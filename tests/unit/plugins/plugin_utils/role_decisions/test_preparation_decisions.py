@@ -56,6 +56,14 @@ def test_all_windows_features_come_together_so_that_they_share_a_reboot() -> Non
     assert node_prepare.resources([a], [[b], [routing]], "") == [a, b, routing]
 
 
+@pytest.mark.parametrize(
+    ("of_play", "has_launcher", "expected"),
+    [("", False, "native"), ("", True, "launcher"), ("launcher", False, "launcher")],
+)
+def test_a_machine_keeps_its_launcher(of_play: str, has_launcher: bool, expected: str) -> None:
+    assert runtimes.kubelet_service(of_play, has_launcher=has_launcher) == expected
+
+
 def test_the_join_has_the_kubelet_of_a_node() -> None:
     kubelet = {"type": "Service", "name": "kubelet", "arguments_for_kubelet": []}
     file, running = {"type": "File", "name": "a"}, {**kubelet, "state": "running"}

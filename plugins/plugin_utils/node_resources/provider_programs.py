@@ -1,0 +1,66 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Programs that provide credentials for registries (kubelet image credential providers), as resources."""
+
+from __future__ import annotations
+
+import ntpath
+import typing as t
+
+from ..node_config import credential_providers
+from ..node_config.credential_providers import CredentialProvider
+from ..resources.directory import closed
+from ..windows import node_paths
+from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
+from .downloads import Downloads, ResourceMapping, unpacked
+from .yaml_text import to_yaml
+
+CONFIGURATION = f"{node_paths.KUBERNETES}\\credential-providers.yaml"
+"""The kubelet's configuration of the programs that provide credentials for registries."""
+
+
+def resources(
+    providers: t.Sequence[CredentialProvider], downloads: Downloads, folder: str, *, stops: t.Sequence[str]
+) -> list[ResourceMapping]:
+    """Return the programs that provide credentials for registries, and the kubelet's configuration of them.
+
+    Args:
+        providers: the programs; empty if there are none.
+        downloads: the role's downloads.
+        folder: folder of the programs.
+        stops: services to stop before a program is replaced.
+
+    Raises:
+        ArtifactError: the settings of a download are invalid.
+    """
+    programs: list[ResourceMapping] = []
+    for one in providers:
+        artifact = downloads.artifact(one.name, one.version, url=one.url, sha256=one.sha256)
+        is_program = artifact["path"].lower().endswith(".exe")
+        member = one.program if is_program else one.member or one.program
+        archive = unpacked(
+            artifact,
+            f"credential provider {one.name}",
+            destination=folder,
+            members=[member],
+            **({"strip_components": member.count("/")} if "/" in member else {}),
+            **({"renames": {member: one.program}} if ntpath.basename(member) != one.program else {}),
+            check=[one.program],
+            stops=list(stops),
+        )
+        programs += [artifact, archive]
+    if not programs:
+        return []
+    return [
+        *closed([folder], users="read", disrupts=True),
+        *programs,
+        {
+            "type": "File",
+            "name": CONFIGURATION,
+            "content": to_yaml(credential_providers.configuration(providers)),
+            # Arguments and environment of a provider may contain secrets, and so may the content that is replaced.
+            "acl": ADMINISTRATORS_ONLY_FILE,
+            "no_log": True,
+            "restarts": ["kubelet"],
+        },
+    ]

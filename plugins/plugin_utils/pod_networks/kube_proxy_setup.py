@@ -1,0 +1,105 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+r"""The batch file with which kube-proxy's pod prepares the node, so that the pod needs nothing that a run made there.
+
+The batch file makes kube-proxy's folder, links the pod's token and kubeconfig, and writes kube-proxy's configuration. A
+node without this collection's runs has no other source of these. kubectl.exe, which is in the same folder as
+kube-proxy.exe, reads from the node what the source address on an overlay depends on.
+
+cmd.exe computes with signed integers of 32 bits; `>>` keeps the sign, which `&255` removes (learn.microsoft.com: set).
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..windows import node_paths
+from .catalogue import Mode
+
+SCRIPT, HEAD, TAIL, RESERVED = "configure.cmd", "config-head.yaml", "config-tail.yaml", "reservation"
+"""Names of the files in the pod's volume: the batch file, the two parts of the configuration between which the node's
+name stands, and the content of the reservation of the source address."""
+_VOLUME = "C:\\var\\lib\\kubelet\\pods\\%POD_UID%\\volumes\\kubernetes.io~projected\\access"
+_QUERIES: t.Mapping[str, tuple[str, str]] = {
+    # The last usable address of the pod CIDR, as kube_proxy.source_vip.
+    "host-local": ("{.spec.podCIDR}", "(ip|((1<<(32-length))-1))-1"),
+    # The address after the published one, as kube_proxy.endpoint_address.
+    "network-endpoint": ("{.metadata.annotations.projectcalico\\.org/IPv4VXLANTunnelAddr}", "ip+1"),
+}
+"""How the source address is found: the field of the Node object, and the address computed from it."""
+
+
+def parts(configuration: str) -> tuple[str, str]:
+    """Return kube-proxy's configuration before and after the line with the node's name, with Windows' line endings.
+
+    Args:
+        configuration: the configuration as YAML with sorted keys and an empty `hostnameOverride`.
+    """
+    head, _line, tail = configuration.partition("hostnameOverride: ''\n")
+    return head.replace("\n", "\r\n"), tail.replace("\n", "\r\n")
+
+
+def batch(mode: Mode, install_dir: str) -> str:
+    """Return the batch file.
+
+    A configuration that a run wrote for this node differs from the one that the last pod wrote, and stays.
+
+    Args:
+        mode: the network's mode.
+        install_dir: folder of Kubernetes' programs on the nodes.
+    """
+    query = _QUERIES.get(mode.kube_proxy.source_vip) if mode.kube_proxy is not None else None
+    folder = f"{install_dir}\\kube-proxy"
+    lines = [
+        "@echo off",
+        "rem The pod of kube-proxy runs this file before kube-proxy. It belongs to winkube.node.",
+        f'if not exist "{folder}" mkdir "{folder}"',
+        f'cd /d "{folder}" || exit /b 1',
+        "rmdir access 2> nul",
+        f"mklink /J access {_VOLUME} || exit /b 1",
+        *(_source_address(*query, install_dir) if query else []),
+        *(_reservation(mode) if mode.kube_proxy is not None and mode.kube_proxy.source_vip == "host-local" else []),
+        f"type access\\{HEAD} > config.new",
+        ">> config.new echo hostnameOverride: %NODE_NAME%",
+        f"type access\\{TAIL} >> config.new",
+        *([">> config.new echo   sourceVip: %address%"] if query else []),
+        "set keep=",
+        "if exist config.yaml set keep=yes",
+        "if exist generated.yaml (fc /b config.yaml generated.yaml > nul && set keep=)",
+        "if not defined keep copy /y config.new config.yaml > nul",
+        "copy /y config.new generated.yaml > nul",
+        "del config.new",
+        "exit /b 0",
+    ]
+    return "".join(f"{line}\r\n" for line in lines)
+
+
+def _source_address(field: str, formula: str, install_dir: str) -> list[str]:
+    """Return the lines that set `address`. Without the field, the container fails, and the kubelet starts it again."""
+    read = f'"{install_dir}\\kubectl.exe" --kubeconfig=access\\kubeconfig.conf get node %NODE_NAME%'
+    return [
+        f'{read} -o "jsonpath={field}" > address.txt || exit /b 1',
+        "set ip=",
+        "set length=32",
+        'for /f "tokens=1-5 delims=./" %%a in (address.txt) do (',
+        '    set /a "ip=(%%a<<24)|(%%b<<16)|(%%c<<8)|%%d"',
+        '    if not "%%e"=="" set length=%%e',
+        ")",
+        "del address.txt",
+        "if not defined ip exit /b 1",
+        f'set /a "ip={formula}"',
+        'set /a "a=(ip>>24)&255"',
+        'set /a "b=(ip>>16)&255"',
+        'set /a "c=(ip>>8)&255"',
+        'set /a "d=ip&255"',
+        "set address=%a%.%b%.%c%.%d%",
+    ]
+
+
+def _reservation(mode: Mode) -> list[str]:
+    """Return the lines that reserve the source address in host-local, as kube_proxy.reservation."""
+    folder = f"{node_paths.HOST_LOCAL_ADDRESSES}\\{mode.hns_network}"
+    return [
+        f"if not exist {folder} mkdir {folder}",
+        f"copy /y access\\{RESERVED} {folder}\\%address% > nul || exit /b 1",
+    ]
