@@ -69,6 +69,7 @@ source "amazon-ebs" "windows" {
   launch_block_device_mappings {
     device_name           = "/dev/sda1"
     volume_type           = "gp3"
+    throughput            = 125
     volume_size           = var.os_disk_gib
     delete_on_termination = true
   }

@@ -1,5 +1,5 @@
 # What Windows Setup reads from the CD that Packer attaches: the answer file, and what runs at the first logon.
-# docs/images.md tells how to look at them. The rules are Microsoft's, in the reference of unattended Windows Setup
+# docs/images.md describes how to look at them. The rules are Microsoft's, in the reference of unattended Windows Setup
 # (https://learn.microsoft.com/windows-hardware/customize/desktop/unattend/); the tests check them.
 
 locals {
@@ -34,156 +34,156 @@ locals {
 
   component = "processorArchitecture=\"amd64\" publicKeyToken=\"31bf3856ad364e35\" language=\"neutral\" versionScope=\"nonSxS\""
 
-  answer_file = <<-XML
-    <?xml version="1.0" encoding="utf-8"?>
-    <unattend xmlns="urn:schemas-microsoft-com:unattend" xmlns:wcm="http://schemas.microsoft.com/WMIConfig/2002/State">
-      <settings pass="windowsPE">
-        <component name="Microsoft-Windows-International-Core-WinPE" ${local.component}>
-          <SetupUILanguage>
-            <UILanguage>${var.windows.language}</UILanguage>
-          </SetupUILanguage>
-          <InputLocale>${var.windows.language}</InputLocale>
-          <SystemLocale>${var.windows.language}</SystemLocale>
-          <UILanguage>${var.windows.language}</UILanguage>
-          <UserLocale>${var.windows.language}</UserLocale>
-        </component>
-    %{~if length(local.driver_paths) > 0}
-        <component name="Microsoft-Windows-PnpCustomizationsWinPE" ${local.component}>
-          <DriverPaths>
-    %{~for number, path in local.driver_paths}
-            <PathAndCredentials wcm:action="add" wcm:keyValue="${number + 1}">
-              <Path>${path}</Path>
-            </PathAndCredentials>
-    %{~endfor}
-          </DriverPaths>
-        </component>
-    %{~endif}
-        <component name="Microsoft-Windows-Setup" ${local.component}>
-          <DiskConfiguration>
-            <WillShowUI>OnError</WillShowUI>
-            <Disk wcm:action="add">
-              <DiskID>0</DiskID>
-              <WillWipeDisk>true</WillWipeDisk>
-              <CreatePartitions>
-    %{~for number, partition in local.partitions}
-                <CreatePartition wcm:action="add">
-                  <Order>${number + 1}</Order>
-                  <Type>${partition.type}</Type>
-                  ${partition.size == "" ? "<Extend>true</Extend>" : "<Size>${partition.size}</Size>"}
-                </CreatePartition>
-    %{~endfor}
-              </CreatePartitions>
-              <ModifyPartitions>
-    %{~for number, partition in local.partitions}
-                <ModifyPartition wcm:action="add">
-                  <Order>${number + 1}</Order>
-                  <PartitionID>${number + 1}</PartitionID>
-    %{~if partition.format != ""}
-                  <Format>${partition.format}</Format>
-                  <Label>${partition.label}</Label>
-    %{~endif}
-    %{~if partition.letter != ""}
-                  <Letter>${partition.letter}</Letter>
-    %{~endif}
-    %{~if partition.type == "Primary" && number == 0}
-                  <Active>true</Active>
-    %{~endif}
-                </ModifyPartition>
-    %{~endfor}
-              </ModifyPartitions>
-            </Disk>
-          </DiskConfiguration>
-          <ImageInstall>
-            <OSImage>
-              <InstallFrom>
-                <MetaData wcm:action="add">
-                  <Key>/IMAGE/INDEX</Key>
-                  <Value>${local.edition_index}</Value>
-                </MetaData>
-              </InstallFrom>
-              <InstallTo>
-                <DiskID>0</DiskID>
-                <PartitionID>${length(local.partitions)}</PartitionID>
-              </InstallTo>
-              <WillShowUI>OnError</WillShowUI>
-            </OSImage>
-          </ImageInstall>
-          <UserData>
-            <AcceptEula>true</AcceptEula>
-            <FullName>Administrator</FullName>
-            <Organization>winkube.node</Organization>
-            <ProductKey>
-    %{~if var.windows.product_key != ""}
-              <Key>${var.windows.product_key}</Key>
-    %{~endif}
-              <WillShowUI>OnError</WillShowUI>
-            </ProductKey>
-          </UserData>
-        </component>
-      </settings>
-      <settings pass="specialize">
-        <component name="Microsoft-Windows-Shell-Setup" ${local.component}>
-          <ComputerName>*</ComputerName>
-          <TimeZone>${local.xml_time_zone}</TimeZone>
-        </component>
-        <component name="Microsoft-Windows-TerminalServices-LocalSessionManager" ${local.component}>
-          <fDenyTSConnections>false</fDenyTSConnections>
-        </component>
-        <component name="Microsoft-Windows-TerminalServices-RDP-WinStationExtensions" ${local.component}>
-          <UserAuthentication>1</UserAuthentication>
-        </component>
-        <component name="Networking-MPSSVC-Svc" ${local.component}>
-          <FirewallGroups>
-            <FirewallGroup wcm:action="add" wcm:keyValue="RemoteDesktop">
+  answer_file = <<XML
+<?xml version="1.0" encoding="utf-8"?>
+<unattend xmlns="urn:schemas-microsoft-com:unattend" xmlns:wcm="http://schemas.microsoft.com/WMIConfig/2002/State">
+  <settings pass="windowsPE">
+    <component name="Microsoft-Windows-International-Core-WinPE" ${local.component}>
+      <SetupUILanguage>
+        <UILanguage>${var.windows.language}</UILanguage>
+      </SetupUILanguage>
+      <InputLocale>${var.windows.language}</InputLocale>
+      <SystemLocale>${var.windows.language}</SystemLocale>
+      <UILanguage>${var.windows.language}</UILanguage>
+      <UserLocale>${var.windows.language}</UserLocale>
+    </component>
+%{if length(local.driver_paths) > 0~}
+    <component name="Microsoft-Windows-PnpCustomizationsWinPE" ${local.component}>
+      <DriverPaths>
+%{for number, path in local.driver_paths~}
+        <PathAndCredentials wcm:action="add" wcm:keyValue="${number + 1}">
+          <Path>${path}</Path>
+        </PathAndCredentials>
+%{endfor~}
+      </DriverPaths>
+    </component>
+%{endif~}
+    <component name="Microsoft-Windows-Setup" ${local.component}>
+      <DiskConfiguration>
+        <WillShowUI>OnError</WillShowUI>
+        <Disk wcm:action="add">
+          <DiskID>0</DiskID>
+          <WillWipeDisk>true</WillWipeDisk>
+          <CreatePartitions>
+%{for number, partition in local.partitions~}
+            <CreatePartition wcm:action="add">
+              <Order>${number + 1}</Order>
+              <Type>${partition.type}</Type>
+              ${partition.size == "" ? "<Extend>true</Extend>" : "<Size>${partition.size}</Size>"}
+            </CreatePartition>
+%{endfor~}
+          </CreatePartitions>
+          <ModifyPartitions>
+%{for number, partition in local.partitions~}
+            <ModifyPartition wcm:action="add">
+              <Order>${number + 1}</Order>
+              <PartitionID>${number + 1}</PartitionID>
+%{if partition.format != ""~}
+              <Format>${partition.format}</Format>
+              <Label>${partition.label}</Label>
+%{endif~}
+%{if partition.letter != ""~}
+              <Letter>${partition.letter}</Letter>
+%{endif~}
+%{if partition.type == "Primary" && number == 0~}
               <Active>true</Active>
-              <Group>@FirewallAPI.dll,-28752</Group>
-              <Profile>all</Profile>
-            </FirewallGroup>
-          </FirewallGroups>
-        </component>
-      </settings>
-      <settings pass="oobeSystem">
-        <component name="Microsoft-Windows-International-Core" ${local.component}>
-          <InputLocale>${var.windows.language}</InputLocale>
-          <SystemLocale>${var.windows.language}</SystemLocale>
-          <UILanguage>${var.windows.language}</UILanguage>
-          <UserLocale>${var.windows.language}</UserLocale>
-        </component>
-        <component name="Microsoft-Windows-Shell-Setup" ${local.component}>
-          <OOBE>
-            <HideEULAPage>true</HideEULAPage>
-            <HideLocalAccountScreen>true</HideLocalAccountScreen>
-            <HideOEMRegistrationScreen>true</HideOEMRegistrationScreen>
-            <HideOnlineAccountScreens>true</HideOnlineAccountScreens>
-            <HideWirelessSetupInOOBE>true</HideWirelessSetupInOOBE>
-            <ProtectYourPC>3</ProtectYourPC>
-          </OOBE>
-          <UserAccounts>
-            <AdministratorPassword>
-              <Value>${local.xml_password}</Value>
-              <PlainText>true</PlainText>
-            </AdministratorPassword>
-          </UserAccounts>
-          <AutoLogon>
-            <Enabled>true</Enabled>
-            <LogonCount>1</LogonCount>
-            <Username>Administrator</Username>
-            <Password>
-              <Value>${local.xml_password}</Value>
-              <PlainText>true</PlainText>
-            </Password>
-          </AutoLogon>
-          <FirstLogonCommands>
-            <SynchronousCommand wcm:action="add">
-              <Order>1</Order>
-              <CommandLine>${local.xml_first_logon}</CommandLine>
-              <Description>Enable WinRM over HTTPS</Description>
-            </SynchronousCommand>
-          </FirstLogonCommands>
-        </component>
-      </settings>
-    </unattend>
-  XML
+%{endif~}
+            </ModifyPartition>
+%{endfor~}
+          </ModifyPartitions>
+        </Disk>
+      </DiskConfiguration>
+      <ImageInstall>
+        <OSImage>
+          <InstallFrom>
+            <MetaData wcm:action="add">
+              <Key>/IMAGE/INDEX</Key>
+              <Value>${local.edition_index}</Value>
+            </MetaData>
+          </InstallFrom>
+          <InstallTo>
+            <DiskID>0</DiskID>
+            <PartitionID>${length(local.partitions)}</PartitionID>
+          </InstallTo>
+          <WillShowUI>OnError</WillShowUI>
+        </OSImage>
+      </ImageInstall>
+      <UserData>
+        <AcceptEula>true</AcceptEula>
+        <FullName>Administrator</FullName>
+        <Organization>winkube.node</Organization>
+        <ProductKey>
+%{if var.windows.product_key != ""~}
+          <Key>${var.windows.product_key}</Key>
+%{endif~}
+          <WillShowUI>OnError</WillShowUI>
+        </ProductKey>
+      </UserData>
+    </component>
+  </settings>
+  <settings pass="specialize">
+    <component name="Microsoft-Windows-Shell-Setup" ${local.component}>
+      <ComputerName>*</ComputerName>
+      <TimeZone>${local.xml_time_zone}</TimeZone>
+    </component>
+    <component name="Microsoft-Windows-TerminalServices-LocalSessionManager" ${local.component}>
+      <fDenyTSConnections>false</fDenyTSConnections>
+    </component>
+    <component name="Microsoft-Windows-TerminalServices-RDP-WinStationExtensions" ${local.component}>
+      <UserAuthentication>1</UserAuthentication>
+    </component>
+    <component name="Networking-MPSSVC-Svc" ${local.component}>
+      <FirewallGroups>
+        <FirewallGroup wcm:action="add" wcm:keyValue="RemoteDesktop">
+          <Active>true</Active>
+          <Group>@FirewallAPI.dll,-28752</Group>
+          <Profile>all</Profile>
+        </FirewallGroup>
+      </FirewallGroups>
+    </component>
+  </settings>
+  <settings pass="oobeSystem">
+    <component name="Microsoft-Windows-International-Core" ${local.component}>
+      <InputLocale>${var.windows.language}</InputLocale>
+      <SystemLocale>${var.windows.language}</SystemLocale>
+      <UILanguage>${var.windows.language}</UILanguage>
+      <UserLocale>${var.windows.language}</UserLocale>
+    </component>
+    <component name="Microsoft-Windows-Shell-Setup" ${local.component}>
+      <OOBE>
+        <HideEULAPage>true</HideEULAPage>
+        <HideLocalAccountScreen>true</HideLocalAccountScreen>
+        <HideOEMRegistrationScreen>true</HideOEMRegistrationScreen>
+        <HideOnlineAccountScreens>true</HideOnlineAccountScreens>
+        <HideWirelessSetupInOOBE>true</HideWirelessSetupInOOBE>
+        <ProtectYourPC>3</ProtectYourPC>
+      </OOBE>
+      <UserAccounts>
+        <AdministratorPassword>
+          <Value>${local.xml_password}</Value>
+          <PlainText>true</PlainText>
+        </AdministratorPassword>
+      </UserAccounts>
+      <AutoLogon>
+        <Enabled>true</Enabled>
+        <LogonCount>1</LogonCount>
+        <Username>Administrator</Username>
+        <Password>
+          <Value>${local.xml_password}</Value>
+          <PlainText>true</PlainText>
+        </Password>
+      </AutoLogon>
+      <FirstLogonCommands>
+        <SynchronousCommand wcm:action="add">
+          <Order>1</Order>
+          <CommandLine>${local.xml_first_logon}</CommandLine>
+          <Description>Enable WinRM over HTTPS</Description>
+        </SynchronousCommand>
+      </FirstLogonCommands>
+    </component>
+  </settings>
+</unattend>
+XML
 
   # FirstLogonCommands start at the same time (Microsoft's reference of Order), so there is one command, a script.
   # WinRM is the last step, because Packer goes on as soon as it can connect.

@@ -56,8 +56,7 @@ locals {
     ansible_psrp_cert_validation    = "ignore"
     ansible_psrp_message_encryption = "always"
     ansible_psrp_ignore_proxy       = true
-    ansible_psrp_read_timeout       = 45
-    ansible_psrp_operation_timeout  = 40
+    ansible_psrp_read_timeout       = 30
   }
 
   # Ansible's own downloads on this machine. Programs read the names in either case.
@@ -89,7 +88,8 @@ build {
     inventory_file_template = "{{ .HostAlias }} ansible_host={{ .Host }} ansible_port={{ .Port }} ansible_user={{ .User }}\n"
 
     # Values go through the environment, because every user of this machine can read command lines. Packer adds
-    # `-e ansible_password=…` unless an argument has that name; build_account.yml replaces the value.
+    # `-e ansible_password=…` unless an argument has that name; build_account.yml replaces the value. Packer evaluates
+    # templates in these values, hence Base64.
     ansible_env_vars = concat(local.proxy_environment, [
       "WINKUBE_BUILD_PASSWORD=${build.Password}",
       "WINKUBE_BUILD_VARIABLES=${base64encode(jsonencode(merge(local.role_variables, local.connection)))}",
