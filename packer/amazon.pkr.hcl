@@ -70,6 +70,7 @@ source "amazon-ebs" "windows" {
     device_name           = "/dev/sda1"
     volume_type           = "gp3"
     throughput            = 125
+    iops                  = 3000
     volume_size           = var.os_disk_gib
     delete_on_termination = true
   }

@@ -11,9 +11,10 @@ locals {
     "winkube.node"    = "1"
   } : name => value if value != "" }
 
-  # The build powers the machine off after sysprep. See docs/images.md#the-end-of-a-build.
-  shutdown_command = "shutdown.exe /s /t 10 /f /d p:4:1"
-  shutdown_timeout = "30m"
+  # Runs sysprep and powers the machine off; see the role sysprep. Where the cloud stops the machine, and for existing
+  # machines, the playbook does this (ansible/image.yml).
+  shutdown_command = "schtasks /Run /TN winkube-seal"
+  shutdown_timeout = "60m"
 
   # Variables of the collection's roles. Those that are empty keep the roles' defaults.
   role_variables = merge(

@@ -10,10 +10,12 @@ from urllib.parse import urlsplit
 
 import pytest
 from integration.conftest import SiteFactory
+from integration.packer_builds import packer_build
 from integration.patching import QUICK
 from integration.patching import state as patch_state
 from integration.playbooks import PlayRun, Site, cluster_nodes, link_variables, node_name
 from integration.states import state_at_rest, state_of
+from unit.packer.packer_templates import MISSING
 
 from simulator.machine import certificate_store, winrm_settings
 from simulator.machine.executables import make
@@ -85,10 +87,13 @@ def cloudbase_init(site: Site) -> list[tuple[int, str, str]]:
 
 @pytest.fixture(scope="module")
 def built(site: Site, cloudbase_init: list[tuple[int, str, str]]) -> PlayRun:
-    """Return the run that builds the image over HTTPS with basic authentication. At its end the machine shuts down."""
-    site.host_variables[BUILDER] = link_variables("psrp", "https", "basic")
+    """Return the run that builds the image over HTTPS, with Packer if it is installed. At its end the machine is off."""
     variables = {"winkube_image_hosts": BUILDER, "sysprep_proxy_credentials": "remove"}
-    run = site.run("build_image.yml", variables=variables).expect()
+    if MISSING:
+        site.host_variables[BUILDER] = link_variables("psrp", "https", "basic")
+        run = site.run("build_image.yml", variables=variables).expect()
+    else:
+        run = packer_build(site, variables).expect()
     end = time.monotonic() + 120
     while site.machine(BUILDER).power.state != "off" and time.monotonic() < end:
         time.sleep(0.1)

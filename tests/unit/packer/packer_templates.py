@@ -57,9 +57,10 @@ class Packer:
     Args:
         folder: the folder, which is also the working folder of all runs.
         remove_newer: whether arguments that are newer than this Packer are removed.
+        ansible: whether the provisioner finds the real ansible-playbook. Asking it for its version takes a second.
     """
 
-    def __init__(self, folder: Path, *, remove_newer: bool = True) -> None:
+    def __init__(self, folder: Path, *, remove_newer: bool = True, ansible: bool = False) -> None:
         self.folder = folder
         self.templates = folder / "packer"
         shutil.copytree(TEMPLATES, self.templates)
@@ -67,12 +68,12 @@ class Packer:
         (self.templates / PLUGINS).unlink()
         if remove_newer:
             self._remove_newer()
-        # The provisioner asks ansible-playbook for its version, which takes a second.
         self.programs = folder / "bin"
         self.programs.mkdir()
-        program = self.programs / "ansible-playbook"
-        program.write_text("#!/bin/sh\necho 'ansible-playbook [core 2.19.0]'\n", encoding="utf-8")
-        program.chmod(0o755)
+        if not ansible:
+            program = self.programs / "ansible-playbook"
+            program.write_text("#!/bin/sh\necho 'ansible-playbook [core 2.19.0]'\n", encoding="utf-8")
+            program.chmod(0o755)
 
     def _remove_newer(self) -> None:
         newer = newer_arguments()
@@ -82,34 +83,49 @@ class Packer:
                 text = text.replace(body, without(body, newer.get(builder, [])))
             path.write_text(text, encoding="utf-8")
 
-    def run(self, command: str, *options: str, variables: Mapping[str, Any]) -> tuple[int, str]:
+    def run(
+        self,
+        command: str,
+        *options: str,
+        variables: Mapping[str, Any],
+        environment: Mapping[str, str] | None = None,
+        timeout: float = 60,
+    ) -> tuple[int, str]:
         """Run Packer on the templates.
 
         Args:
             command: `validate` or `build`.
             options: options of the command.
             variables: the variables of the templates.
+            environment: the environment; by default the one of the tests, which it may override.
+            timeout: the time limit in seconds.
 
         Returns:
-            The exit code and everything that Packer printed, with each run of white space as one space.
+            The exit code and everything that Packer printed.
         """
         file = self.folder / "variables.pkrvars.json"
         file.write_text(json.dumps(dict(variables)), encoding="utf-8")
+        inherited = os.environ | dict(environment or {})
         ended = subprocess.run(
             ["packer", command, *options, f"-var-file={file}", "packer"],
             cwd=self.folder,
-            env=os.environ | {"PATH": f"{self.programs}{os.pathsep}{os.environ['PATH']}", "CHECKPOINT_DISABLE": "1"},
+            env=inherited
+            | {
+                "PATH": f"{self.programs}{os.pathsep}{inherited['PATH']}",
+                "PACKER_CONFIG_DIR": str(self.folder),
+                "CHECKPOINT_DISABLE": "1",
+            },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=60,
+            timeout=timeout,
         )
-        return ended.returncode, " ".join(ended.stdout.split())
+        return ended.returncode, ended.stdout
 
     def validate(self, source: str, variables: Mapping[str, Any]) -> str:
         """Return what Packer has to say about one source, such as `azure-arm.windows`; nothing if it is valid."""
         code, output = self.run("validate", f"-only=image.{source}", variables=variables)
         assert (code == 0) == (not output), output
-        return output
+        return " ".join(output.split())

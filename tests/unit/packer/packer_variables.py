@@ -74,6 +74,28 @@ VSPHERE = {
 }
 
 
+WINDOWS: dict[str, Any] = {
+    "version": "2022",
+    "edition": "datacenter_core",
+    "firmware": "uefi",
+    "product_key": "",
+    "language": "en-US",
+    "time_zone": "UTC",
+    "allow_unsupported_windows": False,
+}
+QEMU: dict[str, Any] = {
+    "accelerator": "kvm",
+    "memory": 8192,
+    "cpus": 4,
+    "virtio_dir": "",
+    "efi_code": "",
+    "efi_vars": "",
+    "tpm": False,
+    "format": "qcow2",
+    "output_directory": "x",
+}
+
+
 def from_image(image: str = MARKETPLACE, **more: Any) -> dict[str, Any]:
     """Return variables of a build from an image, which `more` overrides."""
     return {"base": BASE | {"image": image}, "kubernetes": KUBERNETES, **more}
