@@ -87,7 +87,7 @@ def cloudbase_init(site: Site) -> list[tuple[int, str, str]]:
 
 @pytest.fixture(scope="module")
 def built(site: Site, cloudbase_init: list[tuple[int, str, str]]) -> PlayRun:
-    """Return the run that builds the image over HTTPS, with Packer if it is installed. At its end the machine is off."""
+    """Return the run that builds the image, with Packer if it is installed. At its end the machine shuts down."""
     variables = {"winkube_image_hosts": BUILDER, "sysprep_proxy_credentials": "remove"}
     if MISSING:
         site.host_variables[BUILDER] = link_variables("psrp", "https", "basic")
