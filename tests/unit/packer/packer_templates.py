@@ -20,7 +20,17 @@ TEMPLATES = ROOT / "packer"
 NEWER = Path(__file__).with_name("newer_arguments.yml")
 PLUGINS = "plugins.pkr.hcl"
 """The file with `required_plugins`, which Packer 1.6.6 does not know."""
-MISSING = "" if shutil.which("packer") else "packer is not installed (apt-get install packer)"
+
+
+def _missing() -> str:
+    if shutil.which("packer") is None:
+        return "packer is not installed (Debian: apt-get install packer)"
+    ended = subprocess.run(["packer", "version"], capture_output=True, text=True, check=False)
+    # Later versions contain no plugins, and download them.
+    return "" if "v1.6." in ended.stdout else f"expected Debian's Packer 1.6, got {ended.stdout.strip()}"
+
+
+MISSING = _missing()
 _SOURCE = re.compile(r'^source "([\w-]+)" "\w+" \{\n(.*?)^\}\n', re.MULTILINE | re.DOTALL)
 
 
