@@ -22,11 +22,12 @@ kubernetes = {
   kube_version       = "1.37.1"
 }
 
+# virtio_dir: the unpacked ISO of the virtio drivers.
 qemu = {
   accelerator      = "kvm"
   memory           = 8192
   cpus             = 4
-  virtio_dir       = "/srv/virtio-win"
+  virtio_dir       = "virtio-win"
   efi_code         = "/usr/share/OVMF/OVMF_CODE_4M.fd"
   efi_vars         = "/usr/share/OVMF/OVMF_VARS_4M.fd"
   tpm              = false

@@ -73,6 +73,7 @@ class Packer:
     def __init__(self, folder: Path, *, remove_newer: bool = True, ansible: bool = False) -> None:
         self.folder = folder
         self.templates = folder / "packer"
+        folder.mkdir(parents=True, exist_ok=True)
         shutil.copytree(TEMPLATES, self.templates)
         shutil.copytree(ROOT / "scripts", folder / "scripts")
         (self.templates / PLUGINS).unlink()
@@ -115,10 +116,22 @@ class Packer:
         """
         file = self.folder / "variables.pkrvars.json"
         file.write_text(json.dumps(dict(variables)), encoding="utf-8")
+        words = ["packer", command, *options, f"-var-file={file}", "packer"]
+        return self.start(words, self.folder, environment=environment, timeout=timeout)
+
+    def start(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        *,
+        environment: Mapping[str, str] | None = None,
+        timeout: float = 60,
+    ) -> tuple[int, str]:
+        """Run a command line in a folder, and return as `run` does."""
         inherited = os.environ | dict(environment or {})
         ended = subprocess.run(
-            ["packer", command, *options, f"-var-file={file}", "packer"],
-            cwd=self.folder,
+            command,
+            cwd=folder,
             env=inherited
             | {
                 "PATH": f"{self.programs}{os.pathsep}{inherited['PATH']}",
