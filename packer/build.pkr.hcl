@@ -107,7 +107,8 @@ build {
   }
 
   post-processor "manifest" {
-    output     = "build/packer-manifest.json"
+    # Packer does not create folders for it.
+    output     = "packer-manifest.json"
     strip_path = true
   }
 }
