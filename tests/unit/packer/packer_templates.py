@@ -152,3 +152,15 @@ class Packer:
         code, output = self.run("validate", f"-only=image.{source}", variables=variables)
         assert (code == 0) == (not output), output
         return " ".join(output.split())
+
+    def value(self, expression: str, variables: Mapping[str, Any]) -> Any:
+        """Return the value of an expression in the templates, such as `local.tags`."""
+        target = self.folder / "value.json"
+        (self.templates / "value.pkr.hcl").write_text(
+            f'source "file" "value" {{\n  content = jsonencode({expression})\n  target = "{target}"\n}}\n'
+            'build {\n  name = "value"\n  sources = ["source.file.value"]\n}\n',
+            encoding="utf-8",
+        )
+        code, output = self.run("build", "-only=value.*", variables=variables)
+        assert code == 0, output
+        return json.loads(target.read_text(encoding="utf-8"))
