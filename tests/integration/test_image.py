@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 from urllib.parse import urlsplit
@@ -122,6 +123,14 @@ def test_the_image_contains_no_account_that_can_log_on(site: Site, built: PlayRu
     assert (settings.transports, settings.basic, settings.allow_unencrypted) == ({"HTTP"}, False, False)
     # Otherwise, each machine from the image would have its private key.
     assert certificate_store.certificates(machine, "My") == []
+
+
+def test_packer_passes_no_password_on_the_command_line(built: PlayRun) -> None:
+    if MISSING:
+        pytest.skip(MISSING)
+    (command,) = re.findall(r"^Executing Ansible: (.*)$", built.output, re.MULTILINE)
+    # Packer hides the password. It would add an argument with it, or refuse to add one because of ours.
+    assert re.findall(r"ansible_password=(\S+)", command) == ["in_environment"]
 
 
 def test_cloudbase_init_takes_over_at_the_first_boot_and_not_before(
