@@ -38,6 +38,7 @@ def packer_build(site: Site, variables: Mapping[str, Any]) -> PlayRun:
         "-only=image.null.existing",
         variables={
             "base": BASE | {"host": site.machine(HOST).address},
+            "existing": {"user": site.machine(HOST).settings.user, "port": 5986},
             "build_password": PASSWORD,
             "kubernetes": {"kube_node_versions": [known["kube_version"]], "kube_version": known["kube_version"]},
             "variables_files": [str(file)],
