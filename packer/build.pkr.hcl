@@ -41,6 +41,7 @@ locals {
       kube_network_plugin             = var.network.kube_network_plugin
       image_cache_core_dns_repository = var.core_dns.repository
       nano_server_name                = var.base.nano_server_name
+      image_release                   = var.release
       http_proxy                      = var.http_proxy
       https_proxy                     = var.https_proxy
       ftp_proxy                       = var.ftp_proxy

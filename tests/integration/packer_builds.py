@@ -32,18 +32,18 @@ def packer_build(site: Site, variables: Mapping[str, Any]) -> PlayRun:
     for node in site.world.fleet.nodes.values():
         node.server.counters.reset()
     packer = Packer(site.folder / "templates", ansible=True)
-    code, output = packer.run(
-        "build",
-        "-color=false",
-        "-only=image.null.existing",
-        variables={
-            "base": BASE | {"host": site.machine(HOST).address},
-            "existing": {"user": site.machine(HOST).settings.user, "port": 5986},
-            "build_password": PASSWORD,
-            "kubernetes": {"kube_node_versions": [known["kube_version"]], "kube_version": known["kube_version"]},
-            "variables_files": [str(file)],
-        },
-        environment=site.environment(),
-        timeout=300,
+    image = {
+        "base": BASE | {"host": site.machine(HOST).address},
+        "existing": {"user": site.machine(HOST).settings.user, "port": 5986},
+        "build_password": PASSWORD,
+        "kubernetes": {"kube_node_versions": [known["kube_version"]], "kube_version": known["kube_version"]},
+        "variables_files": [str(file)],
+    }
+    parameters = site.folder / "image.pkrvars.json"
+    parameters.write_text(json.dumps(image))
+    command = ["packer", "build", "-color=false", "-only=image.null.existing", f"-var-file={parameters}"]
+    # The playbook writes its reports to the working folder.
+    code, output = packer.start(
+        [*command, str(packer.templates)], site.folder, environment=site.environment(), timeout=300
     )
     return site.result(code, _PREFIX.sub("", output))
