@@ -11,6 +11,7 @@ import base64
 import binascii
 import os
 import re
+import socket
 import struct
 import tempfile
 import threading
@@ -71,7 +72,9 @@ class ConnectionLogon:
         self._accounts = accounts
         self._settings = settings
         self._secure = secure
-        self._domains = ("", ".", computer_name)
+        # A client may send back the name in the challenge as its domain, as Go's go-ntlmssp does (Packer). Windows' own
+        # challenge contains the machine's name. pyspnego's contains the name of the host that runs the simulator.
+        self._domains = ("", ".", computer_name, socket.gethostname().upper())
         self._context: Any = None
         self._user: str | None = None
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 from simulator_tests.transport.clients import Node, run_winrm
 from winrm.exceptions import InvalidCredentialsError, WSManFaultError
@@ -58,6 +60,13 @@ def test_wrong_expired_and_unknown_credentials_are_refused(node: Node, scheme: s
 def test_an_account_has_several_spellings(node: Node, user: str, auth: str) -> None:
     client = node.winrm(auth=auth, user=user)
     assert client.open_shell()
+
+
+def test_the_name_in_the_challenge_is_a_domain(node: Node) -> None:
+    """go-ntlmssp, which Packer uses, sends it back. pyspnego's challenge names the host that runs the simulator."""
+    assert node.winrm("https", "ntlm", user=f"{socket.gethostname().upper()}\\Administrator").open_shell()
+    with pytest.raises(InvalidCredentialsError):
+        node.winrm("https", "ntlm", user="OTHER\\Administrator").open_shell()
 
 
 def test_a_password_that_expires_ends_a_basic_session(node: Node) -> None:

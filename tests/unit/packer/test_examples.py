@@ -1,0 +1,164 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The commands in docs/images.md and in the examples of pipelines are valid, and so are the examples of parameters."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from unit.packer.packer_templates import MISSING, ROOT, TEMPLATES, Packer
+
+needs_packer = pytest.mark.skipif(bool(MISSING), reason=MISSING)
+PAGE = ROOT / "docs" / "images.md"
+EXAMPLES = TEMPLATES / "examples"
+PIPELINES = sorted(EXAMPLES.glob("*.yml"))
+CHECKOUT = "winkube-node"
+"""The folder of the checkout in the commands."""
+AZ = {
+    "login": "",
+    "account set": "--subscription",
+    "group create": "--name --location --output",
+    "group delete": "--name --yes --no-wait",
+    "image show": "--resource-group --name --query --output",
+    "vm image list": "--publisher --offer --sku --all --output",
+    "vm create": "--resource-group --name --image --admin-username --admin-password --public-ip-address --output",
+    "vm run-command invoke": "--resource-group --name --command-id --scripts --output",
+    "sig image-version create": "--resource-group --gallery-name --gallery-image-definition --gallery-image-version "
+    "--managed-image --tags",
+}
+"""Commands of the Azure CLI and options that they have (https://learn.microsoft.com/cli/azure/reference-index)."""
+
+
+def commands_of_page() -> list[str]:
+    """Return the commands of the page, in order."""
+    text = PAGE.read_text(encoding="utf-8")
+    blocks = re.findall(r"^ *```console\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL)
+    joined = "".join(blocks).replace("\\\n", " ")
+    return [line.strip()[2:] for line in joined.splitlines() if line.strip().startswith("$ ")]
+
+
+def scripts(document: Any) -> Iterator[str]:
+    """Yield the shell scripts in a workflow or pipeline."""
+    if isinstance(document, list):
+        for entry in document:
+            yield from scripts(entry)
+    elif isinstance(document, dict):
+        for name, value in document.items():
+            if name in ("run", "script", "inlineScript"):
+                yield str(value)
+            else:
+                yield from scripts(value)
+
+
+def commands_of_az(script: str) -> list[tuple[str, list[str]]]:
+    """Return the commands of the Azure CLI in a shell script, each with its options."""
+    found = re.findall(r"(?:^\s*|\$\(|')az ([^\n|]*)", script.replace("\\\n", " "), re.MULTILINE)
+    # Strings may contain anything.
+    return [(text, re.findall(r"--[a-z-]+", re.sub(r'"[^"]*"', "", text))) for text in found]
+
+
+def all_scripts() -> list[str]:
+    return [
+        *commands_of_page(),
+        *(script for path in PIPELINES for script in scripts(yaml.safe_load(path.read_text()))),
+    ]
+
+
+@pytest.fixture(scope="module")
+def packer(tmp_path_factory: pytest.TempPathFactory) -> Packer:
+    """Return Packer in a folder as the page describes it, with the examples of parameters copied."""
+    folder = tmp_path_factory.mktemp("page")
+    packer = Packer(folder / CHECKOUT)
+    for name, copy in (("azure", "image"), ("iso", "iso"), ("existing", "existing")):
+        shutil.copyfile(EXAMPLES / f"{name}.pkrvars.hcl", folder / f"{copy}.pkrvars.hcl")
+    for driver in ("vioscsi", "viostor", "NetKVM", "Balloon"):
+        (folder / "virtio-win" / driver).mkdir(parents=True)
+    return packer
+
+
+@needs_packer
+@pytest.mark.parametrize("command", [command for command in commands_of_page() if command.startswith("packer ")])
+def test_packers_commands_of_the_page_are_valid(packer: Packer, command: str) -> None:
+    words = shlex.split(command)
+    if words[1] == "init":
+        assert (TEMPLATES / "plugins.pkr.hcl").is_file()
+        assert words[2:] == [f"{CHECKOUT}/packer"]
+        return
+    # Building an image needs Azure or a hypervisor.
+    if words[1] == "build" and "answer-file.*" not in command:
+        words[1] = "validate"
+    environment = {"PKR_VAR_build_password": "s3cret"}
+    code, output = packer.start(words, packer.folder.parent, environment=environment)
+    assert code == 0, output
+
+
+def test_the_page_uses_what_the_repository_has() -> None:
+    others = [shlex.split(command) for command in commands_of_page() if not re.match(r"packer |az ", command)]
+    assert [words[0] for words in others] == ["git", "python3", ".", "pip", "ansible-galaxy", "cp", "ls", "export"]
+    used = [word for words in others for word in words if word.startswith((f"{CHECKOUT}/", f"./{CHECKOUT}"))]
+    paths = [word.removeprefix("./").removeprefix(CHECKOUT).lstrip("/") for word in used]
+    assert len(paths) == 3
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_commands_of_the_azure_cli_exist() -> None:
+    found = [command for script in all_scripts() for command in commands_of_az(script)]
+    assert len(found) > 10
+    for text, options in found:
+        command = next((name for name in AZ if re.match(rf"{name}( |$)", text)), None)
+        assert command is not None, text
+        assert [option for option in options if option not in AZ[command].split()] == [], text
+
+
+def test_packers_commands_of_pipelines_name_what_the_templates_have() -> None:
+    declared = {
+        name
+        for path in TEMPLATES.glob("*.pkr.hcl")
+        for name in re.findall(r'^variable "(\w+)"', path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    builds = 0
+    for path in PIPELINES:
+        text = path.read_text(encoding="utf-8")
+        assert {*re.findall(r"-only=([\w.-]+)", text)} <= {"image.azure-arm.windows"}
+        assert {*re.findall(r'-var "?(\w+)=', text), *re.findall(r"PKR_VAR_(\w+)", text)} <= declared
+        builds += text.count("packer build")
+    assert builds == 2
+
+
+@pytest.mark.parametrize("path", PIPELINES, ids=lambda path: path.name)
+def test_scripts_of_pipelines_are_valid_shell(path: Path) -> None:
+    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for script in scripts(document):
+        # Values that the service inserts.
+        text = re.sub(r"\$\{\{.*?\}\}|\$\([A-Z]\w*(\.\w+)+\)", "value", script)
+        ended = subprocess.run(["bash", "-n"], input=text, text=True, capture_output=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+
+
+def test_actions_of_the_workflow_are_pinned() -> None:
+    text = (EXAMPLES / "github.yml").read_text(encoding="utf-8")
+    used = re.findall(r"uses: (\S+)", text)
+    assert len(used) > 5
+    assert [action for action in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action)] == []
+
+
+def test_private_images_stay_in_places_of_their_own() -> None:
+    public, private = (
+        yaml.safe_load((EXAMPLES / name).read_text(encoding="utf-8"))
+        for name in ("azure-pipelines.yml", "azure-pipelines-private.yml")
+    )
+    ours, theirs = (document["stages"][0]["parameters"] for document in (public, private))
+    assert private["pr"] == "none"
+    assert "main" not in private["trigger"]["branches"]["include"]
+    for name in ("serviceConnection", "environment", "imageGroup", "gallery"):
+        assert ours[name] != theirs[name]
+    assert theirs["privatePatches"]
+    assert "privatePatches" not in ours
