@@ -48,18 +48,17 @@ OF_CALICO = r"|cni\\bin\\flannel\.exe$"
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of chain: the cluster, how its Calico works, and how the other networks run on the node."""
+    """A kind of chain: the cluster, and how its Calico works."""
 
     cluster: str = "memory"
     calico: Mapping[str, object] = field(default_factory=dict)
-    run_as: str = "daemonset"
 
 
 NO_REAL_CLUSTER = real_unavailable()
 BGP = {"backend": "bird", "vxlan_mode": "Never"}
 KINDS = {
     "vxlan": (Kind(), []),
-    # These repeat the first one: on a real control plane; with BGP, and with services in place of pods.
+    # These repeat the first one: on a real control plane, and with BGP.
     "real": (
         Kind(cluster="real"),
         [
@@ -68,7 +67,7 @@ KINDS = {
             pytest.mark.skipif(bool(NO_REAL_CLUSTER), reason=NO_REAL_CLUSTER),
         ],
     ),
-    "bgp": (Kind(calico=BGP, run_as="service"), [pytest.mark.variant]),
+    "bgp": (Kind(calico=BGP), [pytest.mark.variant]),
 }
 
 
@@ -88,7 +87,6 @@ class Step:
 class Chain:
     """The node when it was new, and each step."""
 
-    kind: Kind
     fresh: Traces
     steps: dict[str, Step]
 
@@ -104,9 +102,9 @@ def deploy_workload(site: Site) -> None:
     client.AppsV1Api(cluster_api(site)).create_namespaced_daemon_set("default", body)
 
 
-def step(site: Site, network: str, run_as: str) -> Step:
+def step(site: Site, network: str) -> Step:
     """Change the node's network."""
-    site.variables |= {"kube_network_plugin": network, "cni_run_as": "daemonset" if network == "calico" else run_as}
+    site.variables["kube_network_plugin"] = network
     run = site.run("site.yml").expect()
     traces_at_rest(site, HOST, node_name(HOST))
     again = site.run("site.yml").expect()
@@ -130,7 +128,6 @@ def chain(start_site: SiteFactory, request: pytest.FixtureRequest) -> Chain:
         cluster={"kind": kind.cluster, "calico": calico},
         kube_network_plugin="flannel",
         flannel_backend_type="vxlan",
-        cni_run_as=kind.run_as,
         cni_azure_vnet_sha256=hashlib.sha256(catalog.content(ARCHIVE) or b"").hexdigest(),
         kubernetes_node_kubelet_configuration={"maxPods": PODS},
         node_maintenance_hns_grace=0.5,
@@ -142,7 +139,7 @@ def chain(start_site: SiteFactory, request: pytest.FixtureRequest) -> Chain:
     site.run("site.yml").expect()
     deploy_workload(site)
     fresh = traces_at_rest(site, HOST, node_name(HOST))
-    return Chain(kind, fresh, {network: step(site, network, kind.run_as) for network in CHAIN})
+    return Chain(fresh, {network: step(site, network) for network in CHAIN})
 
 
 @pytest.mark.parametrize(("network", "name"), [("calico", "Calico"), ("azure", "azure"), ("flannel", "flannel.4096")])
