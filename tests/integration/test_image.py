@@ -17,12 +17,12 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from integration.conftest import SiteFactory
 from integration.joined_nodes import make_token, wait_for
+from integration.kubelet_states import kubelet_state, pods_of, process_names
 from integration.packer_builds import packer_build
 from integration.patching import QUICK
 from integration.patching import state as patch_state
-from integration.playbooks import PlayRun, Site, cluster_api, cluster_nodes, link_variables, node_name
+from integration.playbooks import PlayRun, Site, cluster_nodes, link_variables, node_name
 from integration.states import state_at_rest, state_of
-from kubernetes import client
 from unit.packer.packer_templates import MISSING
 
 from simulator.machine import accounts, certificate_store, winrm_settings
@@ -168,30 +168,6 @@ def alone(site: Site, joined: PlayRun) -> Machine:
     assert result.exit_code == 0, result.stderr
     wait_for(lambda: pods_of(site, machine.host_name.lower()) == pods_of(site, node_name(NEW)), "its pods run", 120)
     return machine
-
-
-def kubelet_state(machine: Machine) -> str:
-    service = machine.services.get("kubelet")
-    return service.state if service else ""
-
-
-def process_names(machine: Machine) -> set[str]:
-    return {process.name for process in machine.processes.all()}
-
-
-def pods_of(site: Site, name: str) -> list[tuple[str, str, bool]]:
-    """Return the DaemonSets of a node's pods, with the phase of the pod and whether it is ready."""
-    found = (
-        client.CoreV1Api(cluster_api(site)).list_pod_for_all_namespaces(field_selector=f"spec.nodeName={name}").items
-    )
-    return sorted(
-        (
-            pod.metadata.owner_references[0].name,
-            pod.status.phase,
-            all(one.ready for one in pod.status.container_statuses or ()),
-        )
-        for pod in found
-    )
 
 
 def test_the_machine_is_sealed_and_off(site: Site, built: PlayRun) -> None:

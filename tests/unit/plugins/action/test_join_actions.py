@@ -53,6 +53,7 @@ PLAIN = {
     "cni": {},
     "azure": False,
     "in_domain": False,
+    "kubelet_launcher": False,
     "uplink_at_risk": False,
     "unsupported_windows": "",
 }
