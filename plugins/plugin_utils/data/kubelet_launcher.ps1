@@ -92,7 +92,10 @@ function Get-KubeletArgument {
 function Invoke-JoinCommand([string] $Name, $Command) {
     # The output may repeat secrets, so it is not logged.
     $start = @{ Program = $Command.program; Arguments = $Command.arguments; Environment = $Command.environment }
-    $process = Start-Program @start -Quiet $true
+    try { $process = Start-Program @start -Quiet $true } catch {
+        Write-Log "${Name}: the program $($Command.program) does not exist or cannot be started"
+        return $false
+    }
     if (-not $process.WaitForExit(1000 * $Command.timeout)) {
         & "$env:SystemRoot\System32\taskkill.exe" /pid $process.Id /t /f | Out-Null
         Write-Log "${Name}: did not end within $($Command.timeout) seconds"
