@@ -68,7 +68,7 @@ while ((Get-ItemProperty -LiteralPath $setup).ImageState -ne 'IMAGE_STATE_COMPLE
 }
 
 # At a first boot, the services that this script uses may start late. Each step runs again without harm.
-for ($attempt = 1; $attempt -le 6; $attempt += 1) {
+for ($attempt = 1; $attempt -le 12; $attempt += 1) {
     try {
         Complete-FirstBoot
         exit 0
@@ -78,6 +78,6 @@ for ($attempt = 1; $attempt -le 6; $attempt += 1) {
             Set-Content -LiteralPath "$folder\error.txt" -Value "$_"
         }
     }
-    Start-Sleep -Seconds 10
+    Start-Sleep -Seconds 5
 }
 exit 1
