@@ -165,16 +165,17 @@ function Restore-StaticAdapter($Saved) {
             $address = @{ IPAddress = $one.IPAddress; PrefixLength = $one.PrefixLength }
             New-NetIPAddress -InterfaceIndex $index @address | Out-Null
         }
+        $dns = @((Get-DnsClientServerAddress -InterfaceIndex $index -AddressFamily IPv4).ServerAddresses)
+        if ($Saved.Dns.Count -gt 0 -and ($dns -join ' ') -ne ($Saved.Dns -join ' ')) {
+            Set-DnsClientServerAddress -InterfaceIndex $index -ServerAddresses $Saved.Dns
+        }
+        # Routes come last, because Windows may refuse one of them.
         $present = @(Get-NetRoute -InterfaceIndex $index -ErrorAction SilentlyContinue |
                 ForEach-Object { "$($_.DestinationPrefix) $($_.NextHop)" })
         foreach ($one in $Saved.Routes) {
             if ($present -contains "$($one.DestinationPrefix) $($one.NextHop)") { continue }
             $route = @{ DestinationPrefix = $one.DestinationPrefix; NextHop = $one.NextHop }
             New-NetRoute -InterfaceIndex $index -RouteMetric $one.RouteMetric @route | Out-Null
-        }
-        $dns = @((Get-DnsClientServerAddress -InterfaceIndex $index -AddressFamily IPv4).ServerAddresses)
-        if ($Saved.Dns.Count -gt 0 -and ($dns -join ' ') -ne ($Saved.Dns -join ' ')) {
-            Set-DnsClientServerAddress -InterfaceIndex $index -ServerAddresses $Saved.Dns
         }
     }
 }
