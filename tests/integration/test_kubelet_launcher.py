@@ -202,6 +202,16 @@ def test_a_command_that_fails_runs_again_at_the_next_start(node: Launched) -> No
     assert node.lines(r"C:\commands.txt") == ["first", "third"]
 
 
+def test_a_program_that_does_not_start_is_a_failure_by_its_number(node: Launched) -> None:
+    # An error here would otherwise reach the loop around the kubelet, which would try again every two seconds.
+    node.converge([appended("first"), JoinCommand(program=r"C:\missing.exe", arguments=("secret",))])
+    result = node.machine.programs.run("powershell.exe", r"-NoProfile -File C:\k\kubelet-launcher.ps1 -PreCommands")
+    assert result.exit_code == 1
+    assert r"pre_kubeadm_commands[1]: the program C:\missing.exe does not exist" in result.stdout
+    assert "secret" not in f"{result.stdout}{result.stderr}"
+    assert node.lines(r"C:\commands.txt") == ["first"]
+
+
 def test_a_playbook_runs_the_commands_itself(node: Launched) -> None:
     node.converge(after=[appended("first")])
     node.machine.files.write_text(PLAYBOOK, "")

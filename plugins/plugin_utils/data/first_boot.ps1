@@ -9,19 +9,7 @@ $folder = 'C:\Windows\winkube\first-boot'
 $setup = 'HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\Setup\State'
 $settings = Get-Content -LiteralPath "$folder\settings.json" -Raw | ConvertFrom-Json
 
-# Until Windows' setup is complete, it still names the machine and creates accounts.
-while ((Get-ItemProperty -LiteralPath $setup).ImageState -ne 'IMAGE_STATE_COMPLETE') {
-    Start-Sleep -Seconds 5
-}
-
-try {
-    $drive = 'C'
-    $size = Get-PartitionSupportedSize -DriveLetter $drive
-    $partition = Get-Partition -DriveLetter $drive
-    if (($size.SizeMax - $partition.Size) -gt 1048576) {
-        Resize-Partition -DriveLetter $drive -Size $size.SizeMax
-    }
-
+function Complete-FirstBoot {
     # The build disabled its accounts. If one is enabled, the new machine's answer file or its cloud uses it.
     foreach ($name in $settings.accounts) {
         $user = Get-LocalUser -Name $name -ErrorAction SilentlyContinue
@@ -59,11 +47,37 @@ try {
         }
     }
 
+    # A volume that cannot grow must not keep the machine from the steps above.
+    $drive = 'C'
+    $size = Get-PartitionSupportedSize -DriveLetter $drive
+    $partition = Get-Partition -DriveLetter $drive
+    if (($size.SizeMax - $partition.Size) -gt 1048576) {
+        Resize-Partition -DriveLetter $drive -Size $size.SizeMax
+    }
+
     # Removing the task may end this process, so it comes last.
-    Remove-Item -LiteralPath $folder -Recurse -Force
+    if (Test-Path -LiteralPath $folder) {
+        Remove-Item -LiteralPath $folder -Recurse -Force
+    }
     Unregister-ScheduledTask -TaskName 'winkube-first-boot' -Confirm:$false
 }
-catch {
-    Set-Content -LiteralPath "$folder\error.txt" -Value "$_"
-    exit 1
+
+# Until Windows' setup is complete, it still names the machine and creates accounts.
+while ((Get-ItemProperty -LiteralPath $setup).ImageState -ne 'IMAGE_STATE_COMPLETE') {
+    Start-Sleep -Seconds 5
 }
+
+# At a first boot, the services that this script uses may start late. Each step runs again without harm.
+for ($attempt = 1; $attempt -le 12; $attempt += 1) {
+    try {
+        Complete-FirstBoot
+        exit 0
+    }
+    catch {
+        if (Test-Path -LiteralPath $folder) {
+            Set-Content -LiteralPath "$folder\error.txt" -Value "$_"
+        }
+    }
+    Start-Sleep -Seconds 5
+}
+exit 1

@@ -92,7 +92,10 @@ function Get-KubeletArgument {
 function Invoke-JoinCommand([string] $Name, $Command) {
     # The output may repeat secrets, so it is not logged.
     $start = @{ Program = $Command.program; Arguments = $Command.arguments; Environment = $Command.environment }
-    $process = Start-Program @start -Quiet $true
+    try { $process = Start-Program @start -Quiet $true } catch {
+        Write-Log "${Name}: the program $($Command.program) does not exist or cannot be started"
+        return $false
+    }
     if (-not $process.WaitForExit(1000 * $Command.timeout)) {
         & "$env:SystemRoot\System32\taskkill.exe" /pid $process.Id /t /f | Out-Null
         Write-Log "${Name}: did not end within $($Command.timeout) seconds"
@@ -162,16 +165,17 @@ function Restore-StaticAdapter($Saved) {
             $address = @{ IPAddress = $one.IPAddress; PrefixLength = $one.PrefixLength }
             New-NetIPAddress -InterfaceIndex $index @address | Out-Null
         }
+        $dns = @((Get-DnsClientServerAddress -InterfaceIndex $index -AddressFamily IPv4).ServerAddresses)
+        if ($Saved.Dns.Count -gt 0 -and ($dns -join ' ') -ne ($Saved.Dns -join ' ')) {
+            Set-DnsClientServerAddress -InterfaceIndex $index -ServerAddresses $Saved.Dns
+        }
+        # Routes come last, because Windows may refuse one of them.
         $present = @(Get-NetRoute -InterfaceIndex $index -ErrorAction SilentlyContinue |
                 ForEach-Object { "$($_.DestinationPrefix) $($_.NextHop)" })
         foreach ($one in $Saved.Routes) {
             if ($present -contains "$($one.DestinationPrefix) $($one.NextHop)") { continue }
             $route = @{ DestinationPrefix = $one.DestinationPrefix; NextHop = $one.NextHop }
             New-NetRoute -InterfaceIndex $index -RouteMetric $one.RouteMetric @route | Out-Null
-        }
-        $dns = @((Get-DnsClientServerAddress -InterfaceIndex $index -AddressFamily IPv4).ServerAddresses)
-        if ($Saved.Dns.Count -gt 0 -and ($dns -join ' ') -ne ($Saved.Dns -join ' ')) {
-            Set-DnsClientServerAddress -InterfaceIndex $index -ServerAddresses $Saved.Dns
         }
     }
 }

@@ -14,7 +14,7 @@ import json
 import typing as t
 
 from ..values.versions import DATA
-from ..windows.node_paths import TRUSTED_FOLDER
+from ..windows.node_paths import POWERSHELL, TRUSTED_FOLDER
 from ..windows.path_calls import make_closed
 from ..windows.sddl import ADMINISTRATORS_ONLY, ADMINISTRATORS_ONLY_FILE
 from ..wire.calls import action, query
@@ -53,7 +53,8 @@ def calls(*, accounts: t.Sequence[str], winrm_https: bool, certificates: t.Seque
             "first-boot-action",
             "New-ScheduledTaskAction",
             {
-                "Execute": "powershell.exe",
+                # SYSTEM would search the folders in PATH for a bare name.
+                "Execute": POWERSHELL,
                 "Argument": f'-NoProfile -NonInteractive -ExecutionPolicy Bypass -File "{_SCRIPT}"',
             },
         ),

@@ -29,7 +29,6 @@ from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
 from .downloads import ResourceMapping
 
 _SETTINGS = "kubelet-launcher.json"
-_POWERSHELL = "C:\\Windows\\System32\\WindowsPowerShell\\v1.0\\powershell.exe"
 
 
 class Commands(t.NamedTuple):
@@ -70,7 +69,11 @@ def resources(
         {"type": "File", "name": path, "content": script, "line_ending": "crlf", **restarts},
         {"type": "File", "name": f"{folder}\\{_SETTINGS}", "content": content, **secret, **restarts},
         *nssm.parameters(
-            "kubelet", application=_POWERSHELL, arguments=arguments_of_nssm, log_dir=log_dir, log_max_mb=log_mb
+            "kubelet",
+            application=node_paths.POWERSHELL,
+            arguments=arguments_of_nssm,
+            log_dir=log_dir,
+            log_max_mb=log_mb,
         ),
     ]
 

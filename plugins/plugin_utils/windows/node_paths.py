@@ -9,6 +9,9 @@ pipe").
 
 from __future__ import annotations
 
+POWERSHELL = "C:\\Windows\\System32\\WindowsPowerShell\\v1.0\\powershell.exe"
+"""Windows PowerShell 5.1."""
+
 # The collection's own paths.
 PROGRAM_DATA = "C:\\ProgramData\\winkube"
 """Folder of the collection's state: batches, the artifact cache, records of earlier runs."""

@@ -36,6 +36,8 @@ UPLOADED = (MODULE, *(f"plugins/module_utils/{part}.psm1" for part in PARTS))
 FILES = (COLLECTING_MODULE, *UPLOADED)
 LAUNCHER = "plugins/plugin_utils/data/kubelet_launcher.ps1"
 """The script that runs the kubelet of a machine that joins by itself. The rules of PowerShell apply to it, too."""
+FIRST_BOOT = "plugins/plugin_utils/data/first_boot.ps1"
+"""The script of the first boot of a machine from an image, likewise."""
 
 # Keywords for running code from strings, which have no place in a program that treats values as data.
 CODE_FROM_TEXT = re.compile(
@@ -58,7 +60,7 @@ ONLY_IN_7 = {
 }
 
 
-@pytest.fixture(params=(*FILES, LAUNCHER))
+@pytest.fixture(params=(*FILES, LAUNCHER, FIRST_BOOT))
 def source(request: pytest.FixtureRequest, repository: Path) -> bytes:
     return (repository / request.param).read_bytes()
 

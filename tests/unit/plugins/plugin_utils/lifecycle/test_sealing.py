@@ -36,13 +36,14 @@ from simulator.machine import accounts, certificate_store, winrm_settings
 from simulator.machine.machine import COMPLETE, GENERALIZED, SETUP_STATE, Machine
 from simulator.machine.power import CBS_PENDING
 from simulator.machine.settings import MachineSettings
-from simulator.windows.system import event_log_store, machine_identity
+from simulator.windows.system import event_log_store, machine_identity, storage
 from simulator.windows.system.task_parts import Tasks
 
 pytestmark = pytest.mark.waits
 
 WINDOWS_UPDATE = r"HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\WindowsUpdate"
 BUILDER = "packer"
+ERROR = rf"{first_boot.FOLDER}\error.txt"
 OPTIONS: dict[str, t.Any] = {
     "timeout": 60,
     "unattend": None,
@@ -183,6 +184,29 @@ def test_the_first_boot_keeps_an_account_that_the_new_machine_uses(make_machine:
     assert accounts.find(new, BUILDER) is not None
     assert new.files.exists(rf"C:\Users\{BUILDER}")
     assert certificate_store.certificates(new, "My") == [], "only with first_boot_winrm"
+
+
+def test_the_first_boot_tries_again_what_failed(make_machine: MakeMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = make_machine()
+    seal(machine)
+    wait(lambda: machine.power.state == "off")
+    attempts: list[str] = []
+    real = storage._unallocated
+
+    def late(of: Machine) -> int:
+        attempts.append(of.files.read_text(ERROR) if of.files.exists(ERROR) else "")
+        if len(attempts) == 1:
+            raise storage._storage_error("StorageWMI 40001", "Access denied")
+        return real(of)
+
+    monkeypatch.setattr(storage, "_unallocated", late)
+    new = make_machine("new", machine, user="Administrator", unallocated_gb=5)
+    size = machine.files.size()
+    wait(lambda: not new.part(Tasks).tasks)
+    assert [text.strip() for text in attempts[:2]] == ["", "Access denied"]
+    assert new.files.size() > size
+    assert winrm_settings.certificate_of(new)
+    assert not new.files.exists(first_boot.FOLDER)
 
 
 def test_a_builder_that_stops_the_machine_finds_it_running(make_machine: MakeMachine) -> None:

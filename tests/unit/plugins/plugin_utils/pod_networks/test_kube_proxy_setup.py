@@ -109,6 +109,26 @@ def test_a_configuration_of_the_pod_is_replaced_and_one_of_a_run_stays(machine: 
     assert machine.files.read_text(CONFIGURATION) == "of: a run"
 
 
+def test_a_configuration_that_a_power_cut_left_half_written_is_replaced(machine: Machine) -> None:
+    assert prepare(machine, "echo 10.244.3.0/24").exit_code == 0
+    whole = machine.files.read_bytes(CONFIGURATION)
+    machine.files.write_text(f"{FOLDER}\\unfinished", "pod")
+    machine.files.write_bytes(CONFIGURATION, whole[:50])
+    assert prepare(machine, "echo 10.244.3.0/24").exit_code == 0
+    assert machine.files.read_bytes(CONFIGURATION) == whole
+    assert not machine.files.exists(f"{FOLDER}\\unfinished")
+
+
+@pytest.mark.parametrize("name", ["config-head.yaml", "config-tail.yaml"])
+def test_a_part_that_cannot_be_read_fails_the_pod_and_changes_nothing(machine: Machine, name: str) -> None:
+    assert prepare(machine, "echo 10.244.3.0/24").exit_code == 0
+    whole = machine.files.read_bytes(CONFIGURATION)
+    machine.files.delete(f"{VOLUME}\\{name}")
+    known = {**machine.environment(), "POD_UID": "uid-1", "NODE_NAME": "win1"}
+    assert machine.programs.run("cmd.exe", ["/c", f"{VOLUME}\\configure.cmd"], environment=known).exit_code == 1
+    assert machine.files.read_bytes(CONFIGURATION) == whole
+
+
 def test_settings_of_users_are_in_the_configuration() -> None:
     cluster = ClusterSettings(
         api_server="10.0.0.1:6443",
