@@ -108,7 +108,7 @@ class DomainJoin:
         if state.is_member_of(self._request.domain):
             return ""
         self._check_name(windows)
-        why = "its join waits for a reboot" if state.waits else "it is no member of the domain"
+        why = "its join waits for a reboot" if state.waits else "it is not a member of the domain"
         if check_mode:
             return why
         if "computer_name" in windows.pending_reboot:

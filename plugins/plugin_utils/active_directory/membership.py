@@ -97,7 +97,7 @@ def problems(state: DomainState, domain: str, *, joined: bool) -> t.Iterator[str
         )
     elif not state.is_member_of(domain) and joined:
         yield (
-            f"it is a node of a cluster and {'its join to' if state.waits else 'no member of'} the domain {domain}"
+            f"it is a node of a cluster and {'its join to' if state.waits else 'not a member of'} the domain {domain}"
             f"{' waits for a reboot' if state.waits else ''}, and joining a domain reboots the machine. Reset it "
             "(reset_nodes.yml), and run this playbook again: it then joins the domain before the cluster"
         )
