@@ -44,7 +44,7 @@ def check_installed() -> None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DomainRequest:
-    """The domain to join, and with what."""
+    """The domain to join, and the account or the data for the join."""
 
     domain: str
     """DNS name."""

@@ -29,10 +29,10 @@ class DomainState:
     waits: bool = False
     """Whether its join waits for a reboot."""
     unresolved: str = ""
-    """Why DNS does not find the domain's controllers; empty if it does, or was not asked."""
+    """Why DNS does not find the domain's controllers; empty if it does, or was not queried."""
 
     def is_member_of(self, domain: str) -> bool:
-        """Return whether the machine is a member of this domain, and no reboot is missing.
+        """Return whether the machine is a member of this domain, and no reboot is pending.
 
         Args:
             domain: DNS name of the domain.

@@ -87,7 +87,7 @@ def _plan(host: Variables) -> dict[str, t.Any]:
 
 
 def _is_contacted(host: Variables) -> bool:
-    """Return whether the run reads what there is to reset on the old machine."""
+    """Return whether the run reads what a reset has to remove from the old machine."""
     plan = host.value("node_replace_plan")
     is_left = plan["status"] == "replace" and not plan["problem"] and not plan["old"]
     return bool(is_left and host.value("node_replace_old_action") == "reset")
