@@ -3,8 +3,8 @@
 """Join a machine to a domain with microsoft.ad.membership, once, and reboot it.
 
 PowerShell's Add-Computer needs a credential object, which no call of the wire can create, and an offline join needs an
-API of Windows. The module of the collection microsoft.ad does both. It knows nothing of a join that waits for a reboot,
-and accepts any domain in the data of an offline join, so this code checks both.
+API of Windows. The module of the collection microsoft.ad does both. It does not detect a join that waits for a
+reboot, and accepts data of an offline join for any domain, so this code checks both.
 """
 
 from __future__ import annotations
