@@ -115,7 +115,7 @@ def _plans(host: Variables) -> list[dict[str, t.Any]]:
 
 
 def _turns(host: Variables) -> dict[str, t.Any]:
-    """Return the order of the rollout, with what is known of each new machine."""
+    """Return the order of the rollout, with what is known about each new machine."""
     chosen = host.value("node_maintenance_selection")["chosen"]
     plans = [host.of_host(name, "node_replace_planned") for name in chosen]
     records = {one["host"]: one for one in host.value("node_maintenance_records")}
