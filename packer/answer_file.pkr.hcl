@@ -240,7 +240,7 @@ variable "azure_agent_msi" {
   }
 }
 
-# Writes the answer file and the script of the first logon to build/answer_file, for a look at them.
+# Writes the answer file and the script of the first logon to build/answer_file, so that you can inspect them.
 source "file" "answer_file" {
   content = local.answer_file
   target  = "build/answer_file/Autounattend.xml"

@@ -19,7 +19,7 @@ _LARGEST = 50_000_000
 
 
 class ActionModule(ControllerAction):
-    """Shows the difference of two releases of an image; contacts no node."""
+    """Shows the differences between two releases of an image; contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "before": {"type": "path", "required": True},

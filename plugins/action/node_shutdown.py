@@ -12,7 +12,7 @@ from ..plugin_utils.remote.session import NodeSession
 
 
 class ActionModule(NodeAction):
-    """Shuts a machine down, so that its kubelet does not start again with it."""
+    """Disables a machine's kubelet, and shuts the machine down."""
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         if not self._task.check_mode:

@@ -42,7 +42,7 @@ _PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 """Content type of server-side apply (kubernetes.io: Server-Side Apply). JSON is valid YAML."""
 MERGE_PATCH = "application/merge-patch+json"
-"""Content type of a patch that all kinds accept, also those of CustomResourceDefinitions."""
+"""Content type of a patch that all kinds accept, including those of CustomResourceDefinitions."""
 
 Object = dict[str, t.Any]
 

@@ -305,7 +305,7 @@ def _certificate_of_the_future(_site: Site, machine: Machine) -> Iterator[None]:
         yield
 
 
-@fault("ca_changed", "trusts another CA than the cluster has")
+@fault("ca_changed", "trusts a CA that is not the cluster's")
 def _authority_replaced(_site: Site, machine: Machine) -> Iterator[None]:
     key = new_key()
     moment = datetime.datetime.now(datetime.UTC)

@@ -34,7 +34,7 @@ def untouched(site: Site, run: PlayRun) -> str:
 
 
 def kubeconfig(site: Site, name: str, **changes: Any) -> str:
-    """Return the path of the administrator's kubeconfig with another user or another cluster."""
+    """Write a copy of the administrator's kubeconfig with another user or another cluster, and return its path."""
     assert site.world.cluster is not None
     config = yaml.safe_load(site.world.cluster.kubeconfig.read_text(encoding="utf-8"))
     for kind, content in changes.items():

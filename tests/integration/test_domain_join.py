@@ -75,7 +75,7 @@ def test_a_machine_joins_with_one_reboot(
     assert found["changed"]
     assert (machine.part(DomainMembership).domain, machine.name) == ("corp.example.com", name.upper())
     assert machine.power.boots == before + 1
-    # Usually 6. On a busy machine, one poll more may meet the reboot.
+    # Usually 6. On a busy machine, one more poll may coincide with the reboot.
     assert found["remote_commands"] <= 8
     again = perform(machines, name, capsys)
     assert (again["changed"], again["remote_commands"]) == (False, 1)

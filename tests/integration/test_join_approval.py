@@ -33,7 +33,7 @@ PLAY = [{"name": "Join", "hosts": "node_windows", "gather_facts": False, "tasks"
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
-    """Return a site with a cluster without nodes, and prepared machines with the names that their nodes will have."""
+    """Return a site with an empty cluster and prepared machines, which already have the names of their nodes."""
     hosts = ("one", "two", "three")
     # A node with a stopped kubelet counts as Ready for a long time.
     cluster = {"kind": "memory", "node_grace_period": 900.0}

@@ -139,7 +139,7 @@ def test_the_kubelet_waits_for_the_join_and_gets_the_flags_that_it_knows(node: L
     (line,) = node.kubelets()
     assert line.split() == [
         rf"--config={CONFIGURATION}",
-        # The labels of both flags add up; another flag of kubeadm replaces that of the same name.
+        # The labels of both flags apply. Any other flag of kubeadm replaces the flag with the same name.
         "--node-labels=winkube.node/pod-network=calico",
         "--node-labels=rack=7",
         "--v=4",

@@ -112,7 +112,7 @@ def test_check_mode_shows_what_a_run_would_change(site: Site) -> None:
         "kube-system/kube-flannel-ds-amd64",
         "logging/fluent",
     ]
-    # The adapter's MTU is part of the only remote command before the first change.
+    # The run reads the adapter's MTU with its only remote command before the first change.
     assert "expected 1450, which is the MTU of its network adapter (1500) minus 50" in " ".join(run.output.split())
     # An operator would revert the change, so it is never made.
     assert not any("monitoring/exporter" in line for line in changed)

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.waits, pytest.mark.xdist_grou
 CAUSES = {"expired": "certificate_expired", "authority": "ca_changed", "deleted": "node_missing"}
 REASONS = {
     "expired": "the kubelet's certificate expired on ",
-    "authority": "the kubelet trusts another CA than the cluster has",
+    "authority": "the kubelet trusts a CA that is not the cluster's",
     "deleted": "was deleted from the cluster",
 }
 HOSTS = {"expired": "2019", "authority": "2022", "deleted": "2025", "steady": "2022"}

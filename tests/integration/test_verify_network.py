@@ -187,7 +187,7 @@ def test_a_run_that_was_ended_leaves_nothing_for_long(
             # As the terminal does for Ctrl-C.
             os.killpg(process.pid, number)
         else:
-            # Ansible's workers have sessions of their own. The module first: it is the last descendant.
+            # Each of Ansible's workers has its own session. End the module first, which is the last descendant.
             for each in [module_process(admin), *family(process.pid)]:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(each, number)

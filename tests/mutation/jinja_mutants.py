@@ -35,7 +35,7 @@ _QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 
 
 def of_template(path: str, text: str, start: int, end: int) -> Iterator[Mutant]:
-    """Yield the changes of the expressions in a part of a text, those in `{{ }}` and `{% %}`.
+    """Yield the mutants of the Jinja expressions (`{{ }}` and `{% %}`) in a part of a text.
 
     Args:
         path: the file, as the mutants name it.

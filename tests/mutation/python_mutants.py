@@ -272,7 +272,7 @@ def _is_alias(statement: ast.stmt) -> bool:
 
 
 def _is_type(node: ast.expr) -> bool:
-    """Whether an expression has no parts but those that a type has."""
+    """Whether an expression consists only of parts that a type may have."""
     if isinstance(node, ast.BinOp):
         return isinstance(node.op, ast.BitOr) and _is_type(node.left) and _is_type(node.right)
     if isinstance(node, ast.Subscript):

@@ -53,7 +53,7 @@ class _Finder:
         self.path, self.text = path, text
 
     def of_node(self, node: yaml.Node, key: str) -> Iterator[Mutant]:
-        """Yield the changes of a node that stands under this key."""
+        """Yield the mutants of a YAML node, which is the value of a key."""
         if isinstance(node, yaml.MappingNode):
             yield from self._of_mapping(node)
         elif isinstance(node, yaml.SequenceNode):

@@ -36,7 +36,7 @@ REGISTRY = (
 
 
 class PowerShellNode:
-    """This machine: batches run in a process of PowerShell each, on files below a folder.
+    """This machine. Each batch runs in its own PowerShell process, on files below a folder.
 
     Args:
         powershell: the path of PowerShell.

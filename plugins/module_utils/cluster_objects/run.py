@@ -195,10 +195,10 @@ class ObjectSet:
         return PlannedObject(one.reference, {}, action, before, before, adopted)
 
     def _give_up(self, of: Reference, before: Object | None) -> None:
-        """Give up an object that stays.
+        """Stop managing an object that stays in the cluster.
 
-        The API server removes the fields that only this set has applied. If these are more than labels, the object
-        keeps them and loses the set's label only: its owner may need them, such as the rules of a ClusterRole.
+        The API server then removes the fields that only this set has applied. If these are more than labels, only the
+        set's label is removed: the owner may need the other fields, such as the rules of a ClusterRole.
         """
         place = {"namespace": of.namespace} if of.namespace else {}
         bare = {"apiVersion": of.api_version, "kind": of.kind, "metadata": {"name": of.name, **place}}

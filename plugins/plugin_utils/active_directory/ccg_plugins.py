@@ -14,7 +14,7 @@ from .credential_spec import GUID
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CcgPlugin:
-    """A plugin that gives CCG an account of the domain on machines that are no members of it."""
+    """A plugin that gives CCG an account of the domain on machines that are not members of it."""
 
     name: str
     """Name of the plugin's folder, and of its artifact."""

@@ -4,7 +4,7 @@
 
 Microsoft: "Create gMSAs for Windows containers" and "Run a container with a gMSA". The accepted fields are those of the
 CustomResourceDefinition (kubernetes-sigs/windows-gmsa v0.9.0, charts/gmsa/crds/crds.yaml), because the API server drops
-all others. `HostAccountConfig` is for machines that are no members of the domain: it names a plugin of Container
+all others. `HostAccountConfig` is for machines that are not members of the domain: it names a plugin of Container
 Credential Guard, and its `PluginInput` may be a secret.
 """
 

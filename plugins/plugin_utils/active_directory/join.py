@@ -3,8 +3,8 @@
 """Join a machine to a domain with microsoft.ad.membership, once, and reboot it.
 
 PowerShell's Add-Computer needs a credential object, which no call of the wire can create, and an offline join needs an
-API of Windows. The module of the collection microsoft.ad does both. It knows nothing of a join that waits for a reboot,
-and accepts any domain in the data of an offline join, so this code checks both.
+API of Windows. The module of the collection microsoft.ad does both. It does not detect a join that waits for a
+reboot, and accepts data of an offline join for any domain, so this code checks both.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def check_installed() -> None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DomainRequest:
-    """The domain to join, and with what."""
+    """The domain to join, and the account or the data for the join."""
 
     domain: str
     """DNS name."""
@@ -108,7 +108,7 @@ class DomainJoin:
         if state.is_member_of(self._request.domain):
             return ""
         self._check_name(windows)
-        why = "its join waits for a reboot" if state.waits else "it is no member of the domain"
+        why = "its join waits for a reboot" if state.waits else "it is not a member of the domain"
         if check_mode:
             return why
         if "computer_name" in windows.pending_reboot:

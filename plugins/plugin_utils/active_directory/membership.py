@@ -29,10 +29,10 @@ class DomainState:
     waits: bool = False
     """Whether its join waits for a reboot."""
     unresolved: str = ""
-    """Why DNS does not find the domain's controllers; empty if it does, or was not asked."""
+    """Why DNS does not find the domain's controllers; empty if it does, or was not queried."""
 
     def is_member_of(self, domain: str) -> bool:
-        """Return whether the machine is a member of this domain, and no reboot is missing.
+        """Return whether the machine is a member of this domain, and no reboot is pending.
 
         Args:
             domain: DNS name of the domain.
@@ -97,7 +97,7 @@ def problems(state: DomainState, domain: str, *, joined: bool) -> t.Iterator[str
         )
     elif not state.is_member_of(domain) and joined:
         yield (
-            f"it is a node of a cluster and {'its join to' if state.waits else 'no member of'} the domain {domain}"
+            f"it is a node of a cluster and {'its join to' if state.waits else 'not a member of'} the domain {domain}"
             f"{' waits for a reboot' if state.waits else ''}, and joining a domain reboots the machine. Reset it "
             "(reset_nodes.yml), and run this playbook again: it then joins the domain before the cluster"
         )

@@ -26,7 +26,7 @@ _NETBIOS = 15
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OfflineJoinData:
-    """What is known of the data, without its password."""
+    """What is known about the data, without its password."""
 
     domain: str
     """DNS name of the domain; empty if the data has a form that this code cannot read."""

@@ -52,7 +52,7 @@ def _is_namespace_used(settings: SupportSettings) -> bool:
 
 
 class SupportComponent(t.NamedTuple):
-    """A part of the cluster's side that can be requested alone."""
+    """A cluster component that can be requested alone."""
 
     is_requested: t.Callable[[SupportSettings], bool]
     objects: t.Callable[[SupportSettings], list[KubernetesObject]]

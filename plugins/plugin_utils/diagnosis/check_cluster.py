@@ -67,7 +67,7 @@ def authority(node: Examination) -> t.Iterator[FoundCause]:
     if trusted and actual and trusted.isdisjoint(actual):
         yield finding(
             "ca_changed",
-            f"{node_paths.KUBELET_CONF} trusts another CA than the cluster has",
+            f"{node_paths.KUBELET_CONF} trusts a CA that is not the cluster's",
             f"its API server is {kubeconfig.address}",
         )
 

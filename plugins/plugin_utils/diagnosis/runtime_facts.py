@@ -57,7 +57,7 @@ class ImageState:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RuntimeFacts:
-    """What is observed of the container runtime."""
+    """What was observed about the container runtime."""
 
     pipes: frozenset[str]
     """Known endpoints whose named pipe exists."""

@@ -115,8 +115,8 @@ def unfinished(seen: Observation) -> str:
     if seen["first-boot-finished"].ok:
         return ""
     return (
-        f"expected a machine that finished its first boot from an image, got one that still works on it ({FOLDER} "
-        f"exists). {FOLDER}\\error.txt may have the reason. Reboot the machine, and run the playbook again"
+        f"expected a machine that finished its first boot from an image, got one whose first boot continues ({FOLDER} "
+        f"exists). {FOLDER}\\error.txt may contain the reason. Reboot the machine, and run the playbook again"
     )
 
 

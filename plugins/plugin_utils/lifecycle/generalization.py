@@ -258,7 +258,7 @@ class Generalization:
         """Wait until the machine reports that it is sealed, and let the batch continue.
 
         Raises:
-            NodeError: the batch failed, or the machine could not be asked any more.
+            NodeError: the batch failed, or the machine could no longer be queried.
         """
         node, step = self._node, "read the state of the image"
         end = time.monotonic() + 2 * batch.timeout
@@ -272,7 +272,7 @@ class Generalization:
                 if seen.state != "running":
                     self._explain(seen)
                 if time.monotonic() > end:
-                    self._refuse(f"not finished after {2 * batch.timeout:.0f} s; {sealing.RESULT} will have the result")
+                    self._refuse(f"not finished after {2 * batch.timeout:.0f} s; see {sealing.RESULT} later")
         except AnsibleConnectionFailure as error:
             self._refuse(
                 f"the connection broke before the state of the image was read ({error}). The machine stays on. See "

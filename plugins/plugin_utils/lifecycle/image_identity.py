@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What identifies the build machine or belongs to its users, and sysprep leaves in an image (no I/O).
+"""What sysprep leaves in an image although it belongs to the build machine or its users (no I/O).
 
 Two machines from one image must not share these. Windows creates them again when it needs them: sshd its host keys, the
 Windows Update service its client id, Remote Desktop its certificate.

@@ -91,7 +91,7 @@ class ClusterFacts:
 
 
 def safe_time(seen: Observation, now: datetime.datetime) -> datetime.datetime:
-    """Return the earlier of the controller's and the machine's time, so that no clock that is ahead counts.
+    """Return the earlier of the controller's and the machine's time, so that a clock that is ahead has no effect.
 
     Args:
         seen: the results of `calls`.
@@ -118,7 +118,7 @@ def reason(own: KubeletCredentials, cluster: ClusterFacts, now: datetime.datetim
     if certificate is None or not certificate.node or not own.kubeconfig.authorities:
         return ""
     if certificate.node in cluster.nodes:
-        return "the kubelet trusts another CA than the cluster has" if _trusts_another(own, cluster) else ""
+        return "the kubelet trusts a CA that is not the cluster's" if _trusts_another(own, cluster) else ""
     is_deleted = not _trusts_another(own, cluster) and now - certificate.begins > _SETTLED
     return f"the Node object {certificate.node} was deleted from the cluster" if is_deleted else ""
 
@@ -137,7 +137,7 @@ def other_cluster(own: KubeletCredentials, cluster: ClusterFacts) -> str:
     if not own.joined or known or not _trusts_another(own, cluster):
         return ""
     return (
-        "its kubelet trusts another CA than the cluster has, and its certificate is for no node of the cluster, so it "
+        "its kubelet trusts a CA that is not the cluster's, and its certificate belongs to none of its nodes, so it "
         "is a node of another cluster at the same address. Check the kubeconfig; reset the machine (reset_nodes.yml) "
         "if it is to join this cluster"
     )

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Shut a machine down for good: its kubelet does not start again with it."""
+"""Disable a machine's kubelet, and shut the machine down."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The programs and registry entries of plugins of Container Credential Guard (CCG).
 
-A machine that is no member of a domain needs such a plugin for gMSAs: it fetches the account with which CCG retrieves
-the gMSA's password (Win32 reference, ICcgDomainAuthCredentials). COM activates the plugin in a process of its own, so
-its AppID has a DllSurrogate (Win32 reference, "Registering the DLL Server for Surrogate Activation";
+A machine that is not a member of a domain needs such a plugin for gMSAs: it fetches the account with which CCG
+retrieves the gMSA's password (Win32 reference, ICcgDomainAuthCredentials). COM activates the plugin in a separate
+process, so its AppID has a DllSurrogate (Win32 reference, "Registering the DLL Server for Surrogate Activation";
 microsoft/Azure-Key-Vault-Plugin-gMSA, src/CCGAKVPlugin/InstallPlugin.ps1).
 """
 

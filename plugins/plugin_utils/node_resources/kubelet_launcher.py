@@ -7,8 +7,8 @@ kubelet's arguments from a file, and adds the flags that kubeadm wrote. So a joi
 
 `kubelet --help` prints all flags to standard output, also those that are deprecated (kubernetes/kubernetes
 cmd/kubelet/app/options/options.go, AddFlags, and cmd/kubelet/app/server.go, SetHelpFunc). If a flag for labels occurs
-twice, the labels add up (component-base cli/flag/map_string_string.go). When the script ends, nssm ends the kubelet,
-too (nssm.cc/usage: process tree).
+twice, the labels of both apply (component-base cli/flag/map_string_string.go). When the script ends, nssm ends the
+kubelet, too (nssm.cc/usage: process tree).
 
 Other projects also run the kubelet with a script under nssm: kubernetes-sigs/sig-windows-tools
 kubeadm/scripts/StartKubelet.ps1, and kubernetes-sigs/image-builder

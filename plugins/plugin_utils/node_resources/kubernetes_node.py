@@ -261,7 +261,7 @@ def kubelet_services(settings: KubernetesSettings) -> list[ResourceMapping]:
 
 
 def _launcher(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the script that runs the kubelet. Its flag for labels adds up with that of kubeadm."""
+    """Return the script that runs the kubelet. Its labels apply in addition to kubeadm's."""
     labels = ",".join(f"{name}={value}" for name, value in settings.network_labels.items())
     commands = kubelet_launcher.Commands(
         join_commands.commands(settings.pre_kubeadm_commands, "pre_kubeadm_commands"),

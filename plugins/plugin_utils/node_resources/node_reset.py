@@ -216,7 +216,7 @@ def _state_folder(path: str, directories: t.Mapping[str, ResourceMapping]) -> Re
 
 
 def _check_conf_dir(machine: ResetMachine) -> None:
-    """Check that what the preparation made does not lie in the folder of CNI configurations, which is emptied.
+    """Check that nothing else is installed in the folder of CNI configurations, which a reset empties.
 
     Raises:
         ResourceError: it does.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What is known of each pod network: its modes, programs, files and limits (one file per network in data/networks)."""
+"""Facts about each pod network: its modes, programs, files and limits (one file per network in data/networks)."""
 
 from __future__ import annotations
 

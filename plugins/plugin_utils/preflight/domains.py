@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check the Active Directory domain that a machine joins, with what it joins, and credential specs of gMSAs."""
+"""Check a machine's Active Directory domain, the account or data for the join, and credential specs of gMSAs."""
 
 from __future__ import annotations
 

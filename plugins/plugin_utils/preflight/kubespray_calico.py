@@ -81,7 +81,7 @@ def _pool(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
 
 
 def _mtu(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
-    """Return the problem if kubespray gives pods another MTU than cni_mtu (calico-node.yml.j2, FELIX_VXLANMTU)."""
+    """Return the problem if kubespray's MTU of pods differs from cni_mtu (calico-node.yml.j2, FELIX_VXLANMTU)."""
     name = "calico_veth_mtu" if number(ask("calico_veth_mtu")) else "calico_mtu"
     expected, given = number(values.get("cni_mtu")), number(ask(name))
     # kubespray uses none of the two if calico_mtu is not set.

@@ -44,6 +44,6 @@ def _order_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
             yield Problem(where, ring, "expected the name of a ring", "Nodes without a ring need no entry.")
         elif (key := name_order(name)) in seen:
             hint = "Names that differ only in case or in leading zeros are one ring."
-            yield Problem(where, ring, f"expected another ring than {seen[key]}", hint)
+            yield Problem(where, ring, f"expected a ring other than {seen[key]}", hint)
         else:
             seen[key] = name

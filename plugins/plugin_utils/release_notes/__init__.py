@@ -1,6 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What an image contains: release notes, a bill of materials, and the difference of two releases. Start at contents.py.
+"""What an image contains: release notes, a bill of materials, and the differences between two releases.
+
+Read contents.py first.
 
 observation.py reads a machine; markdown.py, page.py and sbom.py show its contents; comparison.py compares two releases.
 """

@@ -20,7 +20,7 @@ _SHORT = 19
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Difference:
-    """One difference of two releases."""
+    """One difference between two releases."""
 
     section: str
     item: str

@@ -39,7 +39,7 @@ from .contents import (
 
 _CURRENT_VERSION = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
 _ANY_IMAGE = "registry.k8s.io/pause:3.10.2"
-"""The resource of an image determines the runtime's store; which image it is does not matter."""
+"""A ContainerImage resource finds the runtime's store, and requires an image. Any image will do."""
 _EDITION = ("EditionID", "DisplayVersion")
 
 

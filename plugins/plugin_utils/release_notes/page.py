@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The release notes, and the difference of two releases, as self-contained HTML pages (no I/O)."""
+"""The release notes, and the differences between two releases, as self-contained HTML pages (no I/O)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def notes_page(contents: ImageContents) -> str:
 
 
 def comparison_page(before: ImageContents, after: ImageContents, differences: t.Sequence[Difference]) -> str:
-    """Return the page of the difference of two releases.
+    """Return the page of the differences between two releases.
 
     Args:
         before: the older release.

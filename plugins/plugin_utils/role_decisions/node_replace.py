@@ -87,7 +87,7 @@ def _plan(host: Variables) -> dict[str, t.Any]:
 
 
 def _is_contacted(host: Variables) -> bool:
-    """Return whether the run reads what there is to reset on the old machine."""
+    """Return whether the run reads what a reset has to remove from the old machine."""
     plan = host.value("node_replace_plan")
     is_left = plan["status"] == "replace" and not plan["problem"] and not plan["old"]
     return bool(is_left and host.value("node_replace_old_action") == "reset")
@@ -115,7 +115,7 @@ def _plans(host: Variables) -> list[dict[str, t.Any]]:
 
 
 def _turns(host: Variables) -> dict[str, t.Any]:
-    """Return the order of the rollout, with what is known of each new machine."""
+    """Return the order of the rollout, with what is known about each new machine."""
     chosen = host.value("node_maintenance_selection")["chosen"]
     plans = [host.of_host(name, "node_replace_planned") for name in chosen]
     records = {one["host"]: one for one in host.value("node_maintenance_records")}

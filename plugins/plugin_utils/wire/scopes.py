@@ -43,7 +43,7 @@ class Scope:
         return Scope(f"{self.prefix}{name}.")
 
     def call(self, call: Call) -> Call:
-        """Return an owner's call in which all ids, also those of calls that it refers to, are ids of the batch."""
+        """Return an owner's call in which all ids are ids of the batch, including those of calls that it refers to."""
         return call.prefixed(self.prefix)
 
     def results(self, calls: t.Mapping[str, T]) -> dict[str, T]:

@@ -54,7 +54,7 @@ class Process:
     """The Windows path of its executable; empty if the simulator has none."""
     stop: threading.Event = field(default_factory=threading.Event)
     starter: threading.Event | None = None
-    """`stop` of the process that started it, if that process does not wait for it."""
+    """The event `stop` of the process that started this one; None if that process waits for this one to end."""
     ended: threading.Event = field(default_factory=threading.Event)
 
     @property

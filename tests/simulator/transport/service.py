@@ -79,7 +79,7 @@ class WinrmService:
         return 500, wsman.fault_envelope(fault, self._host.name, request.message_id)
 
     def forget_shells(self) -> None:
-        """End all shells, as at a restart of the service."""
+        """End all shells, as a restart of the service does."""
         with self._lock:
             shells = list(self._shells.values())
             self._shells.clear()

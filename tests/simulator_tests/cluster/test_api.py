@@ -346,7 +346,7 @@ def test_the_token_in_a_secret_lasts_as_long_as_the_secret(
     code, body = client.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
     assert body["status"]["userInfo"]["username"] == f"system:serviceaccount:{namespace}:default"
     admin.request("DELETE", f"{path}/token")
-    # A real API server remembers for some seconds what it has authenticated.
+    # A real API server remembers for a few seconds what it has authenticated.
     eventually(lambda: client.request("GET", "/api/v1/nodes")[0] == 401, "the token is worth nothing", 30)
 
 

@@ -178,7 +178,7 @@ def impostor(folder: Path, code: int, answer: bytes) -> Iterator[ClusterClient]:
 
 
 def kubeconfig(folder: Path, server: str) -> Path:
-    """Write a kubeconfig of a server."""
+    """Write a kubeconfig for a server."""
     path = folder / "kubeconfig"
     content = {
         "apiVersion": "v1",

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""dockerd: its command line, its service, its configuration, and what it refuses of them."""
+"""dockerd: its command line, its service and its configuration, including those that it refuses."""
 
 from __future__ import annotations
 

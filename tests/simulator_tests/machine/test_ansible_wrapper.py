@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What Ansible's wrapper sends: read, refused, done."""
+"""The scripts that Ansible's wrapper sends: which of them are parsed, refused or run."""
 
 from __future__ import annotations
 

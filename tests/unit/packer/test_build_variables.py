@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Variables and the password get from the templates to Ansible, and not onto its command line."""
+"""Variables and the password reach Ansible from the templates, but not on its command line."""
 
 from __future__ import annotations
 

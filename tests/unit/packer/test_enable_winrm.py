@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the answer file and the user data run opens WinRM over HTTPS, in a way that Packer's NTLM can use."""
+"""The scripts of the answer file and the user data enable WinRM over HTTPS so that Packer can use NTLM."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the Packer templates make of their variables: the variables of the roles, proxies, tags."""
+"""How the Packer templates turn their variables into the roles' variables, proxies and tags."""
 
 from __future__ import annotations
 

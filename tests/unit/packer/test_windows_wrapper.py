@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Packer on Windows runs Ansible in WSL: arguments, environment and exit status get there and back."""
+"""Packer on Windows runs Ansible in WSL: arguments, environment and exit status are passed on."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def _disk_problems(root: ET.Element) -> Iterator[str]:
 
 def _logon_problems(root: ET.Element) -> Iterator[str]:
     if value(root, "AutoLogon/Password/Value") != value(root, "UserAccounts/AdministratorPassword/Value"):
-        yield "the automatic logon has another password than the account"
+        yield "the password of the automatic logon differs from the account's"
     # They all start at the same time (microsoft-windows-shell-setup-firstlogoncommands-synchronouscommand-order).
     if len(_all(root, "FirstLogonCommands/SynchronousCommand")) != 1:
         yield "there is not exactly one command at the first logon"

@@ -41,7 +41,7 @@ def value(found: Templar, expression: str) -> t.Any:
 
 
 def holds(found: Templar, conditions: str | list[str]) -> bool:
-    """Return whether the conditions of a task are true; a list of them must all be true."""
+    """Return whether all conditions of a task are true."""
     listed = [conditions] if isinstance(conditions, str) else conditions
     return all(bool(value(found, condition)) for condition in listed)
 

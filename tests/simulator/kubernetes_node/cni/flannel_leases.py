@@ -40,7 +40,7 @@ class FlannelLease:
 
 
 def leases(nodes: list[dict[str, Any]], own: str) -> list[FlannelLease]:
-    """Return the leases of all nodes but one that announce themselves."""
+    """Return the leases of the nodes that announce one, except the given node."""
     found = []
     for node in nodes:
         notes: Mapping[str, str] = node["metadata"].get("annotations") or {}

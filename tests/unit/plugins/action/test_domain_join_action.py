@@ -23,7 +23,7 @@ from simulator.windows.directory.offline_data import encode
 SECRET = "S3cr3tPassw0rd"
 UNIT = "OU=Nodes,DC=corp,DC=example,DC=com"
 ACCOUNT = {"domain": "corp.example.com", "user": "CORP\\joiner", "password": SECRET}
-JOINED = [{"type": "Domain", "name": "corp.example.com", "action": "create", "why": "it is no member of the domain"}]
+JOINED = [{"type": "Domain", "name": "corp.example.com", "action": "create", "why": "it is not a member of the domain"}]
 
 
 def offline(computer: str) -> dict[str, str]:
@@ -211,7 +211,8 @@ def test_a_node_of_a_cluster_is_not_rebooted(node: Node, directory: DomainDirect
     node.machine.files.make_directory("C:\\etc\\kubernetes")
     node.machine.files.write_text(node_paths.KUBELET_CONF, "server: https://k8s:6443")
     words = (
-        "node-1: it is a node of a cluster and no member of the domain corp.example.com, and joining a domain reboots"
+        "node-1: it is a node of a cluster and not a member of the domain corp.example.com, and joining a domain "
+        "reboots"
     )
     assert refused(node, ACCOUNT).startswith(words)
     assert state(node)["msg"].startswith(words)
@@ -254,7 +255,7 @@ def test_a_lost_connection_does_not_join_twice(
 
 
 class BootsDifferently(Node):
-    """The reboot ends with a machine that is no member, or that has another name."""
+    """The reboot ends with a machine that is not a member, or that has another name."""
 
     def __init__(self, machine: t.Any, *, renamed: bool) -> None:
         super().__init__(machine)

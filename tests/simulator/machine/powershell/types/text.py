@@ -69,7 +69,7 @@ def _item(value: object, form: str) -> str:
 
 
 def method_text(value: object) -> str:
-    """Return ToString() without a format, which shows all digits of a Double."""
+    """Return the result of ToString() without a format. It shows all digits of a Double."""
     if isinstance(value, float) and value == value and float(double_text(value)) != value:
         raise NotModelled("the text of a Double that differs between versions of .NET")
     if isinstance(value, (list, dict)):

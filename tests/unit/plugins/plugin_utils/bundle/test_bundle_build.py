@@ -33,7 +33,7 @@ def digest(data: bytes) -> str:
 
 
 class Servers(dict[str, bytes]):
-    """The files by URL, and the requests, with the interface of the builder's fetcher."""
+    """Replaces the builder's fetcher: it has files by URL, and records the requests."""
 
     def __init__(self, *arguments: t.Any) -> None:
         super().__init__(*arguments)

@@ -100,7 +100,7 @@ CASES: dict[str, tuple[list[Reply], Checksum | None]] = {
     "a redirect to a file": (moved("file:///etc/passwd"), None),
     "a connection that breaks off": ([Reply(missing=10), Reply()], None),
     "a connection that always breaks off": ([Reply(missing=10)], None),
-    "another part than was asked for": (
+    "a part that was not requested": (
         [Reply(missing=990), Reply(206, DATA[5:], {"Content-Range": "bytes 5-999/1000"})],
         RIGHT,
     ),

@@ -129,7 +129,7 @@ def test_credentials_are_sent_as_the_registry_asks() -> None:
 
 
 def test_a_token_is_kept_and_renewed() -> None:
-    """Tokens expire after some minutes."""
+    """Tokens expire after a few minutes."""
     answers = Answers(**{"1": [challenge(TOKEN), b"{}", b"{}", challenge(TOKEN), b"{}"], "token": {"token": "t"}})
     found = client(answers)
     for _number in range(3):

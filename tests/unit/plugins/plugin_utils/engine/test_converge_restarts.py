@@ -51,7 +51,7 @@ def test_the_batch_itself_orders_a_reboot_that_a_change_reports() -> None:
     settings = [Setting(name=name, reboot="if_reported") for name in "ab"]
     dummy, action = converge(world, settings[0], Setting(name="x"), settings[1], Setting(name="y"))
     assert world.reboots == action.machine.ran("shutdown.exe") == 1
-    # Nothing of the first change's order ran, since it reported no reboot.
+    # The first change needed no reboot, so none of the calls that would have ordered one ran.
     ran = [call["id"] for call in action.machine.executed if call["id"].startswith("reboot-order.")]
     assert ran == ["reboot-order.2.unneeded", "reboot-order.2.logon", "reboot-order.2.order"]
 

@@ -65,7 +65,7 @@ def issued(ago: datetime.timedelta, name: str = "system:node:win1") -> ClientCer
         (credentials(certificate=issued(DAY, "x")), [], ""),
         # A file that cannot be read may be one that this code does not know.
         (credentials(certificate=None), NODES, ""),
-        (credentials(kubeconfig=OTHER_CA), NODES, "the kubelet trusts another CA than the cluster has"),
+        (credentials(kubeconfig=OTHER_CA), NODES, "the kubelet trusts a CA that is not the cluster's"),
         (credentials(kubeconfig=KubeletKubeconfig(authorities=frozenset({"YQ==", "Yg=="}))), NODES, ""),
         # The cluster of a kubeconfig that cannot be read is unknown, so its node was not deleted from this one.
         (credentials(kubeconfig=KubeletKubeconfig()), NODES, ""),

@@ -84,7 +84,7 @@ def test_a_batch_has_nodes_of_one_ring(names: list[str], serial: str, sizes: lis
 
 
 def test_rings_with_different_places_never_share_a_batch() -> None:
-    # The same name: once listed in an order, once not.
+    # Rings with the same name differ if only one of them is listed in an order.
     keys = [rings.ring_of({"ring": "a", "ring_place": place}) for place in (0, 1)]
     assert rollout_times.batch_sizes(keys, "2") == [1, 1]
 

@@ -56,7 +56,7 @@ DNS = ("10.96.0.10",)
 
 
 class Case(t.NamedTuple):
-    """A network, its mode, and how it runs; this is empty if another tool runs it."""
+    """A network, its mode, and how it runs (empty if another tool runs it)."""
 
     plugin: str
     mode: str

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The domain of a machine, and with what it joins, are checked before any node is touched."""
+"""A machine's domain, and the account or data for its join, are checked before any node is touched."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_a_single_download_goes_directly_to_its_destination() -> None:
     assert commands(change)[:3] == ["curl.exe", "@read-file", "@commit-file"]
     # At least its first bytes must match its name: 1f 8b 08.
     assert call(change, "form-0").until == {"content": "H4sI"}
-    # A checksum decides, and its error contains both hashes.
+    # If a checksum is known, the file is verified with it, and the error contains both hashes.
     assert call(change, "verify-0").needs == ("download-0",)
     assert call(change, "verify-0").parameters == {"path": PATH + ".part", "destination": PATH, "sha256": SHA256}
     download = call(change, "download-0")
