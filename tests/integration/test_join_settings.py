@@ -254,11 +254,6 @@ def test_a_machine_joins_its_domain_before_the_cluster(site: Site, joined: PlayR
     assert site.machine("plain").part(DomainMembership).domain == ""
 
 
-def test_a_member_is_not_joined_again(site: Site, finished: PlayRun) -> None:
-    assert JOIN_DOMAIN not in finished.changed_tasks("late")
-    assert site.machine("late").power.boots == site.counted["joined"]["late"]["boots"]
-
-
 def test_a_token_of_kubeadm_on_a_control_plane_host(site: Site, joined: PlayRun) -> None:
     created, deleted = token_commands(site)
     assert created.startswith("token create --ttl=")
@@ -293,6 +288,11 @@ def test_the_next_run_continues_with_the_program_that_failed(site: Site, finishe
     assert value(site, "After3") == "done"
     assert not site.machine("late").files.exists(r"C:\ProgramData\winkube\join-commands.txt")
     wait_for(lambda: cluster_nodes(site)[node_name("late")]["ready"], "the node is ready", 60)
+
+
+def test_a_member_is_not_joined_again(site: Site, finished: PlayRun) -> None:
+    assert JOIN_DOMAIN not in finished.changed_tasks("late")
+    assert site.machine("late").power.boots == site.counted["joined"]["late"]["boots"]
 
 
 def test_a_further_run_runs_no_program_again(site: Site, finished: PlayRun, control_plane: dict[str, Any]) -> None:
