@@ -13,13 +13,11 @@ from unittest import mock
 
 import pytest
 from integration import sweeps
-from integration.callback_plugins.short_reboots import with_short_pauses
 from integration.networks import free_network
 from integration.playbooks import Site, describe
 from integration.sweeps import Sweeps
 from simulator_tests.cluster.node_client import Client, admin_client
 
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.reboot import Reboot
 from simulator.cluster import SimulatedCluster, start_cluster
 from simulator.cluster.cluster import real_unavailable
 from simulator.kubernetes_node.kubeadm import real as kubeadm_real
@@ -56,14 +54,6 @@ def kubeadm(cluster_kind: str) -> Iterator[None]:
         yield
         return
     with mock.patch.object(kubeadm_real, "find", return_value=None):
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def short_reboots() -> Iterator[None]:
-    """Shorten the pauses of reboots also for actions that run in the process of the tests, but not for real servers."""
-    run = Reboot.run if os.environ.get("WINKUBE_WINDOWS_INVENTORY") else with_short_pauses(Reboot.run)
-    with mock.patch.object(Reboot, "run", run):
         yield
 
 

@@ -10,6 +10,8 @@ from typing import Any
 from simulator.machine.machine import Machine
 from simulator.machine.status import changed_values
 
+UNIQUE = ("SusClientId", "SusClientIdValidation")
+"""Values of the registry that differ between all machines: the names under which they use Windows Update."""
 # Results of batches, and what Ansible keeps there while a module runs.
 _TEMPORARY = (r"c:\programdata\winkube\batches", "\\temp\\")
 
@@ -54,7 +56,9 @@ def configured(machine: Machine) -> dict[str, Any]:
         if (found := machine.services.get(name))
     }
     registry = {
-        path: values for path, values in changed_values(machine).items() if "computername" not in path.casefold()
+        path: {name: value for name, value in values.items() if name not in UNIQUE}
+        for path, values in changed_values(machine).items()
+        if "computername" not in path.casefold()
     }
     more = {name: status[name] for name in ("features", "firewall", "defender", "scheduled_tasks")}
     return {"files": files, "services": services, "registry": registry, **more}

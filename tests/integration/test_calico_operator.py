@@ -95,7 +95,7 @@ def test_kube_proxy_has_the_address_of_the_endpoint(site: Site, first: PlayRun) 
     machine = site.machine(HOST)
     endpoint = next(one for one in hns.store(machine).endpoints() if one.name == "Calico_ep")
     winkernel = yaml.safe_load(machine.files.read_text(PROXY))["winkernel"]
-    assert winkernel == {"networkName": "Calico", "sourceVip": endpoint.address, "enableDSR": False}
+    assert winkernel == {"networkName": "Calico", "sourceVip": endpoint.address, "enableDSR": True}
 
 
 def test_a_second_run_changes_nothing(site: Site, first: PlayRun) -> None:
