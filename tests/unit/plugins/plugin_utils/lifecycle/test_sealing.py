@@ -116,15 +116,13 @@ def result(machine: Machine) -> dict[str, t.Any]:
 def identity(machine: Machine) -> dict[str, object]:
     """Return what must differ between two machines from one image."""
     key = r"C:\ProgramData\ssh\ssh_host_ed25519_key"
+    own, desktop = (certificate_store.certificates(machine, store) for store in ("My", machine_identity.STORE))
     return {
         "sid": machine.sid,
         "name": machine.name,
         "update client": machine.registry.data(WINDOWS_UPDATE, "SusClientId"),
-        "remote desktop": [
-            certificate_store.thumbprint(each)
-            for each in certificate_store.certificates(machine, machine_identity.STORE)
-        ],
-        "winrm": [certificate_store.thumbprint(each) for each in certificate_store.certificates(machine, "My")],
+        "remote desktop": [certificate_store.thumbprint(each) for each in desktop],
+        "winrm": [certificate_store.thumbprint(each) for each in own],
         "ssh": machine.files.read_text(key) if machine.files.is_file(key) else "",
     }
 
