@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import re
 import typing as t
@@ -391,10 +390,3 @@ def test_the_default_version_of_whatever_a_role_installs_is_verified(repository:
     assert unverified == WITHOUT_DIGEST
     cni = yaml.safe_load((repository / "roles" / "cni" / "defaults" / "main.yml").read_text(encoding="utf-8"))
     assert re.fullmatch(r"mcr\.microsoft\.com/[a-z/-]+@sha256:[0-9a-f]{64}", cni["cni_host_process_image"])
-
-
-def test_the_simulated_upstreams_flannel_is_pinned_where_a_static_inventory_uses_it(repository: Path) -> None:
-    content = catalog.content("github.com/flannel-io/flannel/releases/download/v0.28.9/flanneld.exe")
-    assert content is not None
-    for path in ("inventories/demo/hosts.yml", "molecule/default/molecule.yml"):
-        assert f"cni_flannel_sha256: {hashlib.sha256(content).hexdigest()}" in (repository / path).read_text()
