@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The inventories of the demo and of molecule, which are files: their checksums are those of the simulated downloads."""
+"""The inventories of the demo and of molecule are files. Their checksums are those of the simulated downloads."""
 
 from __future__ import annotations
 
