@@ -216,6 +216,18 @@ def _node_labels(host: Variables) -> dict[str, str | None]:
     return {RUN_AS_LABEL: network.node_label or None, **own}
 
 
+def _registered_labels(host: Variables) -> dict[str, str | None]:
+    """Return the labels with which a kubelet that reads them from a file registers its node.
+
+    A node that has joined keeps its labels when its kubelet restarts, so it gets the label of its new network in this
+    file already. Otherwise the next run would change the file again, and restart the kubelet.
+    """
+    labels: dict[str, str | None] = dict(host.value("cni_node_labels"))
+    if not host.part("winkube_node_information", "joined", default=False):
+        return labels
+    return {**labels, NETWORK_LABEL: cni.pod_network(host).pod_network_label or None}
+
+
 def _former_files(host: Variables) -> list[str]:
     """Return the CNI configuration and the state of the node's former network that the new network does not have.
 
@@ -321,6 +333,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_daemon_sets_to_restrict": _daemon_sets_to_restrict,
         "cni_linux_mtu": _linux_mtu,
         "cni_node_addresses": _node_addresses,
+        "winkube_node_labels": _registered_labels,
         "winkube_network_services": _network_services,
         "cni_tokens": _tokens,
         "cni_missing_tokens": lambda host: [

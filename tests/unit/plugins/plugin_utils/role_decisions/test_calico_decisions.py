@@ -174,6 +174,27 @@ def test_a_node_that_gets_calico_is_labelled_only_after_its_former_network_is_go
 
 
 @pytest.mark.parametrize(
+    ("recorded", "joined", "variables", "expected"),
+    [
+        # The file with the labels of a live node is the same before and after its network has changed.
+        (FLANNEL, True, TO_CALICO, "calico"),
+        (VXLAN, True, TO_CALICO, "calico"),
+        (VXLAN, True, TO_FLANNEL, None),
+        (FLANNEL, True, TO_FLANNEL, None),
+        ({}, False, TO_CALICO, "calico"),
+        # The pods of the new network must not run on the node before the former network is gone.
+        (FLANNEL, False, TO_CALICO, None),
+    ],
+)
+def test_the_label_in_the_file_of_the_kubelet(
+    recorded: dict[str, str], joined: bool, variables: dict[str, t.Any], expected: str | None
+) -> None:
+    information = {"computer_name": "WIN1", "joined": joined, "cni": recorded}
+    labels = value(rendered.node(node_join_info=information, **variables), "winkube_node_labels")
+    assert labels.get(LABEL) == expected
+
+
+@pytest.mark.parametrize(
     ("joined", "addressed", "expected"),
     [
         (True, {}, "10.0.0.1"),
