@@ -147,10 +147,14 @@ def _former_network_stays(host: Variables) -> bool:
 
 
 def _former_account_objects(host: Variables) -> list[dict[str, t.Any]]:
-    """Return the objects of the account of the node's former network that its new network does not have."""
+    """Return the objects of the account of the node's former network that no network of the play's hosts has.
+
+    The annotations of a node that has just joined do not show yet that its network uses the account.
+    """
     former = str(host.value("cni_recorded_network").get("plugin", ""))
-    changes = host.value("cni_network_changes")
-    return former_account_objects(former, str(host.value("cni_plugin"))) if changes else []
+    if not host.value("cni_network_changes"):
+        return []
+    return former_account_objects(former, {runs_of(host, name)[0] for name in host.value("ansible_play_hosts_all")})
 
 
 def _former_account_stays(host: Variables) -> bool:

@@ -102,6 +102,14 @@ def test_the_account_of_flannel_goes_with_flannel(plugin: str, kinds: list[str])
     assert decided(VXLAN, "cni_former_account_objects", cni_plugin="azure") == []
 
 
+@pytest.mark.parametrize(("other", "count"), [("flannel", 0), ("sdnbridge", 0), ("azure", 4), ("unknown", 4)])
+def test_the_account_stays_for_other_hosts_of_the_run(other: str, count: int) -> None:
+    """A node that has just joined has no annotations of flannel yet."""
+    hosts = {"win1": {}, "win2": {"cni_plugin": other, "cni_run_as": "service"}}
+    known = {"hostvars": hosts, "ansible_play_hosts": [*hosts], "ansible_play_hosts_all": [*hosts]}
+    assert len(decided(FLANNEL, "cni_former_account_objects", **TO_CALICO, **known)) == count
+
+
 @pytest.mark.parametrize(
     ("name", "annotation", "stays"),
     [
