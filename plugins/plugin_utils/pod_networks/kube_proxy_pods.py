@@ -60,7 +60,7 @@ def _setup(cluster: ClusterSettings, mode: Mode, kubernetes: str) -> dict[str, s
         cluster_cidr=cluster.cluster_cidr,
         gates=kube_proxy.feature_gates(mode, kubernetes),
         winkernel={} if mode.kube_proxy is None else kube_proxy.winkernel_of_cluster(mode),
-        given={name: value for name, value in cluster.kube_proxy_configuration.items() if name != "hostnameOverride"},
+        given=_of_all_nodes(cluster.kube_proxy_configuration),
     )
     head, tail = kube_proxy_setup.parts(yaml.safe_dump(configuration, indent=2, allow_unicode=True))
     files = {
@@ -70,6 +70,14 @@ def _setup(cluster: ClusterSettings, mode: Mode, kubernetes: str) -> dict[str, s
     }
     reserves = mode.kube_proxy is not None and mode.kube_proxy.source_vip == "host-local"
     return {**files, **({kube_proxy_setup.RESERVED: kube_proxy.RESERVATION} if reserves else {})}
+
+
+def _of_all_nodes(given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return the user's settings without those that the batch file adds for each node. YAML allows each key once."""
+    own = {name: value for name, value in given.items() if name != "hostnameOverride"}
+    if isinstance(section := own.get("winkernel"), t.Mapping):
+        own["winkernel"] = {name: value for name, value in section.items() if name != "sourceVip"}
+    return own
 
 
 def _with_own_image(image: str) -> dict[str, t.Any]:

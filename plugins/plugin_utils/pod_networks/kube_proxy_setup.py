@@ -15,11 +15,12 @@ import typing as t
 
 from ..windows import node_paths
 from .catalogue import Mode
+from .manifests import POD_VOLUME
 
 SCRIPT, HEAD, TAIL, RESERVED = "configure.cmd", "config-head.yaml", "config-tail.yaml", "reservation"
 """Names of the files in the pod's volume: the batch file, the two parts of the configuration between which the node's
 name stands, and the content of the reservation of the source address."""
-_VOLUME = "C:\\var\\lib\\kubelet\\pods\\%POD_UID%\\volumes\\kubernetes.io~projected\\access"
+_VOLUME = POD_VOLUME.replace("$(POD_UID)", "%POD_UID%")
 _QUERIES: t.Mapping[str, tuple[str, str]] = {
     # The last usable address of the pod CIDR, as kube_proxy.source_vip.
     "host-local": ("{.spec.podCIDR}", "(ip|((1<<(32-length))-1))-1"),

@@ -266,14 +266,15 @@ def account_objects(plugins: t.Iterable[str]) -> list[KubernetesObject]:
     return objects
 
 
-def former_account_objects(former: str, plugin: str) -> list[KubernetesObject]:
-    """Return the objects of a former network's account to remove; empty if the new network has the same account.
+def former_account_objects(former: str, plugins: t.Iterable[str]) -> list[KubernetesObject]:
+    """Return the objects of a former network's account to remove; empty if a network in use has the same account.
 
     Args:
         former: the former network; an unknown one has no account.
-        plugin: the new network.
+        plugins: the networks in use. Unknown ones, such as those of hosts that have failed, do not count.
     """
-    if former not in _RULES or set(_RULES[former].accounts) & set(_RULES[plugin].accounts):
+    used = accounts(plugin for plugin in plugins if plugin in _RULES)
+    if former not in _RULES or set(_RULES[former].accounts) & set(used):
         return []
     # Linux nodes may have flannel in the same namespace. The account goes last, so that nothing refers to it.
     objects = [one for one in _RULES[former].account_objects() if one["kind"] != "Namespace"]

@@ -12,6 +12,7 @@ from ..cluster_support.components import support_objects
 from ..cluster_support.demo import demo_services
 from ..cluster_support.settings import SupportSettings
 from ..node_resources.variables import Variables
+from ..pod_networks.catalogue import catalogue
 
 ROLE = "cluster_support"
 _SECRET = ("Secret", gmsa.KIND)
@@ -31,10 +32,19 @@ def _objects(host: Variables, *, secret: bool) -> list[dict[str, t.Any]]:
     return [one for one in support_objects(settings(host)) if (one["kind"] in _SECRET) is secret]
 
 
+def _purposes(host: Variables) -> list[str]:
+    """Return the purposes of applying the network's DaemonSets, whose rights are checked before anything is changed."""
+    if not settings(host).network:
+        return []
+    known = catalogue()[str(host.value("cni_plugin"))]
+    return [*([known.read_purpose] if known.read_purpose else []), known.purpose]
+
+
 DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(
     {
         "cluster_support_objects": lambda host: _objects(host, secret=False),
         "cluster_support_secret_objects": lambda host: _objects(host, secret=True),
+        "cluster_support_purposes": _purposes,
         "cluster_support_demo_services": lambda host: demo_services(settings(host)),
     }
 )

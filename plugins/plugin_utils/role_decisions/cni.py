@@ -147,10 +147,14 @@ def _former_network_stays(host: Variables) -> bool:
 
 
 def _former_account_objects(host: Variables) -> list[dict[str, t.Any]]:
-    """Return the objects of the account of the node's former network that its new network does not have."""
+    """Return the objects of the account of the node's former network that no network of the play's hosts has.
+
+    The annotations of a node that has just joined do not show yet that its network uses the account.
+    """
     former = str(host.value("cni_recorded_network").get("plugin", ""))
-    changes = host.value("cni_network_changes")
-    return former_account_objects(former, str(host.value("cni_plugin"))) if changes else []
+    if not host.value("cni_network_changes"):
+        return []
+    return former_account_objects(former, {runs_of(host, name)[0] for name in host.value("ansible_play_hosts_all")})
 
 
 def _former_account_stays(host: Variables) -> bool:
@@ -214,6 +218,18 @@ def _node_labels(host: Variables) -> dict[str, str | None]:
     network = cni.pod_network(host)
     own = {} if host.value("cni_network_changes") else {NETWORK_LABEL: network.pod_network_label or None}
     return {RUN_AS_LABEL: network.node_label or None, **own}
+
+
+def _registered_labels(host: Variables) -> dict[str, str | None]:
+    """Return the labels with which a kubelet that reads them from a file registers its node.
+
+    A node that has joined keeps its labels when its kubelet restarts, so it gets the label of its new network in this
+    file already. Otherwise the next run would change the file again, and restart the kubelet.
+    """
+    labels: dict[str, str | None] = dict(host.value("cni_node_labels"))
+    if not host.part("winkube_node_information", "joined", default=False):
+        return labels
+    return {**labels, NETWORK_LABEL: cni.pod_network(host).pod_network_label or None}
 
 
 def _former_files(host: Variables) -> list[str]:
@@ -321,6 +337,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "cni_daemon_sets_to_restrict": _daemon_sets_to_restrict,
         "cni_linux_mtu": _linux_mtu,
         "cni_node_addresses": _node_addresses,
+        "winkube_node_labels": _registered_labels,
         "winkube_network_services": _network_services,
         "cni_tokens": _tokens,
         "cni_missing_tokens": lambda host: [

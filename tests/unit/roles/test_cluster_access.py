@@ -45,7 +45,7 @@ def test_the_right_to_remove_a_former_network_is_checked(plugin: str) -> None:
     removed |= {("configmaps", name) for name in network(plugin).files.config_maps if daemon_sets(plugin)}
     removed |= {
         (f"{one['kind'].lower()}s", f"{one['metadata'].get('namespace', '')}/{one['metadata']['name']}")
-        for one in former_account_objects(plugin, "none")
+        for one in former_account_objects(plugin, ["none"])
     }
     purposes = [name for name, (_daemon_set, users) in REMOVALS.items() if plugin in users]
     checked = {

@@ -135,7 +135,11 @@ def test_settings_of_users_are_in_the_configuration() -> None:
         conf_dir="C:\\conf",
         install_dir="C:\\k",
         images={"host_process_image": "base"},
-        kube_proxy_configuration={"hostnameOverride": "ignored", "winkernel": {"enableDSR": True}, "bindAddress": "::"},
+        kube_proxy_configuration={
+            "hostnameOverride": "ignored",
+            "winkernel": {"enableDSR": True, "sourceVip": "10.0.0.9"},
+            "bindAddress": "::",
+        },
     )
     files = kube_proxy_pods.objects(cluster, samples.network().mode, "")[0]["data"]
     whole = yaml.safe_load(files["config-head.yaml"] + files["config-tail.yaml"])

@@ -102,6 +102,14 @@ def test_the_account_of_flannel_goes_with_flannel(plugin: str, kinds: list[str])
     assert decided(VXLAN, "cni_former_account_objects", cni_plugin="azure") == []
 
 
+@pytest.mark.parametrize(("other", "count"), [("flannel", 0), ("sdnbridge", 0), ("azure", 4), ("unknown", 4)])
+def test_the_account_stays_for_other_hosts_of_the_run(other: str, count: int) -> None:
+    """A node that has just joined has no annotations of flannel yet."""
+    hosts = {"win1": {}, "win2": {"cni_plugin": other, "cni_run_as": "service"}}
+    known = {"hostvars": hosts, "ansible_play_hosts": [*hosts], "ansible_play_hosts_all": [*hosts]}
+    assert len(decided(FLANNEL, "cni_former_account_objects", **TO_CALICO, **known)) == count
+
+
 @pytest.mark.parametrize(
     ("name", "annotation", "stays"),
     [
@@ -171,6 +179,27 @@ def test_a_node_that_gets_calico_is_labelled_only_after_its_former_network_is_go
     assert decided(VXLAN, "cni_node_labels", **to_calico)[LABEL] == "calico"
     assert decided(VXLAN, "cni_new_labels", **to_calico) == {}
     assert decided(VXLAN, "cni_former_config_maps", **to_calico) == []
+
+
+@pytest.mark.parametrize(
+    ("recorded", "joined", "variables", "expected"),
+    [
+        # The file with the labels of a live node is the same before and after its network has changed.
+        (FLANNEL, True, TO_CALICO, "calico"),
+        (VXLAN, True, TO_CALICO, "calico"),
+        (VXLAN, True, TO_FLANNEL, None),
+        (FLANNEL, True, TO_FLANNEL, None),
+        ({}, False, TO_CALICO, "calico"),
+        # The pods of the new network must not run on the node before the former network is gone.
+        (FLANNEL, False, TO_CALICO, None),
+    ],
+)
+def test_the_label_in_the_file_of_the_kubelet(
+    recorded: dict[str, str], joined: bool, variables: dict[str, t.Any], expected: str | None
+) -> None:
+    information = {"computer_name": "WIN1", "joined": joined, "cni": recorded}
+    labels = value(rendered.node(node_join_info=information, **variables), "winkube_node_labels")
+    assert labels.get(LABEL) == expected
 
 
 @pytest.mark.parametrize(
