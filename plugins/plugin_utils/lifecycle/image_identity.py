@@ -48,17 +48,17 @@ class MachineIdentity:
     """Thumbprints of Remote Desktop's certificates."""
 
 
-def local_names(names: t.Iterable[str], computer: str = "") -> list[str]:
+def local_names(names: t.Iterable[str], computer: str | None) -> list[str]:
     r"""Return the names of local accounts, without `.\` or the computer's name in front; domain accounts are left out.
 
     Args:
         names: names as users write them: `NAME`, `.\NAME`, `COMPUTER\NAME`, `DOMAIN\NAME`, `NAME@domain`.
-        computer: the computer's name.
+        computer: the computer's name; None while it is unknown, so that the name in front may be any.
     """
     by_name: dict[str, str] = {}
     for name in names:
         domain, separator, short = name.rpartition("\\")
-        is_local = not separator or domain.casefold() in (".", computer.casefold())
+        is_local = not separator or computer is None or domain.casefold() in (".", computer.casefold())
         if is_local and _ACCOUNT.fullmatch(short):
             by_name.setdefault(short.casefold(), short)
     return list(by_name.values())
@@ -68,12 +68,12 @@ def inspection_calls(accounts: t.Sequence[str]) -> tuple[Call, ...]:
     """Return the calls that read what the image must not contain.
 
     Args:
-        accounts: names of local accounts.
+        accounts: names of accounts, as users write them.
     """
     return (
         *(
             query(f"account-{number}", "Get-LocalUser", {"Name": [name]}, select=("Name", "SID"))
-            for number, name in enumerate(accounts)
+            for number, name in enumerate(local_names(accounts, None))
         ),
         query(
             "apps",
@@ -86,13 +86,20 @@ def inspection_calls(accounts: t.Sequence[str]) -> tuple[Call, ...]:
     )
 
 
-def read(seen: Observation, accounts: t.Sequence[str]) -> MachineIdentity:
-    """Read the results of `inspection_calls`. Server Core may lack the cmdlets for apps; then there are none."""
+def read(seen: Observation, accounts: t.Sequence[str], computer: str) -> MachineIdentity:
+    """Read the results of `inspection_calls`. Server Core may lack the cmdlets for apps; then there are none.
+
+    Args:
+        seen: the results.
+        accounts: as for `inspection_calls`.
+        computer: the computer's name.
+    """
+    local = {name.casefold() for name in local_names(accounts, computer)}
     known: list[str] = []
     built_in: list[str] = []
-    for number, name in enumerate(accounts):
+    for number, name in enumerate(local_names(accounts, None)):
         result = seen[f"account-{number}"]
-        if result.ok and result.output:
+        if name.casefold() in local and result.ok and result.output:
             (built_in if str(result.first.get("SID")).endswith(_ADMINISTRATOR) else known).append(name)
     provisioned = {str(item["DisplayName"]).casefold() for item in seen["provisioned"].output}
     apps = [
