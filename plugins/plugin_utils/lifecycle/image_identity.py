@@ -40,8 +40,6 @@ class MachineIdentity:
 
     accounts: tuple[str, ...] = ()
     """The local accounts that the image must not contain."""
-    built_in: tuple[str, ...] = ()
-    """Requested accounts that Windows cannot delete."""
     user_apps: tuple[str, ...] = ()
     """Full names of app packages that some users have, but that are not provisioned for all users."""
     certificates: tuple[str, ...] = ()
@@ -96,11 +94,11 @@ def read(seen: Observation, accounts: t.Sequence[str], computer: str) -> Machine
     """
     local = {name.casefold() for name in local_names(accounts, computer)}
     known: list[str] = []
-    built_in: list[str] = []
     for number, name in enumerate(local_names(accounts, None)):
         result = seen[f"account-{number}"]
-        if name.casefold() in local and result.ok and result.output:
-            (built_in if str(result.first.get("SID")).endswith(_ADMINISTRATOR) else known).append(name)
+        exists = name.casefold() in local and result.ok and result.output
+        if exists and not str(result.first.get("SID")).endswith(_ADMINISTRATOR):
+            known.append(name)
     provisioned = {str(item["DisplayName"]).casefold() for item in seen["provisioned"].output}
     apps = [
         str(item["PackageFullName"])
@@ -112,9 +110,7 @@ def read(seen: Observation, accounts: t.Sequence[str], computer: str) -> Machine
         and str(item["Name"]).casefold() not in provisioned
     ]
     marks = [str(item["Thumbprint"]) for item in seen["remote-desktop"].output if item.get("Thumbprint")]
-    return MachineIdentity(
-        accounts=tuple(known), built_in=tuple(built_in), user_apps=tuple(apps), certificates=tuple(marks)
-    )
+    return MachineIdentity(accounts=tuple(known), user_apps=tuple(apps), certificates=tuple(marks))
 
 
 def app_calls(identity: MachineIdentity) -> tuple[Call, ...]:
