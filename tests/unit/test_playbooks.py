@@ -59,6 +59,19 @@ def plays(playbook: Path) -> list[dict[str, Any]]:
     return found
 
 
+def test_the_page_lists_the_phases_of_an_image_build_in_their_order() -> None:
+    page = (ROOT / "roles" / "sysprep" / "README.md").read_text(encoding="utf-8")
+    table = page.partition("## The phases of a build")[2].partition("## ")[0]
+    listed = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| .* \| (`.*) \|$", table, re.MULTILINE)))
+    playbook = ROOT / "playbooks" / "build_image.yml"
+    assert sorted(listed) == sorted(tags.known(playbook, ROOT / "roles") - tags.SPECIAL)
+    # A phase may check its variables at the beginning, so its last task counts.
+    last = {tag: at for at, task in enumerate(plays(playbook)[0]["tasks"]) for tag in task.get("tags", ())}
+    phases = [tag for tag in listed if tag in last]
+    assert len(phases) >= 4
+    assert phases == sorted(phases, key=lambda tag: last[tag])
+
+
 def test_tags_are_read_from_lists_texts_and_what_is_included(tmp_path: Path) -> None:
     (tmp_path / "roles" / "one" / "tasks").mkdir(parents=True)
     (tmp_path / "roles" / "one" / "tasks" / "main.yml").write_text(

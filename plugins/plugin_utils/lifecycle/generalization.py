@@ -132,7 +132,7 @@ class Generalization:
         hosts, credentials = self._registry_files(seen)
         return Inspected(
             machine=machine,
-            identity=image_identity.read(seen, accounts),
+            identity=image_identity.read(seen, accounts, windows.active_computer_name),
             removals=tuple(finding.removal for finding in passwords),
             hosts_files=tuple(hosts),
             credentials=tuple(credentials),
@@ -193,9 +193,9 @@ class Generalization:
         raise NodeError(f"{self._node.name}: sysprep: {why}")
 
     def _accounts(self) -> list[str]:
-        """Return the local accounts that the image must not contain."""
+        """Return the names of the accounts that the image must not contain, as users write them."""
         own = [self._link.user] if self._options.remove_build_account and self._link.user else []
-        return image_identity.local_names([*own, *self._options.remove_accounts])
+        return [*own, *self._options.remove_accounts]
 
     def _too_full(self, seen: Observation) -> str:
         """Return why the disk is too full for an image; empty if it is not."""

@@ -40,25 +40,23 @@ class MachineIdentity:
 
     accounts: tuple[str, ...] = ()
     """The local accounts that the image must not contain."""
-    built_in: tuple[str, ...] = ()
-    """Requested accounts that Windows cannot delete."""
     user_apps: tuple[str, ...] = ()
     """Full names of app packages that some users have, but that are not provisioned for all users."""
     certificates: tuple[str, ...] = ()
     """Thumbprints of Remote Desktop's certificates."""
 
 
-def local_names(names: t.Iterable[str], computer: str = "") -> list[str]:
+def local_names(names: t.Iterable[str], computer: str | None) -> list[str]:
     r"""Return the names of local accounts, without `.\` or the computer's name in front; domain accounts are left out.
 
     Args:
         names: names as users write them: `NAME`, `.\NAME`, `COMPUTER\NAME`, `DOMAIN\NAME`, `NAME@domain`.
-        computer: the computer's name.
+        computer: the computer's name; None while it is unknown, so that the name in front may be any.
     """
     by_name: dict[str, str] = {}
     for name in names:
         domain, separator, short = name.rpartition("\\")
-        is_local = not separator or domain.casefold() in (".", computer.casefold())
+        is_local = not separator or computer is None or domain.casefold() in (".", computer.casefold())
         if is_local and _ACCOUNT.fullmatch(short):
             by_name.setdefault(short.casefold(), short)
     return list(by_name.values())
@@ -68,12 +66,12 @@ def inspection_calls(accounts: t.Sequence[str]) -> tuple[Call, ...]:
     """Return the calls that read what the image must not contain.
 
     Args:
-        accounts: names of local accounts.
+        accounts: names of accounts, as users write them.
     """
     return (
         *(
             query(f"account-{number}", "Get-LocalUser", {"Name": [name]}, select=("Name", "SID"))
-            for number, name in enumerate(accounts)
+            for number, name in enumerate(local_names(accounts, None))
         ),
         query(
             "apps",
@@ -86,14 +84,21 @@ def inspection_calls(accounts: t.Sequence[str]) -> tuple[Call, ...]:
     )
 
 
-def read(seen: Observation, accounts: t.Sequence[str]) -> MachineIdentity:
-    """Read the results of `inspection_calls`. Server Core may lack the cmdlets for apps; then there are none."""
+def read(seen: Observation, accounts: t.Sequence[str], computer: str) -> MachineIdentity:
+    """Read the results of `inspection_calls`. Server Core may lack the cmdlets for apps; then there are none.
+
+    Args:
+        seen: the results.
+        accounts: as for `inspection_calls`.
+        computer: the computer's name.
+    """
+    local = {name.casefold() for name in local_names(accounts, computer)}
     known: list[str] = []
-    built_in: list[str] = []
-    for number, name in enumerate(accounts):
+    for number, name in enumerate(local_names(accounts, None)):
         result = seen[f"account-{number}"]
-        if result.ok and result.output:
-            (built_in if str(result.first.get("SID")).endswith(_ADMINISTRATOR) else known).append(name)
+        exists = name.casefold() in local and result.ok and result.output
+        if exists and not str(result.first.get("SID")).endswith(_ADMINISTRATOR):
+            known.append(name)
     provisioned = {str(item["DisplayName"]).casefold() for item in seen["provisioned"].output}
     apps = [
         str(item["PackageFullName"])
@@ -105,9 +110,7 @@ def read(seen: Observation, accounts: t.Sequence[str]) -> MachineIdentity:
         and str(item["Name"]).casefold() not in provisioned
     ]
     marks = [str(item["Thumbprint"]) for item in seen["remote-desktop"].output if item.get("Thumbprint")]
-    return MachineIdentity(
-        accounts=tuple(known), built_in=tuple(built_in), user_apps=tuple(apps), certificates=tuple(marks)
-    )
+    return MachineIdentity(accounts=tuple(known), user_apps=tuple(apps), certificates=tuple(marks))
 
 
 def app_calls(identity: MachineIdentity) -> tuple[Call, ...]:

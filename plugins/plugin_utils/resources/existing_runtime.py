@@ -8,10 +8,12 @@ import dataclasses
 import re
 import typing as t
 
+from ..engine import managed_marks
 from ..engine.changes import objects, only, remove
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows import command_line, node_paths
+from ..windows.registry_calls import remove_value
 from ..windows.registry_keys import SERVICES
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
@@ -31,7 +33,7 @@ class ExistingRuntime(Resource):
 
     Its configuration, its container images and its network would become part of the image without appearing in any
     variable. So this resource refuses such a machine, or removes the runtime with its data. A machine on which the
-    collection has changed anything is accepted.
+    collection has changed anything is accepted, unless a removal is incomplete.
     """
 
     type: t.ClassVar[str] = "ExistingRuntime"
@@ -43,6 +45,7 @@ class ExistingRuntime(Resource):
 
     def observe(self) -> tuple[Call, ...]:
         values: list[Json] = [{"path": f"{SERVICES}\\{name}", "name": "ImagePath"} for name in _DATA]
+        values.append(managed_marks.registry_entry(self))
         return (
             query("services", "@read-registry", {"values": values}, select=("exists", "value")),
             query("own", "@read-file", {"paths": [node_paths.PROGRAM_DATA]}, select=("exists",)),
@@ -54,15 +57,16 @@ class ExistingRuntime(Resource):
         Raises:
             ResourceError: there is a runtime, and it must not be removed.
         """
+        *services, mark = objects(self, seen, "services")
         lines = {
-            name: str(item.get("value") or "")
-            for name, item in zip(_DATA, objects(self, seen, "services"), strict=True)
-            if item.get("exists")
+            name: str(item.get("value") or "") for name, item in zip(_DATA, services, strict=True) if item.get("exists")
         }
-        if not lines or only(self, seen, "own").get("exists"):
+        # The removal itself creates the collection's folder. Until it is complete, the machine has its mark.
+        incomplete = bool(mark.get("exists"))
+        if not incomplete and (not lines or only(self, seen, "own").get("exists")):
             return None
         names = " and ".join(lines)
-        if self.existing == "refuse":
+        if lines and self.existing == "refuse":
             raise ResourceError(
                 self.title,
                 names,
@@ -70,18 +74,22 @@ class ExistingRuntime(Resource):
                 "Start from another base image, or set remove_existing_runtime: true, which removes the runtime with "
                 "its container images.",
             )
-        calls = [call for name, line in lines.items() for call in _removal(name, line)]
-        return remove(self, {"services": names}, calls, why=f"the base image has {names}")
+        calls = [
+            *managed_marks.write(self.title, 1),
+            *(call for name, line in lines.items() for call in _removal(name, line)),
+            remove_value("forget", managed_marks.KEY, self.title),
+        ]
+        why = f"the base image has {names}" if lines else "its removal was interrupted"
+        return remove(self, {"services": names}, calls, why=why)
 
 
 def _removal(name: str, line: str) -> t.Iterator[Call]:
-    """Yield the calls that remove a service, its programs and its data.
+    """Yield the calls that remove a service, its programs and its data. The service goes last, because it names them.
 
     `rd` also removes the layers of container images, which contain links (see StateFolder).
     """
     programs = _PROGRAM_FILES.fullmatch("".join(command_line.split(line)[:1]))
     yield action(f"stop-{name}", "Stop-Service", {"Name": [name], "Force": True}, on_error="continue", long=True)
-    yield action(f"delete-{name}", "sc.exe", arguments=("delete", name))
     for number, folder in enumerate([*([programs[1]] if programs else []), _DATA[name]]):
         yield action(
             f"rd-{name}-{number}",
@@ -99,3 +107,4 @@ def _removal(name: str, line: str) -> t.Iterator[Call]:
             until={"exists": False},
             on_error="stop",
         )
+    yield action(f"delete-{name}", "sc.exe", arguments=("delete", name))

@@ -92,7 +92,7 @@ def seal(machine: Machine, **options: t.Any) -> tuple[dict[str, t.Any], Detached
     work = Generalization(
         NodeSession(t.cast("t.Any", node)),
         GeneralizationOptions.of({**OPTIONS, **options}),
-        Link("127.0.0.1", 1, machine.settings.user),
+        Link("127.0.0.1", 1, rf"BUILD\{machine.settings.user}"),
     )
     return work.run(work.inspect()), node
 

@@ -49,3 +49,22 @@ def test_a_runtime_that_the_collection_installed_is_no_reason_to_refuse(node: Di
     node.machine.files.make_directory(r"C:\ProgramData\winkube")
     assert settles(node, item("ExistingRuntime", "base")) == []
     assert node.machine.services.exists("docker")
+
+
+def test_a_removal_that_failed_continues_in_the_next_run(node: DirectNode) -> None:
+    docker(node)
+    used = r"C:\ProgramData\docker\windowsfilter\layer\file"
+    node.machine.files.write_bytes(used, b"")
+    remove = item("ExistingRuntime", "base", existing="remove")
+    with node.machine.files.open.hold(used, "r", "r"), pytest.raises(AssertionError, match="gone-docker-1"):
+        converge(node, remove)
+    # Each batch that changes a machine creates this folder.
+    node.machine.files.make_directory(r"C:\ProgramData\winkube\batches")
+    with pytest.raises(NodeError, match=r"a container runtime, got 'docker'"):
+        converge(node, item("ExistingRuntime", "base"))
+    assert settles(node, remove) == ["ExistingRuntime remove"]
+    assert not node.machine.services.exists("docker")
+    assert not node.machine.files.exists(used)
+    # The collection's own runtime stays.
+    docker(node)
+    assert settles(node, remove) == []
