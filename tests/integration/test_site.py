@@ -58,7 +58,12 @@ LEFTOVERS = (r"C:\ProgramData\winkube\join.yaml", r"C:\etc\kubernetes\bootstrap-
 STATE_KEY = r"HKLM:\SYSTEM\CurrentControlSet\Services\hns\State"
 UPDATES = r"HKLM:\SOFTWARE\Policies\Microsoft\Windows\WindowsUpdate\AU"
 MEMORY_MB = 260
-"""Measured: 223 to 232 MB in four processes. It was 194 MB before the roles could join domains."""
+"""Measured: 223 to 232 MB in four processes.
+
+A full garbage collection in a forked worker copies the pages of the objects that it shares with the parent: 10 to 20 MB
+for each worker. Whether Python starts one before the worker ends depends on the number of objects in the parent, so a
+small change may add or remove 30 MB: three workers needed 181 MB with, 146 MB without such collections.
+"""
 _OF_NODES = ("/api/v1/nodes", "/api/v1/pods", "/apis/certificates.k8s.io/v1/")
 
 

@@ -56,8 +56,8 @@ def check(spec: t.Mapping[str, t.Any], where: str) -> None:
         ResourceError: the credential spec is incomplete, or has a field that is not used.
     """
     _fields(spec, where, ("CmsPlugins", "DomainJoinConfig", "ActiveDirectoryConfig"))
-    if list(spec["CmsPlugins"] or ()) != ["ActiveDirectory"]:
-        raise ResourceError(f"{where}.CmsPlugins", "another list", "expected [ActiveDirectory]", _HINT)
+    if not _is_list(spec["CmsPlugins"]) or list(spec["CmsPlugins"]) != ["ActiveDirectory"]:
+        raise ResourceError(f"{where}.CmsPlugins", "another value", "expected [ActiveDirectory]", _HINT)
     domain = _texts(spec["DomainJoinConfig"], f"{where}.DomainJoinConfig", _DOMAIN)
     for name, form in (("Sid", _SID), ("Guid", GUID)):
         if not form.fullmatch(domain[name]):
@@ -66,7 +66,7 @@ def check(spec: t.Mapping[str, t.Any], where: str) -> None:
     place = f"{where}.ActiveDirectoryConfig"
     _fields(spec["ActiveDirectoryConfig"], place, ("GroupManagedServiceAccounts",), ("HostAccountConfig",))
     accounts = spec["ActiveDirectoryConfig"]["GroupManagedServiceAccounts"]
-    if not isinstance(accounts, t.Sequence) or isinstance(accounts, str) or not accounts:
+    if not _is_list(accounts) or not accounts:
         raise ResourceError(f"{place}.GroupManagedServiceAccounts", None, "expected at least one account", _HINT)
     for index, account in enumerate(accounts):
         _texts(account, f"{place}.GroupManagedServiceAccounts[{index}]", ("Name", "Scope"))
@@ -85,6 +85,10 @@ def to_json(spec: t.Mapping[str, t.Any]) -> str:
     return json.dumps(spec, indent=2) + "\n"
 
 
+def _is_list(value: object) -> bool:
+    return isinstance(value, t.Sequence) and not isinstance(value, str)
+
+
 def _fields(value: object, where: str, required: t.Sequence[str], optional: t.Sequence[str] = ()) -> None:
     """Require a mapping with these keys and no others."""
     if not isinstance(value, t.Mapping):
@@ -99,7 +103,9 @@ def _fields(value: object, where: str, required: t.Sequence[str], optional: t.Se
 def _texts(value: object, where: str, names: t.Sequence[str]) -> dict[str, str]:
     """Return the texts of a mapping that has these keys and no others."""
     _fields(value, where, names)
-    texts = {name: str(value[name]) for name in names if isinstance(value, t.Mapping)}
-    if empty := [name for name in names if not texts[name].strip()]:
-        raise ResourceError(f"{where}.{empty[0]}", None, "expected a text", _HINT)
-    return texts
+    values: dict[str, t.Any] = {name: value[name] for name in names if isinstance(value, t.Mapping)}
+    for name, text in values.items():
+        # The API server accepts only texts.
+        if not isinstance(text, str) or not text.strip():
+            raise ResourceError(f"{where}.{name}", "another value" if text else None, "expected a text", _HINT)
+    return values

@@ -16,7 +16,7 @@ import typing as t
 
 from ..active_directory.ccg_plugins import CcgPlugin
 from ..resources.directory import closed
-from .downloads import Downloads, ResourceMapping, unpacked
+from .downloads import Downloads, ResourceMapping, unpacked_file
 
 FOLDER = "C:\\Program Files\\ccg-plugins"
 _CLASSES = "HKLM:\\SOFTWARE\\Classes"
@@ -61,14 +61,13 @@ def resources(plugins: t.Sequence[CcgPlugin], downloads: Downloads, stops: t.Seq
 def _files(plugin: CcgPlugin, downloads: Downloads, stops: t.Sequence[str]) -> t.Iterator[ResourceMapping]:
     artifact = downloads.artifact(plugin.name, plugin.version, url=plugin.url, sha256=plugin.sha256)
     yield artifact
-    yield unpacked(
+    yield unpacked_file(
         artifact,
         f"CCG plugin {plugin.name}",
-        destination=f"{FOLDER}\\{plugin.name}",
-        members=[plugin.member],
-        **({"strip_components": plugin.member.count("/")} if "/" in plugin.member else {}),
-        check=[ntpath.basename(plugin.member)],
-        stops=list(stops),
+        member=plugin.member,
+        folder=f"{FOLDER}\\{plugin.name}",
+        file=ntpath.basename(plugin.member),
+        stops=stops,
     )
 
 

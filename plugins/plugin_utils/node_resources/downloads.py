@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import ntpath
 import typing as t
 
 from ..artifacts import locations
@@ -130,3 +131,31 @@ def unpacked(artifact: ResourceMapping, name: str, *, members: t.Sequence[str], 
         "members": list(members),
         **properties,
     }
+
+
+def unpacked_file(
+    artifact: ResourceMapping, name: str, *, member: str, folder: str, file: str, stops: t.Sequence[str]
+) -> ResourceMapping:
+    """Return the Archive resource that unpacks one file, without its folders in the archive.
+
+    Args:
+        artifact: the Artifact resource.
+        name: name of the resource.
+        member: the file's path in the archive.
+        folder: folder for the file.
+        file: name of the file in the folder.
+        stops: services that run the file; each precedes the services on which it depends.
+
+    Returns:
+        The resource.
+    """
+    return unpacked(
+        artifact,
+        name,
+        destination=folder,
+        members=[member],
+        **({"strip_components": member.count("/")} if "/" in member else {}),
+        **({"renames": {member: file}} if ntpath.basename(member) != file else {}),
+        check=[file],
+        stops=list(stops),
+    )

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import ntpath
 import typing as t
 
 from ..node_config import credential_providers
@@ -12,7 +11,7 @@ from ..node_config.credential_providers import CredentialProvider
 from ..resources.directory import closed
 from ..windows import node_paths
 from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
-from .downloads import Downloads, ResourceMapping, unpacked
+from .downloads import Downloads, ResourceMapping, unpacked_file
 from .yaml_text import to_yaml
 
 CONFIGURATION = f"{node_paths.KUBERNETES}\\credential-providers.yaml"
@@ -38,16 +37,8 @@ def resources(
         artifact = downloads.artifact(one.name, one.version, url=one.url, sha256=one.sha256)
         is_program = artifact["path"].lower().endswith(".exe")
         member = one.program if is_program else one.member or one.program
-        archive = unpacked(
-            artifact,
-            f"credential provider {one.name}",
-            destination=folder,
-            members=[member],
-            **({"strip_components": member.count("/")} if "/" in member else {}),
-            **({"renames": {member: one.program}} if ntpath.basename(member) != one.program else {}),
-            check=[one.program],
-            stops=list(stops),
-        )
+        label = f"credential provider {one.name}"
+        archive = unpacked_file(artifact, label, member=member, folder=folder, file=one.program, stops=stops)
         programs += [artifact, archive]
     if not programs:
         return []

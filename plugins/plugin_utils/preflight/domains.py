@@ -18,7 +18,9 @@ _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _DNS_NAME = re.compile(rf"(?:{_LABEL}\.)+{_LABEL}\.?")
 _HOST_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
 _FILE_NAME = re.compile(r"(?!.*\.json$)[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_UNIT_NAME = re.compile(r"(?:(?:OU|CN)=[^,]+,\s*)+(?:DC=[^,]+,?\s*)+", re.IGNORECASE)
+_VALUE = r"(?:[^,\\]|\\.)+"
+"""A value of a distinguished name. A backslash escapes a comma in it (RFC 4514)."""
+_UNIT_NAME = re.compile(rf"(?:(?:OU|CN)={_VALUE},\s*)+DC={_VALUE}(?:,\s*DC={_VALUE})*", re.IGNORECASE)
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:

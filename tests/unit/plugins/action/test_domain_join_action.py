@@ -294,3 +294,13 @@ def test_the_module_must_be_installed_before_a_node_is_contacted(node: Node, mon
 def test_a_join_needs_its_reboot(node: Node) -> None:
     found = run_on(node, domain_join, ACCOUNT | {"reboot": False})
     assert found["msg"] == "reboot: expected true, because a machine joins a domain when it boots, got False"
+
+
+@pytest.mark.parametrize(
+    ("more", "value"),
+    [({"user": ""}, "nothing"), ({"user": "", "password": ""}, "nothing"), ({"password": ""}, "'CORP")],
+)
+def test_a_join_needs_an_account_or_data(node: Node, more: dict[str, str], value: str) -> None:
+    text = f"user: expected an account with its password, or offline_blob, got {value}"
+    assert refused(node, ACCOUNT | more).startswith(text)
+    assert node.remote_commands == 0

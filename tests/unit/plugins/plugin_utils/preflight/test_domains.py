@@ -42,6 +42,9 @@ OFFLINE = {**DOMAIN, "node_join_domain_blob": BLOB}
             {**ACCOUNT, "node_join_domain_ou": "Nodes"},
             "node_join_domain_ou: expected a distinguished name such as OU=Nodes,DC=corp,DC=example,DC=com, got",
         ),
+        ({**ACCOUNT, "node_join_domain_ou": "OU=Nodes,DC=corp,"}, "node_join_domain_ou: expected a distinguished name"),
+        # The pattern does not try every division of the text.
+        ({**ACCOUNT, "node_join_domain_ou": f"OU=x,{'DC=' * 60},,"}, "node_join_domain_ou: expected a distinguished"),
         (
             {**ACCOUNT, "node_join_domain_controller": "http://dc1"},
             "node_join_domain_controller: expected a host name such as dc1.corp.example.com, got 'http://dc1'",
@@ -103,6 +106,7 @@ def test_a_domain_that_no_machine_can_join(values: dict[str, t.Any], text: str) 
         {**ACCOUNT, "node_join_domain": "corp.example.com."},
         {**ACCOUNT, "node_join_domain_ou": "OU=Nodes, OU=K8s,DC=corp,DC=example,DC=com"},
         {**ACCOUNT, "node_join_domain_ou": "CN=Computers,dc=corp,dc=example"},
+        {**ACCOUNT, "node_join_domain_ou": "OU=Nodes\\, Windows,DC=corp,DC=example"},
         {**ACCOUNT, "node_join_domain_controller": "dc1.corp.example.com"},
         OFFLINE,
         {**OFFLINE, "node_join_domain": "CORP.example.com", "kubernetes_node_hostname": "win1"},
