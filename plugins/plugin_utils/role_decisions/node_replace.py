@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import types
 import typing as t
 
@@ -156,15 +157,32 @@ def _machine(host: Variables) -> dict[str, t.Any]:
     names = [name for name in host.part("groups", "all", default=()) if name != own]
     others = {name: str(host.of_host(name, "ansible_host") or name) for name in names}
     try:
-        by_command = host.value("node_replace_create_command")
-        document = (
-            new_machine.of_command(host.optional("node_replace_command_result", {}))
-            if by_command
-            else host.optional("node_replace_created", None)
-        )
-        return {"variables": new_machine.connection_variables(document, own, others), "problem": ""}
+        document = _document(host, own)
+        variables = new_machine.connection_variables(document, own, {**others, **_new_addresses(host, own)})
+        return {"variables": variables, "problem": ""}
     except new_machine.BadMachine as error:
         return {"variables": {}, "problem": str(error)}
+
+
+def _document(host: Variables, name: str) -> t.Any:
+    """Return the document that the hook returned for a new machine of this batch."""
+    if host.value("node_replace_create_command"):
+        return new_machine.of_command(host.of_host(name, "node_replace_command_result", default={}))
+    return host.of_host(name, "node_replace_created", default=None)
+
+
+def _new_addresses(host: Variables, own: str) -> dict[str, str]:
+    """Return the addresses that the hook returned for the other new machines of this batch.
+
+    They are compared before any host gets its `ansible_host`.
+    """
+    found = {}
+    for name in host.value("ansible_play_batch"):
+        with contextlib.suppress(new_machine.BadMachine):
+            document = _document(host, name) if name != own else None
+            if isinstance(document, t.Mapping):
+                found[str(name)] = str(document.get("address"))
+    return found
 
 
 def _records(host: Variables) -> dict[str, t.Any]:

@@ -115,26 +115,44 @@ def test_which_machines_are_contacted_and_which_nodes_are_refused(
     assert (text in problem) if text else problem == ""
 
 
-def test_the_hook_of_tasks_returns_the_same_document() -> None:
+def created(hosts: dict[str, t.Any], *batch: str, **variables: t.Any) -> dict[str, t.Any]:
+    """Return what the first host of a batch reads from the answers of the hook."""
+    known_hosts = {"win1": {"ansible_host": "10.0.0.21"}, **hosts}
     found = known(
-        inventory_hostname="win1-b",
-        groups={"all": ["win1", "win1-b"]},
-        hostvars={"win1": {"ansible_host": "10.0.0.21"}},
-        node_replace_create_command=[],
-        node_replace_created={"name": "win1-b", "address": "10.0.0.31"},
+        inventory_hostname=batch[0],
+        groups={"all": list(known_hosts)},
+        hostvars=known_hosts,
+        ansible_play_batch=list(batch),
+        **variables,
     )
-    assert value(found, "node_replace_machine") == {"variables": {"ansible_host": "10.0.0.31"}, "problem": ""}
+    machine: dict[str, t.Any] = value(found, "node_replace_machine")
+    return machine
+
+
+def printed(address: str) -> dict[str, t.Any]:
+    return {"node_replace_command_result": {"rc": 0, "stdout": json.dumps({"address": address})}}
+
+
+def test_the_hook_of_tasks_returns_the_same_document() -> None:
+    hosts = {"win1-b": {"node_replace_created": {"name": "win1-b", "address": "10.0.0.31"}}}
+    found = created(hosts, "win1-b", node_replace_create_command=[])
+    assert found == {"variables": {"ansible_host": "10.0.0.31"}, "problem": ""}
 
 
 def test_the_old_machines_address_is_refused() -> None:
-    printed = {"rc": 0, "stdout": json.dumps({"address": "10.0.0.21"})}
-    found = known(
-        inventory_hostname="win1-b",
-        groups={"all": ["win1", "win1-b"]},
-        hostvars={"win1": {"ansible_host": "10.0.0.21"}},
-        node_replace_command_result=printed,
-    )
-    assert "win1 has this address" in value(found, "node_replace_machine")["problem"]
+    assert "win1 has this address" in created({"win1-b": printed("10.0.0.21")}, "win1-b")["problem"]
+
+
+def test_two_new_machines_cannot_have_the_same_address() -> None:
+    # No host has its ansible_host yet.
+    hosts = {
+        "a-b": printed("10.0.0.31"),
+        "b-b": printed("10.0.0.31"),
+        "c-b": {"node_replace_command_result": {"rc": 1}},
+    }
+    assert "b-b has this address" in created(hosts, "a-b", "b-b", "c-b")["problem"]
+    assert "a-b has this address" in created(hosts, "b-b", "a-b", "c-b")["problem"]
+    assert created({**hosts, "b-b": printed("10.0.0.32")}, "a-b", "b-b", "c-b")["problem"] == ""
 
 
 @pytest.mark.parametrize(
