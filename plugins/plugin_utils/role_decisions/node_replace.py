@@ -110,6 +110,12 @@ def _plan_problem(host: Variables) -> str:
     return "" if host.value("node_replace_is_contacted") else str(host.value("node_reset_node_problem"))
 
 
+def _is_resumed(host: Variables) -> bool:
+    """Return whether an earlier run has begun to replace the node, or has cordoned it."""
+    plan, seen = host.value("node_replace_planned"), host.value("node_maintenance_seen")
+    return plan["status"] == "replace" and bool(plan["begun"] or seen.get("ours"))
+
+
 def _plans(host: Variables) -> list[dict[str, t.Any]]:
     """Return the plans of the play's hosts."""
     return [host.of_host(name, "node_replace_planned", default={}) for name in host.value("ansible_play_hosts")]
@@ -126,13 +132,12 @@ def _turns(host: Variables) -> dict[str, t.Any]:
             "name": plan["new"],
             "host": plan["host"],
             "node": plan["node"],
-            "ring": {key: records[plan["host"]][key] for key in RING_FIELDS if key in records[plan["host"]]},
             "groups": [
                 *(one for one in host.of_host(plan["host"], "group_names") if not str(one).startswith(_TEMPORARY)),
                 "node_replace_new",
             ],
         }
-        for plan in turns.plans
+        for plan in plans
     ]
     return {"machines": machines, "hosts": turns.hosts, "sizes": turns.sizes}
 
@@ -141,14 +146,9 @@ def _new_record(host: Variables) -> dict[str, t.Any]:
     """Return the record of a new machine at the beginning of the rollout."""
     own, node = str(host.value("inventory_hostname")), str(host.value("node_replace_node_name"))
     record = maintenance.begin(own, node, {}, str(host.value("node_maintenance_owner")))
-    return {
-        **record,
-        "work": True,
-        "ours": False,
-        "cordoned": False,
-        "ring": "",
-        **dict(host.optional("winkube_replaces_ring", {})),
-    }
+    old = host.of_host(str(host.value("winkube_replaces_host")), "node_maintenance_state", default={})
+    shared = {name: old[name] for name in ("ours", *RING_FIELDS) if name in old}
+    return {**record, "work": True, "cordoned": False, **shared}
 
 
 def _machine(host: Variables) -> dict[str, t.Any]:
@@ -259,6 +259,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "node_replace_plan": _plan,
         "node_replace_is_contacted": _is_contacted,
         "node_replace_plan_problem": _plan_problem,
+        "node_replace_is_resumed": _is_resumed,
         "node_replace_turns": _turns,
         "node_replace_is_new": lambda host: bool(host.optional("winkube_replaces_host")),
         "node_replace_new_record": _new_record,

@@ -115,6 +115,31 @@ def test_which_machines_are_contacted_and_which_nodes_are_refused(
     assert (text in problem) if text else problem == ""
 
 
+@pytest.mark.parametrize(
+    ("plan", "seen", "resumed"),
+    [
+        ({}, {}, False),
+        ({"begun": True}, {}, True),
+        ({}, {"ours": True}, True),
+        # The user has excluded a node that an earlier run cordoned.
+        ({"status": "up_to_date", "new": ""}, {"ours": True}, False),
+    ],
+)
+def test_replacements_that_have_begun_come_first(plan: dict[str, t.Any], seen: dict[str, t.Any], resumed: bool) -> None:
+    found = known(node_replace_planned={**PLAN, **plan}, node_maintenance_state={"stage": "waiting", "seen": seen})
+    assert value(found, "node_replace_is_resumed") is resumed
+
+
+def test_a_new_machine_belongs_to_the_ring_of_the_old_one() -> None:
+    old = {"stage": "waiting", "host": "win1", "ring": "b", "ring_place": 1, "ours": True, "cordoned": True}
+    found = known(
+        inventory_hostname="win1-b", winkube_replaces_host="win1", hostvars={"win1": {"node_maintenance_state": old}}
+    )
+    record = value(found, "node_replace_new_record")
+    assert (record["host"], record["ring"], record["ring_place"], record["ours"]) == ("win1-b", "b", 1, True)
+    assert (record["stage"], record["work"], record["cordoned"]) == ("waiting", True, False)
+
+
 def created(hosts: dict[str, t.Any], *batch: str, **variables: t.Any) -> dict[str, t.Any]:
     """Return what the first host of a batch reads from the answers of the hook."""
     known_hosts = {"win1": {"ansible_host": "10.0.0.21"}, **hosts}

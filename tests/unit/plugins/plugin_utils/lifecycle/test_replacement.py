@@ -124,20 +124,14 @@ def test_percentages_are_rounded_up(surge: str, nodes: int, size: int) -> None:
     assert replacement.surge_size(surge, nodes) == size
 
 
-def plans(*hosts: str, begun: str = "") -> list[dict[str, t.Any]]:
-    return [{"host": host, "new": f"{host}2", "begun": host == begun} for host in hosts]
+def plans(*hosts: str) -> list[dict[str, t.Any]]:
+    return [{"host": host, "new": f"{host}2"} for host in hosts]
 
 
 def test_new_machines_and_old_ones_take_turns() -> None:
     found = replacement.turns(plans("a", "b", "c"), {}, "2")
     assert found.hosts == ["a2", "b2", "a", "b", "c2", "c"]
     assert found.sizes == [2, 2, 1, 1]
-
-
-def test_replacements_that_have_begun_come_first() -> None:
-    found = replacement.turns(plans("a", "b", begun="b"), {}, "1")
-    assert found.hosts == ["b2", "b", "a2", "a"]
-    assert [one["host"] for one in found.plans] == ["b", "a"]
 
 
 def test_a_batch_has_machines_of_one_ring() -> None:
@@ -149,7 +143,7 @@ def test_a_batch_has_machines_of_one_ring() -> None:
 
 
 def test_nothing_is_replaced() -> None:
-    assert replacement.turns([], {}, "50%") == replacement.Turns([], [], [])
+    assert replacement.turns([], {}, "50%") == replacement.Turns([], [])
 
 
 def test_a_record_is_read_as_it_was_written() -> None:
