@@ -13,13 +13,10 @@ import math
 import re
 import typing as t
 
-from ...module_utils.replacement_record import UNREADABLE
+from ...module_utils.replacement_record import NODE_NAME, UNREADABLE
 from . import rollout_times
 from .rings import ring_of
 
-NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-GENERATION = re.compile(r"[a-z0-9]([a-z0-9.-]{0,28}[a-z0-9])?")
-"""A generation is the value of a label, and part of the names of machines."""
 _SURGE = re.compile(r"[1-9]\d*|(?:[1-9]\d?|100)%")
 _SHORT = 15
 """Windows compares only this many characters of two NetBIOS names."""
@@ -84,7 +81,9 @@ def plan(
     if own is None:
         return Replacement(status="not_a_node", host=host, node=node)
     record = own.get("replacement") or {}
-    if own.get("generation") == generation or _replaces_another(node, nodes, generation):
+    if own.get("generation") == generation or (
+        not own.get("generation") and _replaces_another(node, nodes, generation)
+    ):
         return Replacement(status="up_to_date", host=host, node=node)
     new = name or default_name(node, generation, str(own.get("generation") or ""))
     replaced = Replacement(

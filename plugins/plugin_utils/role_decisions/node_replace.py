@@ -9,7 +9,7 @@ import types
 import typing as t
 
 from ...module_utils.node_labels import GENERATION_LABEL
-from ...module_utils.replacement_record import ANNOTATION, ReplacementRecord
+from ...module_utils.replacement_record import ANNOTATION, GENERATION, ReplacementRecord
 from ..lifecycle import maintenance, new_machine, replacement
 from ..lifecycle.maintenance import Stage
 from ..lifecycle.rings import RING_FIELDS
@@ -33,7 +33,7 @@ def variable_problem(values: t.Mapping[str, t.Any], limit: str) -> str:
     if limit:
         hint = "Machines that join during the run would be left out. Use -e winkube_hosts=PATTERN instead"
         return refusal("--limit", limit, "expected no limit", hint)
-    if not replacement.GENERATION.fullmatch(generation):
+    if not GENERATION.fullmatch(generation):
         hint = "Nodes with another generation, or with none, are replaced"
         expected = "expected a name of the new machines' image, such as 2026-11 (lower-case letters, digits, - and .)"
         return refusal("node_replace_generation", generation or None, expected, hint)

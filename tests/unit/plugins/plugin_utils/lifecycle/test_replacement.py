@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 
 import pytest
@@ -46,6 +47,11 @@ def test_a_new_machine_is_named_after_the_old_node(name: str, generation: str, f
         # The new machine of another node, which has joined and has no label yet.
         ({"win1": node(), "win0": node(replacement={"name": "win1", "generation": "g2", "old": ""})}, "up_to_date"),
         ({"win1": node(), "win0": node(replacement={"name": "win1", "generation": "g1", "old": ""})}, "replace"),
+        # A new machine has no other generation. Kubelets can change annotations, but not this label.
+        (
+            {"win1": node(generation="g1"), "win0": node(replacement={"name": "win1", "generation": "g2", "old": ""})},
+            "replace",
+        ),
     ],
 )
 def test_nodes_of_other_generations_are_replaced(nodes: dict[str, t.Any], status: str) -> None:
@@ -150,5 +156,7 @@ def test_a_record_is_read_as_it_was_written() -> None:
     text = ReplacementRecord(**RECORD).to_text()
     assert read_replacement({"metadata": {"annotations": {ANNOTATION: text}}}) == RECORD
     assert read_replacement({"metadata": {}}) == {}
-    for broken in ("", "[]", '{"name": "a"}', "null"):
-        assert read_replacement({"metadata": {"annotations": {ANNOTATION: broken}}})["name"] == "unreadable"
+    strange = [json.dumps({**RECORD, name: "a\n\x1b[2J"}) for name in RECORD]
+    for broken in ("", "[]", '{"name": "a"}', "null", *strange):
+        found = read_replacement({"metadata": {"annotations": {ANNOTATION: broken}}})
+        assert found == {"name": "unreadable", "generation": "unreadable", "old": ""}
