@@ -242,14 +242,22 @@ def _command_problem(command: str, result: str) -> t.Callable[[Variables], str]:
 
 
 def _shutdown_problem(host: Variables) -> str:
-    """Return why the old machine was not shut down. A machine that an earlier run has shut down is off."""
+    """Return why the old machine was not shut down. A machine that an earlier run has shut down is off.
+
+    The earlier run recorded the shutdown before it requested it. The node of a machine that is off is not Ready.
+    """
     result = host.optional("node_replace_shut_down", {})
-    if not result.get("unreachable") or host.part("node_replace_planned", "old", default="") == "shutdown":
+    if not result.get("unreachable"):
         return ""
-    return (
-        f"{result.get('msg', 'the machine is unreachable')}. If the machine no longer exists, set node_replace_old: "
-        "none, with a hook that deletes machines"
-    )
+    problem = str(result.get("msg", "the machine is unreachable"))
+    plan = host.value("node_replace_planned")
+    if plan["old"] != "shutdown":
+        hint = "If the machine no longer exists, set node_replace_old: none, with a hook that deletes machines"
+        return f"{problem}. {hint}"
+    if host.part("node_reset_cluster", "nodes", str(plan["node"]), "ready", default=False):
+        hint = "If the machine has just been shut down, run the playbook again in a minute"
+        return f"{problem}. Its node was still Ready when this run began, so the machine may be running. {hint}"
+    return ""
 
 
 DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(

@@ -46,7 +46,7 @@ def _nodes(**record: str) -> dict[str, t.Any]:
     begun = {"name": "begun-win-g2", "generation": _GENERATION, "old": "", **record}
     return cluster(
         old_win=member(21, generation="", replacement={}),
-        begun_win=member(22, generation="g1", replacement=begun),
+        begun_win=member(22, generation="g1", replacement=begun, ready=begun["old"] != "shutdown"),
         done_win=member(23, generation=_GENERATION, replacement={}),
     )
 
