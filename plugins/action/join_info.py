@@ -10,9 +10,9 @@ import typing as t
 from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.active_directory import join, membership
 from ..plugin_utils.lifecycle import join_state
-from ..plugin_utils.lifecycle.node_network import ClusterNetwork
 from ..plugin_utils.preflight.cluster import name_to_resolve
 from ..plugin_utils.remote.session import NodeSession
+from ..plugin_utils.wire.messages import Call
 
 
 class ActionModule(NodeAction):
@@ -40,48 +40,21 @@ class ActionModule(NodeAction):
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         if options["domain"]:
             join.check_installed()
-        api_server = options["api_server"] or options["cluster_server"]
-        hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
-        network = join_state.ExpectedNetwork(
-            plugin=options["cni_plugin"],
-            mode=options["cni_mode"],
-            max_pods=options["max_pods"],
-            cluster=ClusterNetwork(
-                mtu=options["cni_mtu"],
-                linux_mtu=int(options["linux_mtu"].get("pods") or 0),
-                linux_setting=str(options["linux_mtu"].get("where", "")),
-                linux_remedy=str(options["linux_mtu"].get("remedy", "")),
-                nodes={str(name): str(address) for name, address in options["node_addresses"].items()},
-            ),
-        )
-        calls = join_state.calls(name_to_resolve(api_server, hosts), counts_addresses=network.needs_azure)
-        if options["domain"]:
-            calls += membership.calls(options["domain"], online=not options["domain_offline"])
-        seen, windows = session.observe(calls, step="read whether it has joined", private=True)
+        network = join_state.ExpectedNetwork.of(options)
+        seen, windows = session.observe(_calls(options, network), step="read whether it has joined", private=True)
         state = join_state.read(seen, windows, datetime.datetime.now(datetime.UTC))
-        if state.joined and api_server and state.server != api_server:
+        in_domain = membership.read(seen.calls) if options["domain"] else None
+        server = _api_server(options)
+        if state.joined and server and state.server != server:
             session.warn(
-                f"its kubelet uses the API server at {state.server}, not {api_server}; reset the machine and join it "
+                f"its kubelet uses the API server at {state.server}, not {server}; reset the machine and join it "
                 "again to change that"
             )
-        problems = list(
-            join_state.problems(
-                state,
-                cluster_servers=[one for one in (options["cluster_server"], options["api_server"]) if one],
-                skew_limit=options["clock_skew_limit"],
-                refuse_joined=options["refuse_joined"],
-                require_prepared=options["require_prepared"],
-                # In check mode, the machine was not renamed.
-                node_name="" if self._task.check_mode else options["node_name"],
-                next_name=options["next_computer_name"],
-            )
-        )
-        problems += join_state.network_problems(state, network)
-        in_domain = membership.read(seen.calls) if options["domain"] else None
-        if in_domain is not None:
-            problems += membership.problems(in_domain, options["domain"], joined=state.joined)
         for text in join_state.network_warnings(state, network):
             session.warn(text)
+        problems = [*self._problems(options, state), *join_state.network_problems(state, network)]
+        if in_domain is not None:
+            problems += membership.problems(in_domain, options["domain"], joined=state.joined)
         return session.report(
             joined=state.joined,
             server=state.server,
@@ -99,3 +72,28 @@ class ActionModule(NodeAction):
             unsupported_windows=session.refused_windows,
             **({"failed": True, "msg": f"{session.name}: " + "; ".join(problems)} if problems else {}),
         )
+
+    def _problems(self, options: t.Mapping[str, t.Any], state: join_state.JoinState) -> t.Iterable[str]:
+        return join_state.problems(
+            state,
+            cluster_servers=[one for one in (options["cluster_server"], options["api_server"]) if one],
+            skew_limit=options["clock_skew_limit"],
+            refuse_joined=options["refuse_joined"],
+            require_prepared=options["require_prepared"],
+            # In check mode, the machine was not renamed.
+            node_name="" if self._task.check_mode else options["node_name"],
+            next_name=options["next_computer_name"],
+        )
+
+
+def _api_server(options: t.Mapping[str, t.Any]) -> str:
+    """Return the API server that the node's kubelet uses or will use; empty if unknown."""
+    return str(options["api_server"] or options["cluster_server"])
+
+
+def _calls(options: t.Mapping[str, t.Any], network: join_state.ExpectedNetwork) -> tuple[Call, ...]:
+    hosts = {str(name).lower(): str(address) for name, address in options["hosts"].items()}
+    calls = join_state.calls(name_to_resolve(_api_server(options), hosts), counts_addresses=network.needs_azure)
+    if options["domain"]:
+        calls += membership.calls(options["domain"], online=not options["domain_offline"])
+    return calls

@@ -9,12 +9,18 @@ replacement has come. The Node object is deleted last, so the record exists as l
 from __future__ import annotations
 
 import json
+import re
 import typing as t
 
 ANNOTATION = "winkube.node/replaced-by"
 """The annotation of a node that is being replaced: JSON with the fields of ReplacementRecord."""
 UNREADABLE = "unreadable"
-"""The fields of a record that cannot be parsed."""
+"""The fields of a record that cannot be used."""
+NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+"""The name of a new machine and its node."""
+GENERATION = re.compile(r"[a-z0-9]([a-z0-9.-]{0,28}[a-z0-9])?")
+"""A generation is the value of a label, and part of the names of machines."""
+_OLD = re.compile(r"(reset|shutdown)?")
 
 
 class ReplacementRecord(t.NamedTuple):
@@ -35,6 +41,8 @@ class ReplacementRecord(t.NamedTuple):
 def read_replacement(node: t.Mapping[str, t.Any]) -> dict[str, str]:
     """Return the record of a node as a mapping; empty if the node is not being replaced.
 
+    A kubelet may change the annotations of its own node, so only values that a run could have written are accepted.
+
     Args:
         node: the node as the API returns it.
     """
@@ -45,5 +53,7 @@ def read_replacement(node: t.Mapping[str, t.Any]) -> dict[str, str]:
         value = json.loads(text)
         record = ReplacementRecord(*(str(value[key]) for key in ReplacementRecord._fields))
     except (KeyError, TypeError, ValueError):
+        record = ReplacementRecord(UNREADABLE, UNREADABLE)
+    if not all(form.fullmatch(value) for form, value in zip((NODE_NAME, GENERATION, _OLD), record, strict=True)):
         record = ReplacementRecord(UNREADABLE, UNREADABLE)
     return record._asdict()

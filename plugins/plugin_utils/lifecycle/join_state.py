@@ -72,6 +72,21 @@ class ExpectedNetwork:
     """Maximum number of pods that the kubelet accepts."""
     cluster: ClusterNetwork = dataclasses.field(default_factory=ClusterNetwork)
 
+    @classmethod
+    def of(cls, options: t.Mapping[str, t.Any]) -> ExpectedNetwork:
+        """Return the network that the options of the module join_info describe."""
+        linux = options["linux_mtu"]
+        cluster = ClusterNetwork(
+            mtu=options["cni_mtu"],
+            linux_mtu=int(linux.get("pods") or 0),
+            linux_setting=str(linux.get("where", "")),
+            linux_remedy=str(linux.get("remedy", "")),
+            nodes={str(name): str(address) for name, address in options["node_addresses"].items()},
+        )
+        return cls(
+            plugin=options["cni_plugin"], mode=options["cni_mode"], max_pods=options["max_pods"], cluster=cluster
+        )
+
     @property
     def needs_azure(self) -> bool:
         """Whether the network works only on virtual machines of Azure."""

@@ -13,13 +13,10 @@ import math
 import re
 import typing as t
 
-from ...module_utils.replacement_record import UNREADABLE
+from ...module_utils.replacement_record import NODE_NAME, UNREADABLE
 from . import rollout_times
 from .rings import ring_of
 
-NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-GENERATION = re.compile(r"[a-z0-9]([a-z0-9.-]{0,28}[a-z0-9])?")
-"""A generation is the value of a label, and part of the names of machines."""
 _SURGE = re.compile(r"[1-9]\d*|(?:[1-9]\d?|100)%")
 _SHORT = 15
 """Windows compares only this many characters of two NetBIOS names."""
@@ -84,7 +81,9 @@ def plan(
     if own is None:
         return Replacement(status="not_a_node", host=host, node=node)
     record = own.get("replacement") or {}
-    if own.get("generation") == generation or _replaces_another(node, nodes, generation):
+    if own.get("generation") == generation or (
+        not own.get("generation") and _replaces_another(node, nodes, generation)
+    ):
         return Replacement(status="up_to_date", host=host, node=node)
     new = name or default_name(node, generation, str(own.get("generation") or ""))
     replaced = Replacement(
@@ -173,8 +172,6 @@ def surge_size(surge: str, nodes: int) -> int:
 class Turns(t.NamedTuple):
     """The order of a rollout."""
 
-    plans: list[dict[str, t.Any]]
-    """The plans of the hosts, in the order of their turns."""
     hosts: list[str]
     """The hosts: those of the new machines of a batch, then those of the old ones, and so on."""
     sizes: list[int]
@@ -184,22 +181,21 @@ class Turns(t.NamedTuple):
 def turns(
     plans: t.Sequence[t.Mapping[str, t.Any]], records: t.Mapping[str, t.Mapping[str, t.Any]], surge: str
 ) -> Turns:
-    """Return the order of a rollout. Nodes that an earlier run has begun to replace come first.
+    """Return the order of a rollout.
 
     Args:
-        plans: the plans of the hosts to replace, ring by ring.
+        plans: the plans of the hosts to replace, in the order of their turns.
         records: the record of each host (`maintenance.Record`), which contains its ring.
         surge: value of node_replace_surge.
     """
-    ordered = [dict(one) for one in sorted(plans, key=lambda one: not one["begun"])]
-    most = surge_size(surge, len(ordered))
+    most = surge_size(surge, len(plans))
     hosts: list[str] = []
     sizes: list[int] = []
     first = 0
-    for size in rollout_times.batch_sizes([ring_of(records.get(one["host"], {})) for one in ordered], str(most)):
-        batch = ordered[first : first + size]
+    for size in rollout_times.batch_sizes([ring_of(records.get(one["host"], {})) for one in plans], str(most)):
+        batch = plans[first : first + size]
         if batch:
             hosts += [one["new"] for one in batch] + [one["host"] for one in batch]
             sizes += [len(batch)] * 2
         first += size
-    return Turns(ordered, hosts, sizes)
+    return Turns(hosts, sizes)

@@ -61,7 +61,7 @@ def overview(chosen: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
 
     Args:
         chosen: the records of the hosts to work on, in the order of their turns. Hosts that an earlier run left
-            cordoned come first, whatever their ring is.
+            unfinished come first, whatever their ring is.
     """
     hosts: dict[RingOrder, list[str]] = {}
     names: dict[RingOrder, str] = {}
@@ -69,7 +69,7 @@ def overview(chosen: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
         hosts.setdefault(ring_of(record), []).append(str(record["host"]))
         names.setdefault(ring_of(record), str(record.get("ring") or "no ring"))
     resumed = [str(one["host"]) for one in chosen if one.get("ours")]
-    lines = [f"left cordoned by an earlier run: {', '.join(resumed)}"] if resumed else []
+    lines = [f"left unfinished by an earlier run: {', '.join(resumed)}"] if resumed else []
     lines += [f"{names[ring]}: {', '.join(members)}" for ring, members in hosts.items()]
     return lines if len(hosts) > 1 else []
 

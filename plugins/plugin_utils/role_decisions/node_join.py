@@ -30,7 +30,10 @@ _CHANGES = (
     *("cni_guard", "cni_guard_ended", "cni_calico_former_removed", "cni_former_account_removed"),
 )
 """Registered results of the tasks that may change a node, or the cluster on behalf of a node."""
-_STEPS = ("node_prepare_converged", "node_join_result", "node_join_converged")
+_STEPS = (
+    *("node_prepare_converged", "node_join_domain_joined", "node_join_guard"),
+    *("node_join_result", "node_join_converged"),
+)
 """Registered results of the steps between a machine's preparation and its node being Ready."""
 
 

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import types
 import typing as t
 
 from ...module_utils.node_labels import GENERATION_LABEL
-from ...module_utils.replacement_record import ANNOTATION, ReplacementRecord
+from ...module_utils.replacement_record import ANNOTATION, GENERATION, ReplacementRecord
 from ..lifecycle import maintenance, new_machine, replacement
 from ..lifecycle.maintenance import Stage
 from ..lifecycle.rings import RING_FIELDS
@@ -32,7 +33,7 @@ def variable_problem(values: t.Mapping[str, t.Any], limit: str) -> str:
     if limit:
         hint = "Machines that join during the run would be left out. Use -e winkube_hosts=PATTERN instead"
         return refusal("--limit", limit, "expected no limit", hint)
-    if not replacement.GENERATION.fullmatch(generation):
+    if not GENERATION.fullmatch(generation):
         hint = "Nodes with another generation, or with none, are replaced"
         expected = "expected a name of the new machines' image, such as 2026-11 (lower-case letters, digits, - and .)"
         return refusal("node_replace_generation", generation or None, expected, hint)
@@ -109,6 +110,12 @@ def _plan_problem(host: Variables) -> str:
     return "" if host.value("node_replace_is_contacted") else str(host.value("node_reset_node_problem"))
 
 
+def _is_resumed(host: Variables) -> bool:
+    """Return whether an earlier run has begun to replace the node, or has cordoned it."""
+    plan, seen = host.value("node_replace_planned"), host.value("node_maintenance_seen")
+    return plan["status"] == "replace" and bool(plan["begun"] or seen.get("ours"))
+
+
 def _plans(host: Variables) -> list[dict[str, t.Any]]:
     """Return the plans of the play's hosts."""
     return [host.of_host(name, "node_replace_planned", default={}) for name in host.value("ansible_play_hosts")]
@@ -125,13 +132,12 @@ def _turns(host: Variables) -> dict[str, t.Any]:
             "name": plan["new"],
             "host": plan["host"],
             "node": plan["node"],
-            "ring": {key: records[plan["host"]][key] for key in RING_FIELDS if key in records[plan["host"]]},
             "groups": [
                 *(one for one in host.of_host(plan["host"], "group_names") if not str(one).startswith(_TEMPORARY)),
                 "node_replace_new",
             ],
         }
-        for plan in turns.plans
+        for plan in plans
     ]
     return {"machines": machines, "hosts": turns.hosts, "sizes": turns.sizes}
 
@@ -140,14 +146,9 @@ def _new_record(host: Variables) -> dict[str, t.Any]:
     """Return the record of a new machine at the beginning of the rollout."""
     own, node = str(host.value("inventory_hostname")), str(host.value("node_replace_node_name"))
     record = maintenance.begin(own, node, {}, str(host.value("node_maintenance_owner")))
-    return {
-        **record,
-        "work": True,
-        "ours": False,
-        "cordoned": False,
-        "ring": "",
-        **dict(host.optional("winkube_replaces_ring", {})),
-    }
+    old = host.of_host(str(host.value("winkube_replaces_host")), "node_maintenance_state", default={})
+    shared = {name: old[name] for name in ("ours", *RING_FIELDS) if name in old}
+    return {**record, "work": True, "cordoned": False, **shared}
 
 
 def _machine(host: Variables) -> dict[str, t.Any]:
@@ -156,15 +157,32 @@ def _machine(host: Variables) -> dict[str, t.Any]:
     names = [name for name in host.part("groups", "all", default=()) if name != own]
     others = {name: str(host.of_host(name, "ansible_host") or name) for name in names}
     try:
-        by_command = host.value("node_replace_create_command")
-        document = (
-            new_machine.of_command(host.optional("node_replace_command_result", {}))
-            if by_command
-            else host.optional("node_replace_created", None)
-        )
-        return {"variables": new_machine.connection_variables(document, own, others), "problem": ""}
+        document = _document(host, own)
+        variables = new_machine.connection_variables(document, own, {**others, **_new_addresses(host, own)})
+        return {"variables": variables, "problem": ""}
     except new_machine.BadMachine as error:
         return {"variables": {}, "problem": str(error)}
+
+
+def _document(host: Variables, name: str) -> t.Any:
+    """Return the document that the hook returned for a new machine of this batch."""
+    if host.value("node_replace_create_command"):
+        return new_machine.of_command(host.of_host(name, "node_replace_command_result", default={}))
+    return host.of_host(name, "node_replace_created", default=None)
+
+
+def _new_addresses(host: Variables, own: str) -> dict[str, str]:
+    """Return the addresses that the hook returned for the other new machines of this batch.
+
+    They are compared before any host gets its `ansible_host`.
+    """
+    found = {}
+    for name in host.value("ansible_play_batch"):
+        with contextlib.suppress(new_machine.BadMachine):
+            document = _document(host, name) if name != own else None
+            if isinstance(document, t.Mapping):
+                found[str(name)] = str(document.get("address"))
+    return found
 
 
 def _records(host: Variables) -> dict[str, t.Any]:
@@ -224,14 +242,22 @@ def _command_problem(command: str, result: str) -> t.Callable[[Variables], str]:
 
 
 def _shutdown_problem(host: Variables) -> str:
-    """Return why the old machine was not shut down. A machine that an earlier run has shut down is off."""
+    """Return why the old machine was not shut down. A machine that an earlier run has shut down is off.
+
+    The earlier run recorded the shutdown before it requested it. The node of a machine that is off is not Ready.
+    """
     result = host.optional("node_replace_shut_down", {})
-    if not result.get("unreachable") or host.part("node_replace_planned", "old", default="") == "shutdown":
+    if not result.get("unreachable"):
         return ""
-    return (
-        f"{result.get('msg', 'the machine is unreachable')}. If the machine no longer exists, set node_replace_old: "
-        "none, with a hook that deletes machines"
-    )
+    problem = str(result.get("msg", "the machine is unreachable"))
+    plan = host.value("node_replace_planned")
+    if plan["old"] != "shutdown":
+        hint = "If the machine no longer exists, set node_replace_old: none, with a hook that deletes machines"
+        return f"{problem}. {hint}"
+    if host.part("node_reset_cluster", "nodes", str(plan["node"]), "ready", default=False):
+        hint = "If the machine has just been shut down, run the playbook again in a minute"
+        return f"{problem}. Its node was still Ready when this run began, so the machine may be running. {hint}"
+    return ""
 
 
 DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(
@@ -241,6 +267,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "node_replace_plan": _plan,
         "node_replace_is_contacted": _is_contacted,
         "node_replace_plan_problem": _plan_problem,
+        "node_replace_is_resumed": _is_resumed,
         "node_replace_turns": _turns,
         "node_replace_is_new": lambda host: bool(host.optional("winkube_replaces_host")),
         "node_replace_new_record": _new_record,

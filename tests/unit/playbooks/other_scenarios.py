@@ -141,76 +141,67 @@ def labelled(nodes: Mapping[str, Mapping[str, t.Any]], **labels: dict[str, str])
     return {"Query the nodes in the cluster": {"nodes": found}}
 
 
+_SEE, _INSTALL = "Check which patches are missing", "Install Windows patches"
+_PATCHED = {name: {"ansible_host": f"10.0.0.{number}"} for number, name in enumerate(("one", "two", "done"), start=1)}
+_FOUND = {name: {"status": "would drain", "ours": name == "two", "cordoned_before": name == "two"} for name in _PATCHED}
+_PATCH_VARIABLES = {
+    "node_maintenance_kubeconfig_context": "prod",
+    "node_maintenance_serial": 2,
+    "node_maintenance_max_failed": 1,
+    "node_maintenance_force": True,
+    "node_maintenance_delete_emptydir_data": True,
+    "node_maintenance_grace_period": 0,
+    "node_maintenance_host_process": False,
+    "hns_cleanup_containerd_namespaces": ["a"],
+    "windows_patches_source": "https://mirror.example/patches",
+    "windows_patches_reconnect_timeout": 400,
+    "winkube_patch_report": "/site/patch.json",
+}
+"""A value other than the default for each variable of patch_nodes.yml."""
+
+
+def _patch_run() -> Rehearsal:
+    """Return a run in which everything succeeds. An earlier run left node `two` cordoned."""
+    drained = {name: {"status": "drained", "cordoned_by": "patch_nodes", "pods": []} for name in _PATCHED}
+    results = {
+        "Query the nodes in the cluster": {"nodes": _FOUND},
+        f"{_SEE}@one": MISSING,
+        f"{_SEE}@two": MISSING,
+        f"{_SEE}@done": {"changed": False},
+        "Cordon and drain": {"changed": True, "nodes": drained},
+        f"{_INSTALL}@one": {"changed": True, "reboots": 1},
+        f"{_INSTALL}@two": {"changed": True, "reboots": 0},
+        "Wait until the nodes and their HostProcess DaemonSets are ready": {"nodes": {}, "waiting": []},
+        "Uncordon": {"nodes": {name: {"failed": False, "unschedulable": False} for name in _PATCHED}},
+    }
+    return Rehearsal("patch_nodes.yml", _PATCHED, results, {**KUBECONFIG, **PATCHES})
+
+
 def patches() -> dict[str, Rehearsal]:
     """Return runs of patch_nodes.yml."""
-    hosts = {name: {"ansible_host": f"10.0.0.{number}"} for number, name in enumerate(("one", "two", "done"), start=1)}
-    see, install = "Check which patches are missing", "Install Windows patches"
-    nodes = {name: {"status": "would drain", "ours": name == "two", "cordoned_before": name == "two"} for name in hosts}
-    drained = {name: {"status": "drained", "cordoned_by": "patch_nodes", "pods": []} for name in hosts}
-    results = {
-        "Query the nodes in the cluster": {"nodes": nodes},
-        f"{see}@one": MISSING,
-        f"{see}@two": MISSING,
-        f"{see}@done": {"changed": False},
-        "Cordon and drain": {"changed": True, "nodes": drained},
-        f"{install}@one": {"changed": True, "reboots": 1},
-        f"{install}@two": {"changed": True, "reboots": 0},
-        "Wait until the nodes and their HostProcess DaemonSets are ready": {"nodes": {}, "waiting": []},
-        "Uncordon": {"nodes": {name: {"failed": False, "unschedulable": False} for name in hosts}},
-    }
-    run = Rehearsal("patch_nodes.yml", hosts, results, {**KUBECONFIG, **PATCHES})
-    full = {
-        "node_maintenance_kubeconfig_context": "prod",
-        "node_maintenance_serial": 2,
-        "node_maintenance_max_failed": 1,
-        "node_maintenance_force": True,
-        "node_maintenance_delete_emptydir_data": True,
-        "node_maintenance_grace_period": 0,
-        "node_maintenance_host_process": False,
-        "hns_cleanup_containerd_namespaces": ["a"],
-        "windows_patches_source": "https://mirror.example/patches",
-        "windows_patches_reconnect_timeout": 400,
-        "winkube_patch_report": "/site/patch.json",
-        **LOOSE,
-        **PROXY,
-    }
-    lost_hns = {"Remove stale HNS endpoints, and restart pods without an endpoint@one": LOST, f"{see}@done": LOST}
+    run = _patch_run()
+
+    def on(results: Mapping[str, t.Any], **variables: t.Any) -> Rehearsal:
+        return replace(run, results={**run.results, **results}, variables={**run.variables, **variables})
+
+    full = {**BUNDLE_VARIABLES, **_PATCH_VARIABLES, **LOOSE, **PROXY}
+    lost = "Remove stale HNS endpoints, and restart pods without an endpoint@one"
+    by_zone = labelled(_FOUND, two={}, one={ZONE: "b"}, done={ZONE: "c"})
+    also_done = {f"{_SEE}@done": MISSING, f"{_INSTALL}@done": {"changed": True, "reboots": 0}}
+    unknown = {"nodes": {"one": {"status": "failed"}}, "msg": "no such node"}
     return {
         "patch_nodes/plain": run,
-        "patch_nodes/full": replace(
-            run, variables={**run.variables, **BUNDLE_VARIABLES, **full}, results={**results, **BUNDLE}
-        ),
+        "patch_nodes/full": on(BUNDLE, **full),
         "patch_nodes/check": replace(run, checks=True),
         "patch_nodes/nothing": replace(run, variables=KUBECONFIG),
         "patch_nodes/without-drain": replace(run, variables={**PATCHES, "node_maintenance_drain": False}),
-        "patch_nodes/one-fails": replace(
-            run, results={**results, f"{install}@one": {"failed": True, "msg": "0x800f0982"}}
+        "patch_nodes/one-fails": on({f"{_INSTALL}@one": {"failed": True, "msg": "0x800f0982"}}),
+        "patch_nodes/lost": on(
+            {f"{_INSTALL}@two": LOST, lost: LOST, f"{_SEE}@done": LOST}, node_maintenance_max_failed=2
         ),
-        "patch_nodes/lost": replace(
-            run,
-            results={**results, f"{install}@two": LOST, **lost_hns},
-            variables={**run.variables, "node_maintenance_max_failed": 2},
-        ),
-        "patch_nodes/rings": replace(
-            run,
-            variables={**run.variables, "node_maintenance_serial": 3, **RINGS},
-            results={
-                **results,
-                **labelled(nodes, two={}, one={ZONE: "b"}, done={ZONE: "c"}),
-                f"{see}@done": MISSING,
-                f"{install}@done": {"changed": True, "reboots": 0},
-            },
-        ),
-        "patch_nodes/unknown-label": replace(
-            run, variables={**run.variables, **RINGS}, results={**results, **labelled(nodes, one={}, two={}, done={})}
-        ),
-        "patch_nodes/not-seen": replace(
-            run,
-            results={
-                **results,
-                "Query the nodes in the cluster": {"nodes": {"one": {"status": "failed"}}, "msg": "no such node"},
-            },
-        ),
+        "patch_nodes/rings": on({**by_zone, **also_done}, node_maintenance_serial=3, **RINGS),
+        "patch_nodes/unknown-label": on(labelled(_FOUND, one={}, two={}, done={}), **RINGS),
+        "patch_nodes/not-seen": on({"Query the nodes in the cluster": unknown}),
     }
 
 

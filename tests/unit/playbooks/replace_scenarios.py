@@ -33,35 +33,28 @@ def _machine(name: str, number: int) -> dict[str, t.Any]:
     return {"rc": 0, "changed": True, "stdout": json.dumps(document)}
 
 
-def replacements() -> dict[str, Rehearsal]:
-    """Return runs on an old node, one whose replacement has begun, a replaced one, and a machine without a node."""
-    hosts = {
+def _hosts() -> dict[str, dict[str, t.Any]]:
+    """Return an old node, one whose replacement has begun, a replaced one, and a machine without a node."""
+    return {
         name: {"ansible_host": f"10.0.0.{number}", "kubernetes_node_hostname": f"{name}-win"}
         for number, name in enumerate(("old", "begun", "done", "none"), start=21)
     }
-    record = {"name": "begun-win-g2", "generation": _GENERATION, "old": ""}
-    nodes = {
-        "old_win": member(21, generation="", replacement={}),
-        "begun_win": member(22, generation="g1", replacement=record),
-        "done_win": member(23, generation=_GENERATION, replacement={}),
-    }
-    new = {f"{name}-win-g2": member(number) for number, name in enumerate(_OLD, start=31)}
-    drained = {f"{name}-win": {"status": "drained", "cordoned_by": "replace_nodes", "pods": []} for name in _OLD}
+
+
+def _nodes(**record: str) -> dict[str, t.Any]:
+    """Return the nodes of the cluster, with these fields in the record of the replacement that has begun."""
+    begun = {"name": "begun-win-g2", "generation": _GENERATION, "old": "", **record}
+    return cluster(
+        old_win=member(21, generation="", replacement={}),
+        begun_win=member(22, generation="g1", replacement=begun, ready=begun["old"] != "shutdown"),
+        done_win=member(23, generation=_GENERATION, replacement={}),
+    )
+
+
+def _joins(new: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return the results of the tasks that join the new machines."""
     token_ids = {name: f"{number:06}" for number, name in enumerate(new)}
-    results: dict[str, t.Any] = {
-        "cluster_info": cluster(**nodes),
-        **{
-            f"{_INSPECT}@{name}": {
-                "needed": True,
-                "joined": True,
-                "server": "lb.cluster.local:6443",
-                "addresses": [],
-                "computer_name": f"{name}-win".upper(),
-            }
-            for name in _OLD
-        },
-        f"{_CREATE}@old-win-g2": _machine("old-win-g2", 31),
-        f"{_CREATE}@begun-win-g2": _machine("begun-win-g2", 32),
+    return {
         **{f"join_info@{name}": facts(name, cni=NETWORK) for name in new},
         "Create a bootstrap token for each node": {
             "changed": True,
@@ -76,58 +69,84 @@ def replacements() -> dict[str, Rehearsal]:
         MAINTAINED: {"nodes": {name: {"reason": ""} for name in new}, "waiting": []},
         NEW_PODS: NEW_PODS_RUN,
         "Uncordon": {"nodes": {name: {"failed": False, "unschedulable": False} for name in new}},
+    }
+
+
+def _removals() -> dict[str, t.Any]:
+    """Return the results of the tasks that remove the old machines and their nodes."""
+    seen = {"needed": True, "joined": True, "server": "lb.cluster.local:6443", "addresses": []}
+    drained = {f"{name}-win": {"status": "drained", "cordoned_by": "replace_nodes", "pods": []} for name in _OLD}
+    return {
+        **{f"{_INSPECT}@{name}": {**seen, "computer_name": f"{name}-win".upper()} for name in _OLD},
         "Cordon and drain": {"changed": True, "nodes": drained},
         "Reset the machine": {"changed": True},
         "Delete the nodes": {"nodes": {f"{name}-win": {"changed": True, "failed": False} for name in _OLD}},
         _DELETE: {"rc": 0, "changed": True},
+    }
+
+
+def _plain() -> Rehearsal:
+    """Return a run in which everything succeeds."""
+    hosts = _hosts()
+    new = {f"{name}-win-g2": member(number) for number, name in enumerate(_OLD, start=31)}
+    results = {
+        "cluster_info": _nodes(),
+        **{f"{_CREATE}@{name}": _machine(name, number) for number, name in enumerate(new, start=31)},
+        **_joins(new),
+        **_removals(),
         "Report": {"nodes": {name: {"status": "replaced", "message": ""} for name in hosts}},
     }
-    run = Rehearsal("replace_nodes.yml", hosts, results, _VARIABLES)
-    deletes = {**_VARIABLES, "node_replace_delete_command": ["rm-vm", "{{ inventory_hostname }}"]}
+    return Rehearsal("replace_nodes.yml", hosts, results, _VARIABLES)
+
+
+def _with(run: Rehearsal, results: t.Mapping[str, t.Any], **variables: t.Any) -> Rehearsal:
+    """Return a run with other results of modules and other variables."""
+    return replace(run, results={**run.results, **results}, variables={**run.variables, **variables})
+
+
+def _off(run: Rehearsal) -> Rehearsal:
+    """Return a run after one that has shut down the old machine. The hooks are tasks."""
+    results = {
+        "cluster_info": _nodes(old="shutdown"),
+        "node_shutdown": LOST,
+        "Create a virtual machine": {"stdout": "10.0.0.32"},
+    }
+    variables = {
+        "node_replace_old": "shutdown",
+        "node_replace_create_command": [],
+        "node_replace_create_tasks": str(_HOOKS / "create_machine.yml"),
+        "node_replace_delete_tasks": str(_HOOKS / "delete_machine.yml"),
+    }
+    return _with(replace(run, hosts={"begun": run.hosts["begun"]}), results, **variables)
+
+
+def replacements() -> dict[str, Rehearsal]:
+    """Return all runs of the playbook."""
+    run = _plain()
     quota = {"rc": 3, "stderr": "quota exceeded, password=s3cret"}
     not_drained = {"nodes": {"old-win": {"status": "timeout", "msg": "old-win: not drained after 600 seconds"}}}
-    off = member(22, replacement={**record, "old": "shutdown"})
+    one_fails = {
+        "Join the node@begun-win-g2": {"failed": True, "msg": "kubeadm join: no"},
+        "Run your own check of the new node": {"rc": 0},
+        f"{_DELETE}@old": {"rc": 1, "stderr": "locked"},
+    }
     unconfirmed = {name: value for name, value in _VARIABLES.items() if name != "replace_confirmation"}
     return {
         "replace_nodes/plain": run,
         "replace_nodes/check": replace(run, checks=True),
         # One hook fails, and the old node of the other machine is not drained.
-        "replace_nodes/trouble": replace(
-            run,
-            results={**results, f"{_CREATE}@begun-win-g2": quota, "Cordon and drain": not_drained},
-            variables={**_VARIABLES, "node_maintenance_max_failed": 9},
+        "replace_nodes/trouble": _with(
+            run, {f"{_CREATE}@begun-win-g2": quota, "Cordon and drain": not_drained}, node_maintenance_max_failed=9
         ),
         # Two at a time: one machine does not join, and the other one's old machine is not deleted.
-        "replace_nodes/surge": replace(
+        "replace_nodes/surge": _with(
             run,
-            results={
-                **results,
-                "Join the node@begun-win-g2": {"failed": True, "msg": "kubeadm join: no"},
-                "Run your own check of the new node": {"rc": 0},
-                f"{_DELETE}@old": {"rc": 1, "stderr": "locked"},
-            },
-            variables={**deletes, "node_replace_surge": "60%", "node_replace_verify_command": ["test-node"]},
+            one_fails,
+            node_replace_delete_command=["rm-vm", "{{ inventory_hostname }}"],
+            node_replace_surge="60%",
+            node_replace_verify_command=["test-node"],
         ),
-        # An earlier run has shut down the old machine. The hooks are tasks.
-        "replace_nodes/off": replace(
-            run,
-            hosts={"begun": hosts["begun"]},
-            results={
-                **results,
-                "cluster_info": cluster(**{**nodes, "begun_win": off}),
-                "node_shutdown": LOST,
-                "Create a virtual machine": {"stdout": "10.0.0.32"},
-            },
-            variables={
-                **_VARIABLES,
-                "node_replace_old": "shutdown",
-                "node_replace_create_command": [],
-                "node_replace_create_tasks": str(_HOOKS / "create_machine.yml"),
-                "node_replace_delete_tasks": str(_HOOKS / "delete_machine.yml"),
-            },
-        ),
-        "replace_nodes/unconfirmed": replace(
-            run, results={**results, "pause": {"user_input": "no"}}, variables=unconfirmed
-        ),
-        "replace_nodes/refused": replace(run, variables={**_VARIABLES, "node_replace_old": "none"}),
+        "replace_nodes/off": _off(run),
+        "replace_nodes/unconfirmed": replace(_with(run, {"pause": {"user_input": "no"}}), variables=unconfirmed),
+        "replace_nodes/refused": _with(run, {}, node_replace_old="none"),
     }

@@ -115,46 +115,94 @@ def test_which_machines_are_contacted_and_which_nodes_are_refused(
     assert (text in problem) if text else problem == ""
 
 
-def test_the_hook_of_tasks_returns_the_same_document() -> None:
+@pytest.mark.parametrize(
+    ("plan", "seen", "resumed"),
+    [
+        ({}, {}, False),
+        ({"begun": True}, {}, True),
+        ({}, {"ours": True}, True),
+        # The user has excluded a node that an earlier run cordoned.
+        ({"status": "up_to_date", "new": ""}, {"ours": True}, False),
+    ],
+)
+def test_replacements_that_have_begun_come_first(plan: dict[str, t.Any], seen: dict[str, t.Any], resumed: bool) -> None:
+    found = known(node_replace_planned={**PLAN, **plan}, node_maintenance_state={"stage": "waiting", "seen": seen})
+    assert value(found, "node_replace_is_resumed") is resumed
+
+
+def test_a_new_machine_belongs_to_the_ring_of_the_old_one() -> None:
+    old = {"stage": "waiting", "host": "win1", "ring": "b", "ring_place": 1, "ours": True, "cordoned": True}
     found = known(
-        inventory_hostname="win1-b",
-        groups={"all": ["win1", "win1-b"]},
-        hostvars={"win1": {"ansible_host": "10.0.0.21"}},
-        node_replace_create_command=[],
-        node_replace_created={"name": "win1-b", "address": "10.0.0.31"},
+        inventory_hostname="win1-b", winkube_replaces_host="win1", hostvars={"win1": {"node_maintenance_state": old}}
     )
-    assert value(found, "node_replace_machine") == {"variables": {"ansible_host": "10.0.0.31"}, "problem": ""}
+    record = value(found, "node_replace_new_record")
+    assert (record["host"], record["ring"], record["ring_place"], record["ours"]) == ("win1-b", "b", 1, True)
+    assert (record["stage"], record["work"], record["cordoned"]) == ("waiting", True, False)
+
+
+def created(hosts: dict[str, t.Any], *batch: str, **variables: t.Any) -> dict[str, t.Any]:
+    """Return what the first host of a batch reads from the answers of the hook."""
+    known_hosts = {"win1": {"ansible_host": "10.0.0.21"}, **hosts}
+    found = known(
+        inventory_hostname=batch[0],
+        groups={"all": list(known_hosts)},
+        hostvars=known_hosts,
+        ansible_play_batch=list(batch),
+        **variables,
+    )
+    machine: dict[str, t.Any] = value(found, "node_replace_machine")
+    return machine
+
+
+def printed(address: str) -> dict[str, t.Any]:
+    return {"node_replace_command_result": {"rc": 0, "stdout": json.dumps({"address": address})}}
+
+
+def test_the_hook_of_tasks_returns_the_same_document() -> None:
+    hosts = {"win1-b": {"node_replace_created": {"name": "win1-b", "address": "10.0.0.31"}}}
+    found = created(hosts, "win1-b", node_replace_create_command=[])
+    assert found == {"variables": {"ansible_host": "10.0.0.31"}, "problem": ""}
 
 
 def test_the_old_machines_address_is_refused() -> None:
-    printed = {"rc": 0, "stdout": json.dumps({"address": "10.0.0.21"})}
-    found = known(
-        inventory_hostname="win1-b",
-        groups={"all": ["win1", "win1-b"]},
-        hostvars={"win1": {"ansible_host": "10.0.0.21"}},
-        node_replace_command_result=printed,
-    )
-    assert "win1 has this address" in value(found, "node_replace_machine")["problem"]
+    assert "win1 has this address" in created({"win1-b": printed("10.0.0.21")}, "win1-b")["problem"]
+
+
+def test_two_new_machines_cannot_have_the_same_address() -> None:
+    # No host has its ansible_host yet.
+    hosts = {
+        "a-b": printed("10.0.0.31"),
+        "b-b": printed("10.0.0.31"),
+        "c-b": {"node_replace_command_result": {"rc": 1}},
+    }
+    assert "b-b has this address" in created(hosts, "a-b", "b-b", "c-b")["problem"]
+    assert "a-b has this address" in created(hosts, "b-b", "a-b", "c-b")["problem"]
+    assert created({**hosts, "b-b": printed("10.0.0.32")}, "a-b", "b-b", "c-b")["problem"] == ""
 
 
 @pytest.mark.parametrize(
-    ("result", "old", "refused"),
+    ("result", "old", "ready", "why"),
     [
-        ({"changed": True}, "", False),
-        (LOST, "", True),
+        ({"changed": True}, "", True, ""),
+        (LOST, "", False, "node_replace_old: none"),
         # An earlier run has requested the shutdown.
-        (LOST, "shutdown", False),
-        ({"skipped": True}, "", False),
+        (LOST, "shutdown", False, ""),
+        # Or it did not reach the machine, which still runs.
+        (LOST, "shutdown", True, "its node was still Ready"),
+        ({"skipped": True}, "", True, ""),
     ],
 )
-def test_a_machine_that_is_off_already_need_not_be_reached(result: dict[str, t.Any], old: str, refused: bool) -> None:
-    found = known(node_replace_shut_down=result, node_replace_planned={**PLAN, "old": old})
+def test_a_machine_that_is_off_already_need_not_be_reached(
+    result: dict[str, t.Any], old: str, ready: bool, why: str
+) -> None:
+    cluster = {"nodes": {PLAN["node"]: {"ready": ready}}}
+    found = known(node_replace_shut_down=result, node_replace_planned={**PLAN, "old": old}, node_reset_cluster=cluster)
     failure = task("node_replace", "leave.yml", "Fail if the machine was not shut down")
-    assert holds(found, failure["when"]) is refused
-    if refused:
+    assert holds(found, failure["when"]) is bool(why)
+    if why:
         text = rendered(found, failure["ansible.builtin.fail"]["msg"])
         assert "no route to host" in text
-        assert "node_replace_old: none" in text
+        assert why.lower() in text.lower()
 
 
 @pytest.mark.parametrize(("stage", "ready"), [("done", True), ("failed", False), ("worked", False), (None, False)])

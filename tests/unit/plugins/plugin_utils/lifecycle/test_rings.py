@@ -64,7 +64,7 @@ def test_the_overview_shows_the_rings_in_their_order() -> None:
     late = record("late", "b", 1, ours=True)
     chosen = [record("one", "c", 0), record("two", "B", 1), record("three", "b", 1), record("four", "", 2)]
     assert rings.overview(chosen) == ["c: one", "B: two, three", "no ring: four"]
-    assert rings.overview([late, *chosen])[:2] == ["left cordoned by an earlier run: late", "c: one"]
+    assert rings.overview([late, *chosen])[:2] == ["left unfinished by an earlier run: late", "c: one"]
     assert rings.overview([late, *chosen[1:3]]) == rings.overview([]) == []
 
 

@@ -128,7 +128,6 @@ TWO = {
     "node_join_kubeconfig": "",
     "image_cache_nano_server_name": "insider",
     "winkube_replaces_host": "one",
-    "winkube_replaces_ring": {"ring": "b", "ring_place": 1},
     "node_replace_generation": "g2",
     "node_replace_joined": True,
     "node_replace_created": {"address": "10.0.0.7", "variables": {"ansible_port": 5986}},
