@@ -11,6 +11,9 @@ from ansible.plugins.action import ActionBase
 
 from ..values.ansible_data import plain
 from ..values.errors import ResourceError
+from .forked_workers import exempt_inherited_objects
+
+exempt_inherited_objects()
 
 
 class ControllerAction(ActionBase):  # type: ignore[misc]  # ansible ships no type information

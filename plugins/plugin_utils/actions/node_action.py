@@ -28,6 +28,9 @@ from ..values.printable import all_printable, printable
 from ..values.terminal import show, show_details
 from ..windows import code_policies
 from ..wire.typed_values import MISREAD
+from .forked_workers import exempt_inherited_objects
+
+exempt_inherited_objects()
 
 NODE_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "reboot": {"type": "bool", "default": True},

@@ -176,13 +176,13 @@ def _new_addresses(host: Variables, own: str) -> dict[str, str]:
 
     They are compared before any host gets its `ansible_host`.
     """
-    found = {}
+    addresses = {}
     for name in host.value("ansible_play_batch"):
         with contextlib.suppress(new_machine.BadMachine):
             document = _document(host, name) if name != own else None
             if isinstance(document, t.Mapping):
-                found[str(name)] = str(document.get("address"))
-    return found
+                addresses[str(name)] = str(document.get("address"))
+    return addresses
 
 
 def _records(host: Variables) -> dict[str, t.Any]:

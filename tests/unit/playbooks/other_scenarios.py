@@ -143,7 +143,7 @@ def labelled(nodes: Mapping[str, Mapping[str, t.Any]], **labels: dict[str, str])
 
 _SEE, _INSTALL = "Check which patches are missing", "Install Windows patches"
 _PATCHED = {name: {"ansible_host": f"10.0.0.{number}"} for number, name in enumerate(("one", "two", "done"), start=1)}
-_FOUND = {name: {"status": "would drain", "ours": name == "two", "cordoned_before": name == "two"} for name in _PATCHED}
+_CHECK_RESULT = {name: {"status": "would drain", "ours": name == "two", "cordoned_before": name == "two"} for name in _PATCHED}
 _PATCH_VARIABLES = {
     "node_maintenance_kubeconfig_context": "prod",
     "node_maintenance_serial": 2,
@@ -164,7 +164,7 @@ def _patch_run() -> Rehearsal:
     """Return a run in which everything succeeds. An earlier run left node `two` cordoned."""
     drained = {name: {"status": "drained", "cordoned_by": "patch_nodes", "pods": []} for name in _PATCHED}
     results = {
-        "Query the nodes in the cluster": {"nodes": _FOUND},
+        "Query the nodes in the cluster": {"nodes": _CHECK_RESULT},
         f"{_SEE}@one": MISSING,
         f"{_SEE}@two": MISSING,
         f"{_SEE}@done": {"changed": False},
@@ -186,7 +186,7 @@ def patches() -> dict[str, Rehearsal]:
 
     full = {**BUNDLE_VARIABLES, **_PATCH_VARIABLES, **LOOSE, **PROXY}
     lost = "Remove stale HNS endpoints, and restart pods without an endpoint@one"
-    by_zone = labelled(_FOUND, two={}, one={ZONE: "b"}, done={ZONE: "c"})
+    by_zone = labelled(_CHECK_RESULT, two={}, one={ZONE: "b"}, done={ZONE: "c"})
     also_done = {f"{_SEE}@done": MISSING, f"{_INSTALL}@done": {"changed": True, "reboots": 0}}
     unknown = {"nodes": {"one": {"status": "failed"}}, "msg": "no such node"}
     return {
@@ -200,7 +200,7 @@ def patches() -> dict[str, Rehearsal]:
             {f"{_INSTALL}@two": LOST, lost: LOST, f"{_SEE}@done": LOST}, node_maintenance_max_failed=2
         ),
         "patch_nodes/rings": on({**by_zone, **also_done}, node_maintenance_serial=3, **RINGS),
-        "patch_nodes/unknown-label": on(labelled(_FOUND, one={}, two={}, done={}), **RINGS),
+        "patch_nodes/unknown-label": on(labelled(_CHECK_RESULT, one={}, two={}, done={}), **RINGS),
         "patch_nodes/not-seen": on({"Query the nodes in the cluster": unknown}),
     }
 
