@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 from pathlib import Path
@@ -116,6 +117,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
                 raise pytest.UsageError(f"pytest {pytest.__version__} and this pytest-xdist ignore groups: {item}")
+
+
+def pytest_collection_finish() -> None:
+    """Exempt what the collection of the tests created from garbage collections.
+
+    11,000 items and all imported modules live until the end. 300 unit tests needed 20 CPU seconds instead of 25.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
