@@ -119,6 +119,8 @@ def test_a_node_joins_without_a_network(site: Site, joined: PlayRun) -> None:
     assert requests(site) == 0
 
 
+# test_upgrade_together.py changes versions from the cache.
+@pytest.mark.variant
 def test_versions_change_without_a_network(site: Site, switched: PlayRun) -> None:
     node = cluster_nodes(site)[node_name(NODE)]
     assert node["ready"]
@@ -127,6 +129,8 @@ def test_versions_change_without_a_network(site: Site, switched: PlayRun) -> Non
     assert requests(site) == 0
 
 
+# test_artifact_cache_module.py removes unlisted artifacts.
+@pytest.mark.variant
 def test_unlisted_files_are_removed_on_request(site: Site, switched: PlayRun) -> None:
     machine = site.machine(NODE)
     assert versions(machine, "kubernetes") == ["1.37.1"]
@@ -138,6 +142,8 @@ def test_unlisted_files_are_removed_on_request(site: Site, switched: PlayRun) ->
     assert requests(site) == 0
 
 
+# test_site.py runs site.yml twice.
+@pytest.mark.variant
 def test_a_further_run_changes_nothing(site: Site, switched: PlayRun) -> None:
     run = site.run("site.yml", variables=NEWER).expect()
     assert run.recap[NODE]["changed"] == 0

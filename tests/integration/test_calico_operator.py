@@ -98,6 +98,8 @@ def test_kube_proxy_has_the_address_of_the_endpoint(site: Site, first: PlayRun) 
     assert winkernel == {"networkName": "Calico", "sourceVip": endpoint.address, "enableDSR": True}
 
 
+# The drift check below finds the same differences.
+@pytest.mark.variant
 def test_a_second_run_changes_nothing(site: Site, first: PlayRun) -> None:
     run = run_sample(site, **ENABLED).expect()
     assert run.recap[HOST]["changed"] == 0, run.changed_tasks(HOST)

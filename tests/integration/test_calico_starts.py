@@ -18,7 +18,12 @@ from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.cni.calico.node_service import _NodeService
 from simulator.kubernetes_node.hns.objects import Endpoint
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("calico_starts")]
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.slow,
+    pytest.mark.variant,
+    pytest.mark.xdist_group("calico_starts"),
+]
 
 JOINS, CHANGES = "joins", "changes"
 

@@ -198,6 +198,8 @@ def test_the_second_run_changes_nothing(mixed: tuple[Site, PlayRun]) -> None:
     assert site.counters("moby")["remote_commands"] == DRIFT
 
 
+# test_reset_nodes.py resets nodes that join again.
+@pytest.mark.variant
 @pytest.mark.xdist_group("test_docker_runtime-moby")
 def test_a_node_is_switched_after_its_reset_only(mixed: tuple[Site, PlayRun]) -> None:
     site, _ = mixed

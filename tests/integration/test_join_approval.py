@@ -88,6 +88,8 @@ def test_nodes_join_and_the_run_approves_them(site: Site, joined: PlayRun) -> No
     assert bootstrap_tokens(site) == {}
 
 
+# test_site.py runs site.yml twice.
+@pytest.mark.variant
 def test_a_further_run_makes_no_token_not_even_for_a_member_that_reports_no_join(site: Site, joined: PlayRun) -> None:
     core = client.CoreV1Api(cluster_api(site))
     machine = site.machine("two")

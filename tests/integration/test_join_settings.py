@@ -295,6 +295,8 @@ def test_a_member_is_not_joined_again(site: Site, finished: PlayRun) -> None:
     assert site.machine("late").power.boots == site.counted["joined"]["late"]["boots"]
 
 
+# test_a_member_is_not_joined_again repeats a run, too.
+@pytest.mark.variant
 def test_a_further_run_runs_no_program_again(site: Site, finished: PlayRun, control_plane: dict[str, Any]) -> None:
     site.machine("late").registry.set(SITE.replace("HKLM", "HKLM:"), "After3", "kept")
     run = site.run("site.yml", variables=control_plane).expect()
@@ -324,6 +326,8 @@ def test_bad_settings_are_refused_before_any_node_is_touched(site: Site, finishe
     assert {host: site.counters(host)["remote_commands"] for host in HOSTS} == dict.fromkeys(HOSTS, 0)
 
 
+# Unit tests of cluster_check refuse it, too.
+@pytest.mark.variant
 def test_a_version_from_the_cluster_is_compared_before_any_node_is_touched(site: Site, finished: PlayRun) -> None:
     unset = {"kube_version": "", "kubernetes_node_version": "{{ winkube_cluster.node_version | default('') }}"}
     bad = {"kubernetes_node_kubelet_configuration": {"maxPodz": 5}}

@@ -57,7 +57,7 @@ class Kind:
 NO_REAL_CLUSTER = real_unavailable()
 BGP = {"backend": "bird", "vxlan_mode": "Never"}
 KINDS = {
-    "vxlan": (Kind(), []),
+    "vxlan": (Kind(), [pytest.mark.variant]),
     # These repeat the first one: on a real control plane, and with BGP.
     "real": (
         Kind(cluster="real"),

@@ -265,6 +265,8 @@ def test_no_node_is_left_cordoned_that_was_not_so_before(site: Site, again: Roll
     assert not again.nodes[KILLED]["cordoned"]
 
 
+# test_live_nodes.py and test_reset_nodes.py drain nodes.
+@pytest.mark.variant
 def test_other_playbooks_can_drain_and_restore_a_node(site: Site, again: Rollout) -> None:
     host, role = LACKING[0], "winkube.node.node_maintenance"
     drained = f"node_maintenance_drained.nodes['{host}']"

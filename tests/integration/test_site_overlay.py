@@ -99,6 +99,8 @@ def test_an_overlay_network(overlay: tuple[Site, PlayRun]) -> None:
     assert machine.files.is_file(rf"C:\var\lib\cni\networks\flannel.4096\{source_vip}")
 
 
+# test_network_matrix.py runs site.yml twice for all networks.
+@pytest.mark.variant
 def test_an_overlay_network_stays(overlay: tuple[Site, PlayRun]) -> None:
     site, _ = overlay
     run = site.run("site.yml").expect()

@@ -213,7 +213,7 @@ def _new_labels(host: Variables) -> dict[str, str]:
 def _node_labels(host: Variables) -> dict[str, str | None]:
     """Return the labels that a node's network needs; a label without a value must not exist.
 
-    While the node still has its former network, the label of that network stays. tasks/change.yml changes it.
+    While the node still has its former network, the label of that network stays. tasks/replace_network.yml changes it.
     """
     network = cni.pod_network(host)
     own = {} if host.value("cni_network_changes") else {NETWORK_LABEL: network.pod_network_label or None}

@@ -104,7 +104,7 @@ FOLLOWERS = {
 }
 FILES = {
     "node_join": ("converge.yml", "join.yml", "metadata.yml", "apply.yml", "addressed.yml"),
-    "cni": ("linux.yml", "services.yml", "calico.yml", "cluster.yml", "change.yml", "pods.yml"),
+    "cni": ("linux.yml", "services.yml", "calico.yml", "cluster.yml", "replace_network.yml", "pods.yml"),
     "node_prepare": ("converge.yml",),
 }
 

@@ -114,7 +114,7 @@ def test_deferred_changes_are_applied_on_a_drained_node(variables: dict[str, t.A
 MAINTENANCE = (
     "node_prepare/tasks/converge.yml",
     "node_join/tasks/apply.yml",
-    "cni/tasks/change.yml",
+    "cni/tasks/replace_network.yml",
     "cni/tasks/pods.yml",
 )
 """The files whose tasks change a drained node."""

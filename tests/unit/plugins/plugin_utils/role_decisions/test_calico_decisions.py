@@ -271,7 +271,7 @@ def test_the_daemon_set_stays_while_another_node_needs_it(nodes: dict[str, t.Any
     known = {"winkube_node_name": "win1", "cni_former_nodes": nodes}
     assert decided(VXLAN, "cni_former_network_stays", cni_plugin="flannel", **known) is stays
     for name in ("Remove the DaemonSets of a former network", "Remove the ConfigMaps of these DaemonSets"):
-        condition = task("cni", "change.yml", name)["when"]
+        condition = task("cni", "replace_network.yml", name)["when"]
         assert holds(templar([], {"cni_former_network_stays": stays}), condition) is not stays
 
 
@@ -290,9 +290,9 @@ def test_static_addresses_are_guarded_until_calico_has_made_its_network(
 ) -> None:
     result = {} if adapters is None else {"static_adapters": adapters}
     known = templar([], {"cni_new_labels": labels, "cni_network_removed": result})
-    cleanup = task("cni", "change.yml", "Remove the network of the former CNI plugin")
+    cleanup = task("cni", "replace_network.yml", "Remove the network of the former CNI plugin")
     assert rendered_text(known, cleanup["winkube.node.hns_cleanup"]["network_timeout"]) == timeout
-    guard = task("cni", "change.yml", "Guard the static address while the new network is created")
+    guard = task("cni", "replace_network.yml", "Guard the static address while the new network is created")
     assert holds(known, guard["when"]) is guarded
 
 
@@ -300,7 +300,7 @@ def test_static_addresses_are_guarded_until_calico_has_made_its_network(
     ("guard", "allowed"), [({"skipped": True}, True), ({"guard": {"key": "1"}}, True), ({"unreachable": True}, False)]
 )
 def test_calico_starts_only_if_the_guard_did(guard: dict[str, t.Any], allowed: bool) -> None:
-    label = task("cni", "change.yml", "Let the pods of the new network run on the node")
+    label = task("cni", "replace_network.yml", "Let the pods of the new network run on the node")
     known = templar([], {"cni_new_labels": {LABEL: "calico"}, "cni_guard": guard})
     assert holds(known, label["when"]) is allowed
 
