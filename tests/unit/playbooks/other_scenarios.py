@@ -143,7 +143,9 @@ def labelled(nodes: Mapping[str, Mapping[str, t.Any]], **labels: dict[str, str])
 
 _SEE, _INSTALL = "Check which patches are missing", "Install Windows patches"
 _PATCHED = {name: {"ansible_host": f"10.0.0.{number}"} for number, name in enumerate(("one", "two", "done"), start=1)}
-_CHECK_RESULT = {name: {"status": "would drain", "ours": name == "two", "cordoned_before": name == "two"} for name in _PATCHED}
+_CHECK_RESULT = {
+    name: {"status": "would drain", "ours": name == "two", "cordoned_before": name == "two"} for name in _PATCHED
+}
 _PATCH_VARIABLES = {
     "node_maintenance_kubeconfig_context": "prod",
     "node_maintenance_serial": 2,
