@@ -50,7 +50,7 @@ def calls(domain: str, *, online: bool) -> tuple[Call, ...]:
 
     Args:
         domain: DNS name of the domain to join.
-        online: whether the machine contacts a domain controller to join, which it finds through DNS.
+        online: whether the machine contacts a domain controller to join, and therefore needs DNS to find one.
     """
     # [MS-ADTS] 6.3.2.3: the SRV records by which clients find domain controllers.
     record = {"Name": f"_ldap._tcp.dc._msdcs.{domain.rstrip('.')}", "Type": "SRV"}

@@ -28,8 +28,8 @@ _TAIL = 200
 """Number of lines that are read from the end of the kubelet's log."""
 _MOST_PLUGINS = 50
 _NEEDED = (_MACHINE.id("services"), _MACHINE.id("registry"), _KUBELET.id("kubelet-files"))
-"""Calls of the first remote command without whose results the machine would seem not to be prepared, or not to have
-joined."""
+"""Calls of the first remote command that must succeed: without their results, the machine would seem to be unprepared
+or not to have joined."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -121,7 +121,7 @@ def _if_runtime_responds(call: Call) -> Call:
 
 
 def unread(seen: Observation) -> str:
-    """Return why nothing can be concluded from the results of `first_calls`; empty if this is possible."""
+    """Return why the results of `first_calls` do not allow a diagnosis; empty if they do."""
     failed = (str(seen[call_id].error) for call_id in _NEEDED if not seen[call_id].ok)
     return next(failed, "")
 

@@ -153,7 +153,7 @@ def removal_calls(identity: MachineIdentity) -> tuple[Call, ...]:
 
 
 def _drop_certificate(number: int, mark: str) -> t.Iterator[Call]:
-    """Yield the calls that remove a certificate of Remote Desktop, if possible with its key, and check that it is gone.
+    """Yield the calls that remove a certificate of Remote Desktop, if possible with its key, and verify the removal.
 
     Only SYSTEM and the service may be able to delete the key.
     """

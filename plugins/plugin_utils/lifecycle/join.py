@@ -298,7 +298,7 @@ def problem(seen: Observation, known: t.Iterable[str] = ()) -> str | None:
 
     Args:
         seen: results of the batch.
-        known: the secrets of the programs around kubeadm.
+        known: the secrets of the programs that run before and after kubeadm.
     """
     if had_joined(seen) or seen.stopped is None:
         return None

@@ -42,7 +42,7 @@ class KubeletCredentials:
     kubeconfig: KubeletKubeconfig
     has_certificate: bool
     """False only if the client certificate is the file that the kubelet rotates, and this file does not exist, or
-    contains nothing of a PEM file, such as after a power failure."""
+    contains no PEM data, for example after a power failure."""
     certificate: ClientCertificate | None
     """None: missing or unreadable."""
 
@@ -75,7 +75,7 @@ def read(seen: Observation) -> KubeletCredentials:
 
 
 def _is_lost(pem: t.Mapping[str, t.Any]) -> bool:
-    """Return whether the file with the certificate is missing or damaged, as opposed to one that was not read."""
+    """Return whether the file with the certificate is missing or damaged. A file that was not read is neither."""
     content = pem.get("content")
     return pem.get("exists") is False or (isinstance(content, str) and b"-----BEGIN" not in decoded(content))
 
@@ -124,10 +124,10 @@ def reason(own: KubeletCredentials, cluster: ClusterFacts, now: datetime.datetim
 
 
 def other_cluster(own: KubeletCredentials, cluster: ClusterFacts) -> str:
-    """Return why a machine for which there is no `reason` is a node of another cluster; empty if it is not.
+    """Return why a machine is a node of another cluster; empty if it is not. Call it only if `reason` is empty.
 
-    Another cluster may have the same address, in another network or if the kubeconfig of the run is the wrong one. Only
-    the CA and the names of the nodes distinguish the two.
+    Two clusters can have the same address if they are in different networks, and the run may use the wrong kubeconfig.
+    Only the CA and the names of the nodes distinguish the two.
 
     Args:
         own: the machine's credentials.

@@ -113,7 +113,7 @@ class ResetMachine:
 
 
 def resources(machine: ResetMachine) -> list[ResourceMapping]:
-    """Return what a machine is like after a reset.
+    """Return the resources that describe a machine after a reset.
 
     Args:
         machine: the machine.
@@ -219,7 +219,7 @@ def _check_conf_dir(machine: ResetMachine) -> None:
     """Check that nothing else is installed in the folder of CNI configurations, which a reset empties.
 
     Raises:
-        ResourceError: it does.
+        ResourceError: the folder contains something else.
     """
     folder = machine.conf_dir.rstrip("\\")
     programs = (machine.kubernetes.install_dir, *machine.folders.values())

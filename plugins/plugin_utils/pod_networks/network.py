@@ -267,7 +267,7 @@ def account_objects(plugins: t.Iterable[str]) -> list[KubernetesObject]:
 
 
 def former_account_objects(former: str, plugins: t.Iterable[str]) -> list[KubernetesObject]:
-    """Return the objects of a former network's account to remove; empty if a network in use has the same account.
+    """Return the objects to remove with a former network's account; empty if a network in use has the same account.
 
     Args:
         former: the former network; an unknown one has no account.

@@ -60,7 +60,7 @@ def _computer(values: t.Mapping[str, t.Any]) -> str:
 
 
 def _unused(given: t.Mapping[str, str]) -> t.Iterator[Problem]:
-    """Refuse settings of a domain that is not set, because the user expects a join."""
+    """Refuse settings for a join if no domain is set, because the user expects the machine to join one."""
     names = [name for name, value in given.items() if value]
     if names:
         hint = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set, but no machine joins a domain without it."

@@ -39,7 +39,7 @@ class HostCheck:
         self._templates = self._host.templates
 
     def run_for_roles(self, names: t.Collection[str]) -> tuple[list[str], list[str]]:
-        """Return the problems and the warnings of a host that is no node, one sentence each.
+        """Return the problems and the warnings of a host that is not a node, one sentence each.
 
         The variables of other roles may contain templates that only nodes can evaluate, so their values are not read.
 

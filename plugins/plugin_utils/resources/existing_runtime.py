@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A container runtime that a base image brings with it."""
+"""A container runtime that is part of the base image."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ExistingRuntime(Resource):
         lines = {
             name: str(item.get("value") or "") for name, item in zip(_DATA, services, strict=True) if item.get("exists")
         }
-        # The removal itself creates the collection's folder. Until it is complete, the machine has its mark.
+        # The removal itself creates the collection's folder, so a mark in the registry shows that it is incomplete.
         incomplete = bool(mark.get("exists"))
         if not incomplete and (not lines or only(self, seen, "own").get("exists")):
             return None

@@ -126,7 +126,10 @@ def _network_services(host: Variables) -> list[str]:
 
 
 def _former_daemon_sets(host: Variables) -> list[str]:
-    """Return the DaemonSets of the node's former network to remove: not those of its new network or of others."""
+    """Return the DaemonSets to remove with the node's former network.
+
+    Those of its new network, and those that others applied, stay.
+    """
     foreign = host.part("winkube_cluster", "foreign_daemon_sets", default=())
     kept = {*daemon_sets(str(host.value("cni_plugin"))), *foreign}
     former = daemon_sets(str(host.value("cni_recorded_network").get("plugin", "")))

@@ -88,7 +88,7 @@ def _plan(host: Variables) -> dict[str, t.Any]:
 
 
 def _is_contacted(host: Variables) -> bool:
-    """Return whether the run reads what a reset has to remove from the old machine."""
+    """Return whether the run contacts the old machine to read what a reset has to remove."""
     plan = host.value("node_replace_plan")
     is_left = plan["status"] == "replace" and not plan["problem"] and not plan["old"]
     return bool(is_left and host.value("node_replace_old_action") == "reset")
@@ -218,7 +218,7 @@ def _labels(host: Variables) -> dict[str, t.Any]:
 
 
 def _nodes_to_delete(host: Variables) -> dict[str, list[str]]:
-    """Return the old nodes of this batch with nothing left to do but to delete them, and their addresses."""
+    """Return the old nodes of this batch that only remain to be deleted, with their addresses."""
     left = [name for name in host.value("ansible_play_batch") if host.of_host(name, "node_replace_left")]
     return {
         str(host.of_host(name, "node_replace_planned")["node"]): host.of_host(name, "node_replace_addresses")

@@ -206,7 +206,7 @@ class Services:
             self._crashed(name, runtime)
 
     def boot(self) -> None:
-        """Start the automatic services, and delayed ones later. A failure of one is logged, the others still start."""
+        """Start the automatic services, and delayed ones later. If one fails, that is logged; the others still start."""
         with self._lock:
             self._runtime = {name: ServiceRuntime() for name in self._runtime}
             self.started.clear()
@@ -337,7 +337,7 @@ class Services:
             self._forget(name)
 
     def _watch(self) -> threading.Event:
-        """Find services whose process has ended by itself. Return an event that the next shutdown sets."""
+        """Start watching for services whose process ends by itself. Return an event that the next shutdown sets."""
         stop = threading.Event()
         self._watcher = stop
 
