@@ -163,7 +163,7 @@ results:
       type: str
     status:
       description:
-        - V(passed); V(failed); V(not_run) if the check could not be performed, which is no statement about the network;
+        - V(passed); V(failed); V(not_run) if the check could not be performed, which says nothing about the network;
           V(not_applicable) if this cluster has nothing to check.
       type: str
     detail:

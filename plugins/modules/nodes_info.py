@@ -13,8 +13,8 @@ description:
   - Reads the conditions of all nodes, the pods that do not start on them, and the CA of the cluster.
     M(winkube.node.node_diagnosis) compares this state with what a node itself reports.
   - Runs on the controller or a control plane host, never on a Windows node.
-  - The account needs permission to list nodes. The module leaves out what the account may not read otherwise, which is
-    pods, events and the ConfigMap C(kube-public/cluster-info).
+  - The account needs permission to list nodes. Pods, events and the ConfigMap C(kube-public/cluster-info) are left out
+    if the account may not read them.
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - winkube.node.cluster_options

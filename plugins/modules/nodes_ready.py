@@ -31,7 +31,7 @@ options:
   overlay_address:
     description:
       - Whether to also wait until Calico has published the node's address in its overlay (annotation
-        C(projectcalico.org/IPv4VXLANTunnelAddr)), from which kube-proxy's source address follows.
+        C(projectcalico.org/IPv4VXLANTunnelAddr)), from which kube-proxy's source address is derived.
     type: bool
     default: false
   host_process:

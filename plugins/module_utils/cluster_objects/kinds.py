@@ -20,7 +20,7 @@ class KnownKind(t.NamedTuple):
     plural: str
     namespaced: bool = True
     custom: bool = False
-    """Whether a CustomResourceDefinition defines it, which may be missing."""
+    """Whether it is defined by a CustomResourceDefinition, which the cluster may lack."""
     provider: str = ""
     """What installs this CustomResourceDefinition."""
 

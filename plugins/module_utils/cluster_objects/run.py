@@ -21,7 +21,7 @@ from .kinds import Object, Reference, reference
 CREATED, CHANGED, UNCHANGED, REMOVED = "created", "changed", "unchanged", "removed"
 KEPT, GONE = "kept", "gone"
 _PERMANENT = "Namespace"
-"""Namespaces are never deleted, because they may contain objects of others."""
+"""Namespaces are never deleted, because they may contain objects of other programs."""
 
 
 class ObjectsApi(t.Protocol):

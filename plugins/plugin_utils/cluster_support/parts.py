@@ -64,7 +64,7 @@ def rolling_daemon_set(namespace: str, name: str, pod: KubernetesObject, **annot
 
 
 def resources(cpu: str, memory: str, limit: str) -> KubernetesObject:
-    """Return requests and the limit of memory. The limit of memory is for programs that leak.
+    """Return resource requests and a memory limit, which protects the node from memory leaks.
 
     Args:
         cpu: requested processors.

@@ -32,7 +32,7 @@ class ServiceFacts:
     start_mode: str
     """automatic, manual or disabled; empty if unknown."""
     command: tuple[str, ...]
-    """The program that runs in the end and its arguments, without nssm."""
+    """The program and its arguments; if nssm runs the service, those of the program that nssm starts."""
     environment: t.Mapping[str, str]
     """Variables of this service only, with names in upper case."""
 

@@ -43,11 +43,11 @@ class ObservationOptions:
 
     @property
     def conf_dirs(self) -> tuple[str, ...]:
-        """The folders in which CNI configurations are searched."""
+        """The folders that are searched for CNI configurations."""
         return tuple(dict.fromkeys((self.conf_dir, *self.hns.conf_dirs)))
 
     def lists(self, folder: str) -> bool:
-        """Return whether a folder is one in which CNI configurations are searched."""
+        """Return whether a folder is searched for CNI configurations."""
         return _folder(folder) in map(_folder, self.conf_dirs)
 
     @property
@@ -116,7 +116,7 @@ def first_calls(options: ObservationOptions) -> tuple[Call, ...]:
 
 
 def _if_runtime_responds(call: Call) -> Call:
-    """Return a call that is skipped if containerd does not respond, so that a runtime that hangs is waited for once."""
+    """Return a call that is skipped if containerd does not respond, so that only one call waits if containerd hangs."""
     return dataclasses.replace(call, needs=(*call.needs, _RUNTIME.id("info")))
 
 

@@ -4,8 +4,7 @@
 
 A machine that was off for long may come back with an expired certificate, with the CA that the cluster had before, or
 without a Node object. Its kubelet cannot get a new certificate without a bootstrap token (kubernetes.io: TLS
-bootstrapping, "Certificate rotation"), and does not register a node again that was deleted
-(kubernetes/kubernetes#71398).
+bootstrapping, "Certificate rotation"), and does not register a deleted node again (kubernetes/kubernetes#71398).
 """
 
 from __future__ import annotations

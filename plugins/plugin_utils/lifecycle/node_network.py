@@ -126,7 +126,7 @@ def mtu_warnings(
         expected: the cluster's pod network.
         in_azure: whether the machine is a virtual machine of Azure, whose virtual networks have a smaller MTU than
             their network adapters show.
-        joined: whether the machine is a node. A MTU that cannot be known is reported only before.
+        joined: whether the machine is a node. An unknown MTU is reported only for machines that are not nodes yet.
     """
     if not mode.mtu_overhead or own.mtu is None:
         return

@@ -44,7 +44,7 @@ class Reset:
 
     Args:
         session: the session with the machine.
-        resources: what the machine should be like (node_resources/node_reset.py).
+        resources: describe the machine after the reset (node_resources/node_reset.py).
         options: options of the reset.
         check_mode: whether only to observe and plan.
     """

@@ -77,7 +77,7 @@ class ResetPlan:
 
     @property
     def hns_hangs(self) -> bool:
-        """Whether HNS does not respond, so that what is in it is unknown."""
+        """Whether HNS does not respond, so that its objects are unknown."""
         return bool(self.hns_facts.hang)
 
     @property
@@ -126,7 +126,7 @@ def make(
     """Return the plan.
 
     Args:
-        resources: what the machine should be like.
+        resources: describe the machine after the reset.
         questions: the questions of these resources.
         seen: the results of `observation_calls`.
         windows: the machine's version of Windows.
@@ -142,7 +142,7 @@ def make(
     changes = [
         planned
         for planned in plan_changes(resources, questions, seen.calls, windows)
-        # A machine that was not prepared, or is prepared no more, gets nothing from a reset.
+        # A reset adds nothing to a machine that was not prepared, or is no longer prepared.
         if prepared or planned.action == "remove"
     ]
     facts = read_facts(seen)
@@ -164,7 +164,7 @@ def make(
 
 def _hns_plan(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
     if facts.problem:
-        raise ResourceError("HNS", AsItIs(facts.problem), "expected that it can be queried")
+        raise ResourceError("HNS", AsItIs(facts.problem), "expected a service that responds")
     return make_plan(request, facts)
 
 
@@ -257,7 +257,7 @@ def left(
     """Return the changes that the batch did not make; None if it ended before it could tell.
 
     Args:
-        resources: what the machine should be like.
+        resources: describe the machine after the reset.
         questions: the questions of these resources.
         seen: the results of the batch.
         plan: the plan that the batch carried out.

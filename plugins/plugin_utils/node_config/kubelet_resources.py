@@ -26,10 +26,10 @@ _RESERVED = ("kubeReserved", "systemReserved")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Signal:
-    """A signal that the kubelet acts on, on Windows."""
+    """A signal to which the kubelet reacts on Windows."""
 
     since: str = ""
-    """The first minor version of Kubernetes in which it does; empty if all supported versions do."""
+    """The first minor version of Kubernetes that does so; empty if all supported versions do."""
     default: str = ""
     """The hard threshold that the kubelet uses if the configuration sets none at all."""
 

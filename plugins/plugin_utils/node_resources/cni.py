@@ -213,7 +213,7 @@ def resources(settings: CniSettings) -> list[ResourceMapping]:
 
 
 def _features(mode: Mode) -> list[ResourceMapping]:
-    """Return the Windows features of a mode, with one reboot after the last one, and its router."""
+    """Return the Windows features of a mode, with one reboot after the last feature, and the mode's router."""
     features: list[ResourceMapping] = [{"type": "WindowsFeature", "name": name} for name in mode.features]
     if features:
         features[-1] = {**features[-1], "reboot": "always"}

@@ -3,7 +3,7 @@
 """The resources of role node_reset: the state of a machine that was prepared and never joined.
 
 What a join makes is defined by node_resources/node_join.py, lifecycle/join.py and the networks' data files. This module
-turns it around: what the preparation also defines returns to that definition, and everything else is removed.
+reverses a join: what the preparation also defines returns to that definition, and everything else is removed.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class ResetMachine:
 
     @property
     def joined(self) -> JoinedNode:
-        """A node with any network, whose resources have the types and names of those of this machine."""
+        """A node that stands for this machine with any network: its resources have the same types and names."""
         tokens = dict.fromkeys(accounts(name for name, known in catalogue().items() if "service" in known.run_as), "")
         return JoinedNode(
             **_PLACEHOLDERS,

@@ -128,7 +128,7 @@ class NetworkFiles:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Span:
-    """Minor versions of Kubernetes, inclusive."""
+    """A range of minor versions of Kubernetes, including both ends."""
 
     oldest: str
     newest: str

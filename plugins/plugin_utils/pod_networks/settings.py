@@ -36,22 +36,22 @@ class NetworkSettings:
     kubernetes: str = ""
     """Version of Kubernetes on the node; empty if unknown."""
     block_wireserver: bool = False
-    """Whether containers cannot reach Azure's WireServer."""
+    """Whether Azure's WireServer is closed to containers."""
     blocks_in_azure: bool = False
-    """Whether containers cannot reach WireServer if the machine is in Azure, which is not known."""
+    """Whether WireServer is closed to containers if the machine is in Azure, for machines whose platform is unknown."""
     block_imds: bool = False
-    """Whether containers cannot reach Azure's Instance Metadata Service."""
+    """Whether Azure's Instance Metadata Service is closed to containers."""
     vnet_subnets: tuple[str, ...] = ()
     """Networks that pods of Azure CNI reach with their own addresses, in addition to the pods' network."""
 
     @property
     def known(self) -> KnownNetwork:
-        """What the catalogue contains on the network."""
+        """What the catalogue contains about the network."""
         return network(self.plugin)
 
     @property
     def known_mode(self) -> Mode:
-        """What the catalogue contains on the network's mode."""
+        """What the catalogue contains about the network's mode."""
         return self.known.mode(self.mode)
 
     @property

@@ -243,7 +243,7 @@ def _fixed(calico: Facts) -> list[Problem]:
 
 
 def _felix(calico: Facts) -> list[Problem]:
-    """Return settings of all nodes that Windows nodes cannot take part in."""
+    """Return cluster-wide settings that Windows nodes do not support."""
     fields = (
         (
             "bpfEnabled",

@@ -20,7 +20,7 @@ _EFFECTS: t.Mapping[str, tuple[str, str]] = {
     "pods": ("pods fail", "bad"),
     "risk": ("may disrupt pods", "warm"),
 }
-"""How an effect is shown, and the style of the page for it."""
+"""How an effect is shown as text, and its style on the page."""
 _NAMED = 8
 """Maximum number of hosts that are named for a cause; any further hosts are only counted."""
 _NOT_DIAGNOSED = "not diagnosed"
@@ -92,7 +92,7 @@ def counts(hosts: t.Mapping[str, Entry]) -> dict[str, int]:
 
 
 def total(hosts: t.Mapping[str, Entry]) -> str:
-    """Return the last line."""
+    """Return the summary below the table."""
     number = counts(hosts)
     nodes = f"{len(hosts)} node{'' if len(hosts) == 1 else 's'}"
     return (

@@ -70,7 +70,7 @@ def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str
 
 
 def former_objects(facts: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    """Return the objects of this collection that run Calico on Windows nodes beside the Tigera operator, to remove.
+    """Return this collection's objects that must be removed, because the Tigera operator runs Calico on Windows, too.
 
     kubespray can move a cluster from manifests to the operator. It then removes the accounts of these pods.
 

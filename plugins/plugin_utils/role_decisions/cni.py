@@ -84,7 +84,7 @@ def _applying_host(host: Variables, expected: str) -> str:
 
 
 def networks_of_pods(host: Variables) -> dict[str, str]:
-    """Return the networks of the play's hosts on whose nodes DaemonSets run, with modes in which hosts may differ.
+    """Return the networks of the play's hosts on whose nodes DaemonSets run, with the mode if hosts may differ in it.
 
     They run on all nodes that `PodNetwork.node_label` does not exclude, even if another tool provides the network.
 
@@ -102,7 +102,7 @@ def networks_of_pods(host: Variables) -> dict[str, str]:
 
 
 def _own_mode(host: Variables, name: str, plugin: str) -> str:
-    """Return the mode of a host's network; empty if it has only one, or if all hosts have that of the cluster."""
+    """Return the mode of a host's network; empty if it has only one mode, or if all hosts have the cluster's mode."""
     known = catalogue().get(plugin)
     is_own = known is not None and known.mode_variable and not known.mode_of_cluster
     variable = f"cni_{known.mode_variable}" if known is not None else ""
@@ -252,9 +252,10 @@ def _former_files(host: Variables) -> list[str]:
 
 
 def _recorded_resources(host: Variables) -> list[t.Any]:
-    """Return the resources that end a change of the node's network.
+    """Return the resources that complete a change of the node's network.
 
-    The record comes last. If a run ends before it is written, the next run applies these resources again.
+    The record of the network comes last. If a run ends before the record is written, the next run applies these
+    resources again.
     """
     network, recorded = cni.pod_network(host), host.value("cni_recorded_network")
     former, mode = catalogue().get(str(recorded.get("plugin", ""))), str(recorded.get("mode") or "")

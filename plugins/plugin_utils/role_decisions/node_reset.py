@@ -139,7 +139,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
             "node": str(host.value("node_reset_name")),
             "exists": bool(_node(host)),
             "addresses": list(_machine(host).addresses),
-            # Without its kubelet, a machine runs no pods, and no pod of it can end.
+            # Without its kubelet, a machine runs no pods, and cannot end any.
             "drain": _machine(host).joined and to_bool(host.value("node_reset_drain")),
             "delete": to_bool(host.value("node_reset_delete_node")),
         },
