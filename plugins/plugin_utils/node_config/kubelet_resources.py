@@ -69,7 +69,7 @@ def objections(configuration: t.Mapping[str, t.Any], version: str) -> list[Objec
     """Return which reserved resources and eviction thresholds a kubelet on Windows does not support.
 
     Args:
-        configuration: fields of KubeletConfiguration. Values of a wrong type are ignored.
+        configuration: fields of KubeletConfiguration. Values of the wrong type are ignored.
         version: version of Kubernetes.
 
     Raises:

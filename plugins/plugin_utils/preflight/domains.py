@@ -24,7 +24,7 @@ _UNIT_NAME = re.compile(rf"(?:(?:OU|CN)={_VALUE},\s*)+DC={_VALUE}(?:,\s*DC={_VAL
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problems with the variables of domains and gMSAs. Values of a wrong type are reported elsewhere.
+    """Return the problems with the variables of domains and gMSAs. Values of the wrong type are reported elsewhere.
 
     Args:
         values: templated values of the roles' variables; those that are not set may be missing.

@@ -19,7 +19,7 @@ _LABELS, _ANNOTATIONS, _TAINTS = "node_join_node_labels", "node_join_node_annota
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problems with the variables of the join. Values of a wrong type are reported elsewhere.
+    """Return the problems with the variables of the join. Values of the wrong type are reported elsewhere.
 
     Args:
         values: templated values of the roles' variables; those that are not set may be missing.

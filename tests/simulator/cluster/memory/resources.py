@@ -48,7 +48,7 @@ class ResourceType:
 
     @property
     def has_status(self) -> bool:
-        """Whether its status is only written through a subresource."""
+        """Whether its status is written only through a subresource."""
         return "status" in self.subresources
 
 
