@@ -24,7 +24,7 @@ _OLD = re.compile(r"(reset|shutdown)?")
 
 
 class ReplacementRecord(t.NamedTuple):
-    """The content of the annotation."""
+    """The content of the annotation `winkube.node/replaced-by`."""
 
     name: str
     """Name of the new machine and its node."""

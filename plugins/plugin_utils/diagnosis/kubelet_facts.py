@@ -18,7 +18,7 @@ from ..wire.messages import Call, CallResult, Input
 
 _LOG_RUNNER = "kube-log-runner.exe"
 _OF_LAUNCHER = (f"--config={node_paths.KUBELET_CONFIG}", f"--config-dir={node_paths.KUBELET_DROPINS}")
-"""Flags that every kubelet gets from the script."""
+"""Flags that the launcher always passes to the kubelet."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class ConfigurationFile:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KubeletFacts:
-    """What is observed of the kubelet."""
+    """The observed state of the kubelet."""
 
     command: KubeletCommand = dataclasses.field(default_factory=KubeletCommand)
     joined: bool = False

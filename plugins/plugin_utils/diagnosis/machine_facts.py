@@ -52,7 +52,7 @@ class DiskSpace:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MachineFacts:
-    """What is observed of the machine itself."""
+    """The observed state of the machine itself."""
 
     services: t.Mapping[str, ServiceFacts]
     """Installed services by name."""

@@ -96,9 +96,9 @@ class EarlySizes:
         self.results = {name: result for name, result in calls.items() if name in self._asked}
 
     def knows(self, calls: t.Sequence[Call]) -> bool:
-        """Return whether the node has answered the calls that measure one change, so that it need not be asked again.
+        """Return whether the node has already run the calls that measure one change.
 
-        If all of them were skipped, the file was on the node, and its size was not asked for.
+                If all of them were skipped, the node had the file at that time, so its size is still unknown.
         """
         same = all(call.id in self.results and _question(self._asked[call.id]) == _question(call) for call in calls)
         return same and not all(self.results[call.id].skipped for call in calls)
@@ -118,8 +118,8 @@ def measure_calls(changes: t.Sequence[Planned], early: EarlySizes | None = None)
 
     Args:
         changes: the plan.
-        early: what the node has answered with the observation, if that is still valid. It is not asked again, and
-            neither is what it can answer only later.
+        early: the answers that came with the observation, if they are still valid. These questions are not asked again,
+            and neither are those that the node can answer only later.
     """
     paths: dict[str, str] = {}
     lanes: list[list[Call]] = []
@@ -144,7 +144,7 @@ def _free_calls(paths: t.Mapping[str, str]) -> list[Call]:
 
 
 def _side_question(call: Call, secret: bool) -> Call:
-    """Return the call so that its failure does not stop the batch, and so that programs run in parallel."""
+    """Return a copy of the call that does not stop the batch if it fails, and whose program runs in parallel."""
     parallel = _PARALLEL if call.command.lower().endswith(".exe") and call.parallel is None else call.parallel
     return dataclasses.replace(call, on_error="continue", parallel=parallel, private=call.private or secret)
 

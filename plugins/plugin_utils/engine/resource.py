@@ -101,7 +101,7 @@ class Change:
     reboot: t.Literal["never", "if_reported", "always"] = "never"
     """Whether the node reboots before later changes: never, only if a result reports RestartNeeded=Yes, or always."""
     observe_again: bool = False
-    """Whether this change may invalidate what was observed of other resources; the engine then observes and plans again
+    """Whether this change may make observations of other resources invalid; the engine then observes and plans again
     after it."""
     space: tuple[SpaceRequirement, ...] = ()
     """The disk space that the change needs; empty if it needs almost none."""

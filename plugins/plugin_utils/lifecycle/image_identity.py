@@ -17,7 +17,7 @@ from ..wire.messages import Call, Input, Json, Observation
 
 _WINDOWS_UPDATE = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\WindowsUpdate"
 _CLIENT_ID = ("SusClientId", "SusClientIdValidation")
-"""The identity of a WSUS client: technet.microsoft.com/library/dd939898 (client requirements: images)."""
+"""Registry values that identify a WSUS client: technet.microsoft.com/library/dd939898 (client requirements: images)."""
 _SSH = "C:\\ProgramData\\ssh"
 """sshd creates missing host keys when it starts: github.com/PowerShell/openssh-portable
 contrib/win32/win32compat/wmain_sshd.c."""

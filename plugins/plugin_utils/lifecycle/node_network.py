@@ -23,7 +23,7 @@ _NAMED = 8
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NodeNetwork:
-    """What a machine reports of its network adapters."""
+    """What a machine reports about its network adapters."""
 
     mtu: int | None = None
     """MTU of the network adapter with the default route, the largest of several; None: unknown."""

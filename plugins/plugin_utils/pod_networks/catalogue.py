@@ -268,7 +268,7 @@ class KnownNetwork:
         return self.modes[name]
 
     def release(self, version: str) -> NetworkRelease:
-        """Return what is known of a release of the network.
+        """Return what is known about a release of the network.
 
         Args:
             version: the version. An unknown or too old one gets the rules of the oldest release.

@@ -57,7 +57,7 @@ class Manager:
 
 @functools.cache
 def known() -> LinuxDaemonSets:
-    """Return what is known of such DaemonSets.
+    """Return what is known about such DaemonSets.
 
     Raises:
         ResourceError: the data file has an unknown or missing key, or a value of the wrong type.

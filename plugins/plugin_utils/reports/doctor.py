@@ -34,7 +34,7 @@ def entry(host: str, result: Entry | None, view: ClusterView, names: t.Iterable[
     Args:
         host: the host.
         result: the registered result of node_diagnosis; None if the host was not diagnosed.
-        view: the cluster's view, which is all that is known of a machine that could not be observed.
+        view: the cluster's view, which is all that is known about a machine that could not be observed.
         names: names that the host's node may have.
     """
     known = result or {}
@@ -61,7 +61,7 @@ def table(hosts: t.Mapping[str, Entry], *, width: int = 170) -> list[str]:
 
 
 def fixes(hosts: t.Mapping[str, Entry]) -> list[str]:
-    """Return how to fix each cause that is not only a consequence, with the hosts that have it."""
+    """Return how to fix each cause that does not merely follow from another one, with the hosts that have it."""
     lines = []
     for cause in shared(hosts):
         names = cause["hosts"]
@@ -71,7 +71,7 @@ def fixes(hosts: t.Mapping[str, Entry]) -> list[str]:
 
 
 def shared(hosts: t.Mapping[str, Entry]) -> list[dict[str, t.Any]]:
-    """Return the causes that are not only consequences, each once, with its hosts."""
+    """Return the causes that do not merely follow from other causes, each once, with its hosts."""
     causes: dict[str, dict[str, t.Any]] = {}
     for host, one in hosts.items():
         for cause in one.get("causes") or ():

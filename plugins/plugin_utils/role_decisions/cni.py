@@ -76,7 +76,7 @@ def runs_of(host: Variables, name: str) -> tuple[str, str]:
 def _applying_host(host: Variables, expected: str) -> str:
     """Return the host that changes the cluster for all hosts whose network runs as expected.
 
-    The result is empty for a host that is not in this group, because it only needs to know that it is not the one.
+    The result is empty for a host whose network does not run as expected: that host never makes the changes itself.
     """
     if runs_of(host, str(host.value("inventory_hostname")))[1] != expected:
         return ""
