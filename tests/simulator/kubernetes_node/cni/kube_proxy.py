@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """kube-proxy.exe: its command line and configuration, and the load balancers that it creates in HNS.
 
-Flags and fields are those of contracts/kubernetes.json. Behaviour and messages on Windows are those of kubernetes
+Flags and fields are those of contracts/kubernetes.json. Behavior and messages on Windows are those of kubernetes
 pkg/proxy/winkernel/proxier.go. `kube_proxy_sync` creates the load balancers. An unknown field is only logged:
 kube-proxy decodes the file again in lenient mode (cmd/kube-proxy/app/options.go).
 """
