@@ -46,8 +46,8 @@ options:
       - V(calico_read) reads how Calico is installed. V(calico) applies Calico's and kube-proxy's DaemonSets.
         V(calico_affinity) changes Calico's C(IPAMConfig), and V(calico_windows) the Tigera operator's C(Installation).
       - V(change_network) includes V(flannel_removal) or V(calico_removal) if the cluster has this network's DaemonSet
-        for Windows, or Windows nodes with flannel, and none of O(networks) needs it. If the Tigera operator runs
-        Calico, V(calico) does not need it.
+        for Windows, or Windows nodes with flannel, and none of O(networks) needs it. For V(calico), Calico's DaemonSet
+        is not needed if the Tigera operator runs Calico.
     type: list
     elements: str
     choices: [read, calico_read, join, tokens, delete_tokens, approve, rejoin, reset, flannel, kube_proxy, calico,

@@ -386,6 +386,6 @@ def parsed(name: str, text: str) -> KnownNetwork:
         raise ResourceError(f"{where}.name", loaded.name, f"expected {name}")
     if bool(loaded.mode_variable) == (len(loaded.modes) == 1):
         raise ResourceError(
-            f"{where}.mode_variable", loaded.mode_variable, "expected a variable for more than one mode"
+            f"{where}.mode_variable", loaded.mode_variable, "expected a name if there are several modes, else none"
         )
     return loaded

@@ -84,7 +84,9 @@ class ExistingRuntime(Resource):
 
 
 def _removal(name: str, line: str) -> t.Iterator[Call]:
-    """Yield the calls that remove a service, its programs and its data. The service goes last, because it names them.
+    """Yield the calls that remove a service with its programs and data.
+
+    The service is removed last: its command line is the only record of where the programs are.
 
     `rd` also removes the layers of container images, which contain links (see StateFolder).
     """

@@ -24,7 +24,7 @@ class StopSignal(threading.Event):
         self._parent = parent
 
     def within(self, other: threading.Event) -> bool:
-        """Return whether the signal is also set when another one is set."""
+        """Return whether setting the other signal also sets this one."""
         return self._parent is other or (isinstance(self._parent, StopSignal) and self._parent.within(other))
 
     def is_set(self) -> bool:

@@ -66,7 +66,7 @@ class Services:
         self.machine: Machine
         self.events: list[str] = []
         self.started: list[str] = []
-        """The names of the services that were started since the last boot, in the order in which they ran."""
+        """The names of the services that have started since the last boot, in that order."""
         self.first_at_boot: Sequence[str] = ()
         """Services that the next boots try to start first. Windows defines no order, so tests may choose one."""
 

@@ -279,7 +279,7 @@ class ProxyService:
     """kube-proxy as a service program."""
 
     def start(self, machine: Machine, service: Service, stderr: Stderr = nowhere) -> RunningService:
-        """Start kube-proxy as a service. `stderr` is set if its parent is not the service control manager."""
+        """Start kube-proxy as a service. `stderr` is given if kube-log-runner.exe starts it."""
         version = version_of(machine, service.argv[0])
         try:
             settings = read(machine, service.argv[1:], version)
