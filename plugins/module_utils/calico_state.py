@@ -188,7 +188,7 @@ def _installation(cluster: Cluster) -> dict[str, t.Any]:
 
 
 def _backend(installation: t.Mapping[str, t.Any]) -> str:
-    """Return the backend that the operator configures, by the names of the ConfigMap calico-config."""
+    """Return the backend that the operator configures, under the name that the ConfigMap calico-config uses."""
     if not installation:
         return ""
     return "bird" if installation["bgp"] == "Enabled" else "vxlan"

@@ -41,7 +41,7 @@ def is_interrupted(namespace: t.Mapping[str, t.Any], machine: str, now: float, r
 
     Args:
         namespace: a namespace with our labels.
-        machine: the name of this machine, as in its marks.
+        machine: the name of this machine, as its runs record it.
         now: the current time in seconds since 1970.
         runs: returns whether a process of this machine still runs.
     """

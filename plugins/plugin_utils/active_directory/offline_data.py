@@ -29,9 +29,9 @@ class OfflineJoinData:
     """What is known about the data, without its password."""
 
     domain: str
-    """DNS name of the domain; empty if the data has a form that this code cannot read."""
+    """DNS name of the domain; empty if the data has a form that `read` does not know."""
     computer: str
-    """Name of the computer; empty in the same case."""
+    """Name of the computer; empty if the data has a form that `read` does not know."""
 
     def is_for(self, computer: str) -> bool:
         """Return whether the data is for a computer, or has a form that does not show which computer it is for.

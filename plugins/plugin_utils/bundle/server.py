@@ -39,7 +39,7 @@ class ServedBundle:
     scheme: str
     pid: int
     revoked: str
-    """Path of the list of revoked tokens, which only this user can write."""
+    """Path of the list of revoked tokens. Only the user who started the server can write it."""
 
     def url(self, node: str, address: str) -> str:
         """Return the URL of the site for a node.

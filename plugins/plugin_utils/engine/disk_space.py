@@ -3,8 +3,8 @@
 """The measure phase, between plan and apply: check that the planned changes fit on the node's volumes.
 
 One batch reads the free space of the volumes and the sizes that are not known yet. `measure_calls` builds this batch
-from the plan, and `measured` reads its results. `EarlySizes` asks with the observation, and if its answers cover the
-plan, there is no such batch.
+from the plan, and `measured` reads its results. `EarlySizes` already asks for free space and sizes during the
+observation. If its answers cover the plan, the batch is skipped.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Measurement:
 
 
 class EarlySizes:
-    """What the node is asked with the observation: the free space, and the sizes of downloads that are missing.
+    """What the node is asked during the observation: the free space, and the sizes of downloads that are missing.
 
     Args:
         resources: the resources, each at its position.
@@ -197,7 +197,7 @@ def _uncounted(parts: t.Mapping[str, int], counted: set[str]) -> int:
 def _size(
     planned: Planned, required: SpaceRequirement, brought: t.Mapping[str, int], calls: t.Mapping[str, CallResult]
 ) -> int | t.Mapping[str, int] | None:
-    """Return the bytes of one requirement: as it states, or as an earlier change or the answer to its probe implies."""
+    """Return the bytes that one requirement states, or that an earlier change or its probe implies; None if unknown."""
     if required.size is not None:
         return required.size
     if required.unpacks is not None and required.unpacks.casefold() in brought:

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Undo the join of a node that cannot return to its cluster by itself, so that it can join again.
 
-A machine that was off for long may come back with an expired certificate, with the CA that the cluster had before, or
-without a Node object. Its kubelet cannot get a new certificate without a bootstrap token (kubernetes.io: TLS
+A machine that was off for a long time may come back with an expired certificate, with the CA that the cluster had
+before, or without a Node object. Its kubelet cannot get a new certificate without a bootstrap token (kubernetes.io: TLS
 bootstrapping, "Certificate rotation"), and does not register a deleted node again (kubernetes/kubernetes#71398).
 """
 

@@ -133,7 +133,7 @@ def make(
         request: what the cleanup of HNS removes.
 
     Raises:
-        ResourceError: the machine cannot be like this, or HNS cannot be queried.
+        ResourceError: the machine cannot have a resource as described, or HNS cannot be queried.
         BadAnswer: the machine's answers cannot be used.
     """
     own = _OWN.results(seen.calls)
@@ -218,7 +218,8 @@ def batch_calls(
 def _needs_kubeadm(plan: ResetPlan) -> bool:
     """Return whether kubeadm runs: not if the kubelet's folder is already as it was before the join.
 
-    kubeadm removes folders in it that the preparation made, and only a change of the folder makes them again.
+    kubeadm also removes subfolders that the preparation created. They are created again only if this plan changes the
+    folder.
     """
     folder = any(planned.resource.name == node_paths.KUBELET for planned in plan.changes)
     return bool(plan.kubeadm_version) and (folder or plan.joined)

@@ -47,7 +47,7 @@ _PLACEHOLDERS: t.Mapping[str, t.Any] = {
     "network_changes": False,
     "former_services": "",
 }
-"""Values on which the types and names of a join's resources do not depend."""
+"""Values for what is known only after a join. The types and names of the join's resources do not depend on them."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -106,7 +106,7 @@ class NetworkFiles:
     folders: tuple[str, ...] = ()
     """Folders of the network's state that only administrators may change."""
     service_folders: tuple[str, ...] = ()
-    """Such folders that exist only if the network runs as services."""
+    """Folders like `folders`, but which exist only if the network runs as services."""
     service_files: tuple[str, ...] = ()
     """Files that only the network's services read, such as their kubeconfigs. They are removed with the services."""
     state: tuple[str, ...] = ()
@@ -232,7 +232,7 @@ class KnownNetwork:
     image_archive: ImageArchiveKind | None = None
     """The archive of the network's container images; None: the network has none of its own."""
     oldest_version: str = ""
-    """The oldest version of the network that works on Windows; empty if the version is ours."""
+    """The oldest version of the network that works on Windows; empty if this collection chooses the version."""
     releases: tuple[NetworkRelease, ...] = ()
     """Differences between the network's releases, from the oldest to the newest."""
     broken: tuple[BrokenReleases, ...] = ()
@@ -298,7 +298,7 @@ class KnownNetwork:
         return None
 
     def working_release(self, version: str, mode: str) -> str:
-        """Return the first release from a version on that works in a mode.
+        """Return the oldest release that works in a mode and is not older than a version.
 
         Args:
             version: the version.

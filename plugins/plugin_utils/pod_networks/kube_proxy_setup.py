@@ -43,7 +43,8 @@ def parts(configuration: str) -> tuple[str, str]:
 def batch(mode: Mode, install_dir: str) -> str:
     """Return the batch file.
 
-    If a run wrote a configuration for this node, it differs from the one that the last pod wrote, and stays.
+    The batch file keeps a configuration that a run of a playbook wrote. It recognizes one by a difference from what the
+    last pod wrote.
 
     Args:
         mode: the network's mode.

@@ -158,7 +158,7 @@ class PodNetwork:
             internal_ip: as for `cni_configuration`.
 
         Returns:
-            None if the content does not depend on this, or if it is known whether the machine is in Azure.
+            None if the file has the same content outside Azure, or if it is known whether the machine is in Azure.
         """
         if not self.settings.blocks_in_azure:
             return None

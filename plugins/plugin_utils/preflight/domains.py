@@ -93,7 +93,7 @@ def _account_problems(given: t.Mapping[str, str]) -> t.Iterator[Problem]:
 
 
 def _blob_problems(given: t.Mapping[str, str], computer: str) -> t.Iterator[Problem]:
-    """Check what the data of an offline join is for. Messages contain nothing else of the data."""
+    """Check the domain and the computer that the data of an offline join is for; the rest of the data is secret."""
     if not given[_BLOB]:
         return
     hint = "Create it for this computer with djoin.exe /provision or microsoft.ad.offline_join."

@@ -37,7 +37,7 @@ class ExistingRuntime(Resource):
     """
 
     type: t.ClassVar[str] = "ExistingRuntime"
-    name: str = dataclasses.field(metadata={"help": "A label of your own."})
+    name: str = dataclasses.field(metadata={"help": "A label of your choice."})
     existing: t.Literal["refuse", "remove"] = dataclasses.field(
         default="refuse",
         metadata={"help": "Whether the run fails if there is such a runtime, or removes it with its data."},
