@@ -235,9 +235,9 @@ def noted(network: PodNetwork) -> ResourceMapping:
 def former_remains(former: KnownNetwork, mode: str, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
     """Return the resources that remove a former network and its router from a node; see `remains`.
 
-    Programs of pods stay, because Windows cannot remove a program that runs, and a pod may take long to end. Services
-    are not restarted: a restart of HNS would remove the new network if it does not persist, such as flannel's overlay
-    (flannel-io/flannel pkg/backend/vxlan/vxlan_windows.go, EnableNonPersistent), and all endpoints of pods.
+    Programs of pods stay, because Windows cannot remove a program that runs, and a pod may take a long time to end.
+    Services are not restarted: a restart of HNS would remove the new network if it does not persist, such as flannel's
+    overlay (flannel-io/flannel pkg/backend/vxlan/vxlan_windows.go, EnableNonPersistent), and all endpoints of pods.
 
     Args:
         former: the former network.

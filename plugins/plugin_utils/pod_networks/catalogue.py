@@ -23,8 +23,8 @@ class KubeProxyRules:
     """What kube-proxy needs with a network."""
 
     source_vip: t.Literal["none", "host-local", "network-endpoint"]
-    """Where its source address comes from: it needs none; the last address of the node's pod CIDR, which is reserved in
-    host-local; or an HNS endpoint that the network creates."""
+    """Where kube-proxy's source address comes from: it needs none; it is the last address of the node's pod CIDR, which
+    is reserved in host-local; or it is that of an HNS endpoint that the network creates."""
     dsr: bool
     """Whether direct server return is turned on."""
     source: str
@@ -91,7 +91,8 @@ class Program:
     check: tuple[str, ...]
     """The programs, as they are named after unpacking."""
     disrupts: bool = False
-    """Whether they are replaced only while the node is drained. CNI plugins set up the network of every new pod."""
+    """Whether the programs are replaced only while the node is drained, such as CNI plugins, which every new pod
+    needs."""
     stops: tuple[str, ...] = ()
     """Services that run these programs, if the network runs as services."""
     source: str

@@ -289,7 +289,8 @@ def _former_network_hosts(host: Variables) -> list[str]:
 def _cluster_objects(host: Variables) -> list[t.Any]:
     """Return the network's objects in the cluster.
 
-    All nodes share them, so they block Azure's WireServer if any host of the play is in Azure."""
+    All nodes share them, so they block Azure's WireServer if any host of the play is in Azure.
+    """
     automatic = host.value("cni_block_wireserver") == "auto"
     in_azure = automatic and bool(host.optional("winkube_play_in_azure", False))
     return cni.pod_network(host, in_azure=in_azure).cluster_objects(cni.cluster_settings(host))
