@@ -18,9 +18,9 @@ _RBAC = "rbac.authorization.k8s.io"
 
 
 def host_process(containers: t.Sequence[KubernetesObject], **more: t.Any) -> KubernetesObject:
-    """Return the specification of a HostProcess pod that runs on Windows nodes, except where services run the network.
+    """Return the specification of a HostProcess pod that runs on the Windows nodes whose network runs in pods.
 
-    All nodes with Docker are such nodes. Docker cannot run HostProcess containers, so a pod would never be ready there.
+        The network of nodes with Docker runs as services, because Docker cannot run HostProcess containers.
 
     Args:
         containers: the containers.

@@ -86,7 +86,8 @@ def _applying_host(host: Variables, expected: str) -> str:
 def networks_of_pods(host: Variables) -> dict[str, str]:
     """Return the networks of the play's hosts on whose nodes DaemonSets run, with the mode if hosts may differ in it.
 
-    They run on all nodes that `PodNetwork.node_label` does not exclude, even if another tool provides the network.
+    These DaemonSets run on all nodes that `PodNetwork.node_label` does not exclude, even if another tool provides the
+    network.
 
     Args:
         host: the host that asks.
