@@ -236,7 +236,7 @@ class Resource(abc.ABC):
     def likely_space(self) -> SpaceRequirement | None:
         """Return the disk space that the resource needs if it is missing; None if that is only known from the plan.
 
-        The node is then asked for it with the observation, which saves a remote command. The calls of the probe may
+        The node is then asked for it during the observation, which saves a remote command. The calls of the probe may
         refer to those of `observe`. They must be skipped on the node if the resource is not missing.
         """
         return None

@@ -113,7 +113,7 @@ def mtu(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Finding]:
     return [
         Finding(
             outcome="reported",
-            finding="the pods' packets have another MTU on Linux nodes; Windows nodes cannot set theirs",
+            finding="the pods' packets have a different MTU on Linux nodes, and that of Windows nodes cannot be set",
             object=linux.where,
             value=f"{linux.pods} for pods",
             expected=f"{expected} ({why})",

@@ -322,8 +322,8 @@ def _node_addresses(host: Variables) -> dict[str, str]:
 def _label_differs(host: Variables) -> bool:
     """Return whether the node's labels must be changed.
 
-    A node that has just joined may lack the label of its network: on Windows, the kubelet has the flags of kubeadm only
-    after the role node_join has changed its service, but that comes after the network of some nodes.
+    A node that has just joined may lack the label of its network. On Windows, the kubelet gets kubeadm's flags only
+    when the role node_join changes its service, and some nodes need their network before that.
     """
     facts = {RUN_AS_LABEL: "network_runs_as", NETWORK_LABEL: "pod_network"}
     expected = {facts[label]: value or "" for label, value in host.value("cni_node_labels").items()}
