@@ -29,7 +29,7 @@ class RequiredAccess(t.NamedTuple):
     """One kind of request that a run makes."""
 
     why: str
-    """Its purpose, for messages."""
+    """The purpose of the request, for messages."""
     verbs: tuple[str, ...]
     resource: str
     """The resource with its subresource, if any, such as `pods/eviction`."""

@@ -132,7 +132,7 @@ MIN_TTL = 60
 
 
 def prepare(module: AnsibleModule, api: ApprovalApi) -> bool:
-    """Ensure that the tokens' group can join, and that this account can approve its requests.
+    """Ensure that the tokens' group can join, and that this account can approve the group's requests.
 
     Returns:
         Whether anything changed.

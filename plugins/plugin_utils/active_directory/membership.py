@@ -25,9 +25,9 @@ class DomainState:
     """The membership that a machine reports."""
 
     domain: str
-    """DNS name of its domain; empty for a machine in a workgroup."""
+    """DNS name of the machine's domain; empty for a machine in a workgroup."""
     waits: bool = False
-    """Whether its join waits for a reboot."""
+    """Whether the machine's join waits for a reboot."""
     unresolved: str = ""
     """Why DNS does not find the domain's controllers; empty if it does, or was not queried."""
 

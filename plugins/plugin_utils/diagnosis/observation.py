@@ -89,7 +89,7 @@ class SecondFacts:
     """What the second remote command observed."""
 
     kubelet_version: str = ""
-    """Such as 1.37.1; empty if unknown."""
+    """Version of the kubelet, such as 1.37.1; empty if unknown."""
     kubelet_error: str = ""
     """The last error with which the kubelet ended, from its log."""
     api: ApiConnection = dataclasses.field(default_factory=ApiConnection)

@@ -52,7 +52,7 @@ class Download:
     commit: t.Mapping[str, Json]
     """Parameters of `@commit-file` that verify the file."""
     verified: bool
-    """Whether the file is verified by more than its first bytes."""
+    """Whether the file has a checksum. If it has none, at least its first bytes are checked."""
     manifest: t.Mapping[str, Json] | None = None
     """The manifest to write next to the file. The URL is added to the manifest as `source`."""
     timeout: float = 3600.0

@@ -53,7 +53,7 @@ class GeneralizationOptions:
 
     @classmethod
     def of(cls, options: t.Mapping[str, t.Any]) -> GeneralizationOptions:
-        """Select these options from the module's options, which include others."""
+        """Select the options of the generalization from all options of the module."""
         return cls(**{field.name: options[field.name] for field in dataclasses.fields(cls)})
 
 

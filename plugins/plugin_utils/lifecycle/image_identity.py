@@ -25,7 +25,7 @@ _REMOTE_DESKTOP = "Cert:\\LocalMachine\\Remote Desktop"
 """The store of Remote Desktop's self-signed certificate. A connection or a boot creates a new one:
 blogs.technet.microsoft.com/askpfeplat/2017/02/01/removing-self-signed-rdp-certificates."""
 _STORE = "HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates\\Remote Desktop\\Certificates"
-"""Where Windows keeps this store: learn.microsoft.com/windows/win32/seccrypto/system-store-locations."""
+"""Registry key of the store Remote Desktop: learn.microsoft.com/windows/win32/seccrypto/system-store-locations."""
 _ADMINISTRATOR = "-500"
 """End of the SID of the built-in administrator, whom Windows does not delete: learn.microsoft.com
 (security identifiers)."""

@@ -146,7 +146,7 @@ def secrets(listed: t.Iterable[JoinCommand]) -> tuple[str, ...]:
 
 
 def problem(call_id: str, result: CallResult, known: t.Iterable[str] = ()) -> str | None:
-    """Return why a program failed, or None if the call does not run one of these programs.
+    """Return why a program failed, or None if the call does not run one of the user's programs.
 
     Args:
         call_id: id of the call that failed.

@@ -42,9 +42,9 @@ class ClusterNetwork:
     linux_mtu: int = 0
     """MTU of the pods' packets on Linux nodes; 0: the cluster does not show it."""
     linux_setting: str = ""
-    """The setting and the object that determine it."""
+    """The setting that determines the MTU on Linux nodes, and the object that contains the setting."""
     linux_remedy: str = ""
-    """How to change it, with `{mtu}` and `{adapter}` (pod_networks/mtu.py)."""
+    """How to change the MTU on Linux nodes, with `{mtu}` and `{adapter}` (pod_networks/mtu.py)."""
     nodes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Internal IP addresses of the cluster's nodes by name."""
 

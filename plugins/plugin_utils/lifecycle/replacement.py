@@ -30,7 +30,7 @@ class Replacement:
     host: str
     """Name of the old machine in the inventory."""
     node: str
-    """Name of its node."""
+    """Name of the old machine's node."""
     new: str = ""
     """Name of the new machine and its node; empty if the node is not replaced."""
     begun: bool = False

@@ -284,7 +284,7 @@ def remains(former: KnownNetwork, network: PodNetwork, variables: Variables) -> 
 
 
 def _former_router(mode: Mode | None, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
-    """Return the resource that removes the router of a former mode, with the features that only this mode needs."""
+    """Return the resource that removes the router of a former mode, with the features that only it needs."""
     if mode is None or not mode.routing or network.mode.routing:
         return []
     kept = {str(name).lower() for name in variables.optional("windows_features_names", ())}

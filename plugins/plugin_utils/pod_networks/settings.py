@@ -131,9 +131,9 @@ class NetworkService:
     configuration: str
     """Everything that the program reads when it starts. The service restarts when this text changes."""
     cuts_connection: bool
-    """Whether its start may interrupt the connection to the node."""
+    """Whether a start of the service may interrupt the connection to the node."""
     kube_proxy_first: bool
-    """Whether it starts after kube-proxy; otherwise kube-proxy starts after it."""
+    """Whether kube-proxy starts before the service; otherwise the service starts before kube-proxy."""
 
 
 def as_line(value: t.Mapping[str, t.Any]) -> str:

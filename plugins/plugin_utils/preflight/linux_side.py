@@ -28,7 +28,7 @@ class Finding:
     """A setting of the cluster that harms Windows nodes."""
 
     outcome: t.Literal["refused", "changed", "reported"]
-    """What the run does about it: it refuses to start, changes the object, or only reports the finding."""
+    """What the run does about the finding: it refuses to start, changes the object, or only reports the finding."""
     finding: str
     """What is wrong, or why it matters."""
     object: str

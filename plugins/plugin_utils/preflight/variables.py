@@ -70,7 +70,7 @@ class UnsupportedVersion(Problem):
 
     subject: version_support.Subject = "kubernetes"
     nearest: str = ""
-    """The version that the unsupported one is treated like; empty if it cannot be allowed."""
+    """The version whose rules apply if users allow the unsupported one; empty if it cannot be allowed."""
 
     @classmethod
     def of(cls, variable: str, value: object, release: UnsupportedRelease) -> UnsupportedVersion:

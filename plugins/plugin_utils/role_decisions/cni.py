@@ -151,7 +151,7 @@ def _former_network_stays(host: Variables) -> bool:
 
 
 def _former_account_objects(host: Variables) -> list[dict[str, t.Any]]:
-    """Return the objects of the account of the node's former network that no network of the play's hosts has.
+    """Return the objects of the former network's account to remove; empty if networks of the play's hosts use them.
 
     The annotations of a node that has just joined do not show yet that its network uses the account.
     """

@@ -95,7 +95,10 @@ def _is_contacted(host: Variables) -> bool:
 
 
 def _plan_problem(host: Variables) -> str:
-    """Return why the node cannot be replaced. The role node_reset compares the addresses of contacted machines."""
+    """Return why the node cannot be replaced.
+
+    The addresses of a machine that the run contacts are compared by the role node_reset, not here.
+    """
     plan = host.value("node_replace_plan")
     if plan["status"] != "replace" or plan["problem"]:
         return str(plan["problem"])

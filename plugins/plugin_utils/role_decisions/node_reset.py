@@ -23,12 +23,12 @@ class ResetHost:
     """A machine, as the inventory and the machine itself describe it."""
 
     name: str
-    """Name of its node."""
+    """Name of the machine's node."""
     self_named: bool
     """Whether the name comes from the machine alone, and not from the inventory."""
     joined: bool
     server: str
-    """`host:port` of its kubelet's API server; empty if unknown."""
+    """`host:port` of the API server that the machine's kubelet uses; empty if unknown."""
     host_addresses: tuple[str, ...]
     """Address and name of the host in the inventory."""
     own_addresses: tuple[str, ...]

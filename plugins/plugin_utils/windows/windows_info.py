@@ -77,7 +77,7 @@ class WindowsInfo:
 
 
 def call() -> Call:
-    """Return the call that reads these facts."""
+    """Return the call that reads the node's name, its Windows version and the reasons for a pending reboot."""
     values: list[Json] = [{"path": path} if name is None else {"path": path, "name": name} for path, name in _VALUES]
     return query(CALL_ID, "@read-registry", {"values": values})
 
