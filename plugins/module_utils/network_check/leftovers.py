@@ -21,7 +21,7 @@ class RunMark(t.NamedTuple):
     machine: str
     process: int
     until: float
-    """Seconds since 1970."""
+    """The latest time at which the run can end, in seconds since 1970."""
 
     def __str__(self) -> str:
         return json.dumps({"on": self.machine, "process": self.process, "until": int(self.until)})

@@ -47,7 +47,7 @@ class DomainRequest:
     """The domain to join, and the account or the data for the join."""
 
     domain: str
-    """DNS name."""
+    """DNS name of the domain."""
     user: str = ""
     password: str = ""
     blob: str = ""

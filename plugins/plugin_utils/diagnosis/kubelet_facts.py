@@ -64,7 +64,7 @@ class ConfigurationFile:
 
     path: str
     text: str | None
-    """None: the file does not exist."""
+    """Text of the file; None if the file does not exist."""
 
     @functools.cached_property
     def document(self) -> dict[str, t.Any] | None:
@@ -86,7 +86,7 @@ class KubeletFacts:
     certificate_problem: str = "is not a certificate"
     """Why there is no certificate, as the end of a sentence."""
     configuration: ConfigurationFile | None = None
-    """None: the kubelet reads no configuration, or one in an unusual place."""
+    """The kubelet's configuration; None if there is none, or if it is in an unusual place."""
     drop_ins: tuple[ConfigurationFile, ...] = ()
 
     @functools.cached_property

@@ -61,7 +61,7 @@ class MachineFacts:
     environment: t.Mapping[str, str]
     """The machine's variables for proxies, with names in upper case."""
     disk: DiskSpace | None
-    """None: unknown."""
+    """The space on the system disk; None if unknown."""
 
     def environment_of(self, service: str) -> dict[str, str]:
         """Return the variables for proxies of a service's program."""

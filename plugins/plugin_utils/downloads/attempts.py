@@ -27,7 +27,7 @@ _MAGIC: t.Mapping[str, tuple[int, str]] = {
     ".msi": (8, "0M8R4KGxGuE="),
     ".exe": (2, "TVo="),
 }
-"""By file extension: how many bytes at the beginning of a file show its format, and these bytes in base64.
+"""How many bytes at the beginning of a file show its format, and these bytes in base64, by file extension.
 
 Source: https://en.wikipedia.org/wiki/List_of_file_signatures"""
 

@@ -119,7 +119,7 @@ class Convergence:
         """Paths, in lower case, of files that are missing because the changes that would create them failed."""
         self._progress = ProgressReporter(session)
         self.outcome = ConvergenceOutcome()
-        """Filled during the run, so that it shows what was done even after an exception."""
+        """The outcome, which is filled during the run, so that it shows what was done even after an exception."""
 
     def run(self) -> ConvergenceOutcome:
         """Converge the node.

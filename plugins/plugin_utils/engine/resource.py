@@ -55,7 +55,7 @@ class SpaceRequirement:
     size: int | None = None
     """Maximum number of bytes written, including a download and its unpacked content; None: unknown, see `probe`."""
     probe: SizeProbe | None = None
-    """Asks for the size if `size` is None."""
+    """The question that determines the size if `size` is None."""
     unpacks: str | None = None
     """The Windows path of the archive that the change unpacks. If an earlier change of the plan brings the archive
     (as the `path` of its own requirement), the size of this requirement is UNPACKED times the size of the archive."""

@@ -43,7 +43,7 @@ class KubeletCredentials:
     """False only if the client certificate is the file that the kubelet rotates, and this file does not exist, or
     contains no PEM data, for example after a power failure."""
     certificate: ClientCertificate | None
-    """None: missing or unreadable."""
+    """The client certificate; None if it is missing or cannot be read."""
 
 
 def calls() -> tuple[Call, ...]:

@@ -57,7 +57,7 @@ class Reset:
         self._questions = Questions(resources)
         self._waited = False
         self.outcome = ResetOutcome()
-        """Filled during the run, so that it shows what was done even after an exception."""
+        """The outcome, which is filled during the run, so that it shows what was done even after an exception."""
 
     @property
     def _facts(self) -> FactsOptions:

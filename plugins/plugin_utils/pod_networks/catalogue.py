@@ -55,7 +55,7 @@ class Mode:
     is_overlay: bool
     """Whether packets between nodes are encapsulated (VXLAN)."""
     kube_proxy: KubeProxyRules | None = None
-    """None: another tool runs kube-proxy."""
+    """What kube-proxy needs in this mode; None if another tool runs kube-proxy."""
     fixed: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
     """Settings that have only one possible value on Windows, such as the VXLAN network identifier (`vni`)."""
     mtu_overhead: int = 0
@@ -140,7 +140,7 @@ class Support:
     """Where a network works."""
 
     kubernetes: Span | None = None
-    """None: any version that the collection supports."""
+    """Supported versions of Kubernetes; None: all that the collection supports."""
     windows: tuple[str, ...]
     """Versions of Windows Server."""
     runtimes: tuple[str, ...]

@@ -103,7 +103,7 @@ class NodeSettings:
     tokens: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Tokens of service accounts by `NAMESPACE/NAME`, if the network runs as services."""
     folders: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """As in `ClusterSettings`."""
+    """Folders of programs by variable, as in `ClusterSettings`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -124,7 +124,7 @@ class NetworkService:
     display_name: str
     description: str
     program: str
-    """Windows path."""
+    """Windows path of the program."""
     arguments: tuple[str, ...]
     environment: t.Mapping[str, str]
     log_dir: str
