@@ -51,7 +51,7 @@ class Process:
     user: str
     started: datetime
     image: str = ""
-    """The Windows path of its executable; empty if the simulator has none."""
+    """The Windows path of the executable; empty if the simulator has none."""
     stop: threading.Event = field(default_factory=threading.Event)
     starter: threading.Event | None = None
     """The event `stop` of the process that started this one; None if that process waits for this one to end."""

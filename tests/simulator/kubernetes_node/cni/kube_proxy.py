@@ -57,7 +57,7 @@ class ProxySettings:
 
     @property
     def service(self) -> bool:
-        """Whether it runs as a Windows service."""
+        """Whether kube-proxy runs as a Windows service."""
         return self.flags.on("windows-service") or bool(self.document.get("windowsRunAsService"))
 
     @property
