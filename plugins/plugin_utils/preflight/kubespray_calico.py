@@ -123,7 +123,7 @@ def _fixed(ask: Ask) -> list[Problem]:
 
 
 def number(value: object) -> int | None:
-    """Return a whole number that may be text; None for anything else.
+    """Return the whole number that a value is, as a number or as text; None for anything else.
 
     Args:
         value: a variable of kubespray.

@@ -221,7 +221,7 @@ def _labels(host: Variables) -> dict[str, t.Any]:
 
 
 def _nodes_to_delete(host: Variables) -> dict[str, list[str]]:
-    """Return the old nodes of this batch that only remain to be deleted, with their addresses."""
+    """Return the old nodes of this batch that only have to be deleted, with their addresses."""
     left = [name for name in host.value("ansible_play_batch") if host.of_host(name, "node_replace_left")]
     return {
         str(host.of_host(name, "node_replace_planned")["node"]): host.of_host(name, "node_replace_addresses")
