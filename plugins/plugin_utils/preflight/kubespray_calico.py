@@ -76,7 +76,7 @@ def _pool(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
         return []  # not set, or another check refuses the value
     if pool.version == network.version and pool.subnet_of(network):  # type: ignore[arg-type]
         return []
-    hint = "Calico gives pods addresses of its pool. Change one of them."
+    hint = "Calico gives pods addresses of its pool. Change one of the two networks."
     return [Problem("calico_pool_cidr", given, f"expected a network inside {pods} (kube_pods_subnet)", hint)]
 
 
@@ -87,7 +87,7 @@ def _mtu(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
     # kubespray uses neither of the two if calico_mtu is not set.
     if not expected or not given or given == expected or number(ask("calico_mtu")) is None:
         return []
-    hint = "Pods of Linux nodes use it. Change one of them, or remove cni_mtu."
+    hint = "Pods of Linux nodes use this MTU. Change one of the two, or remove cni_mtu."
     return [Problem(name, given, f"expected {expected} (cni_mtu)", hint)]
 
 

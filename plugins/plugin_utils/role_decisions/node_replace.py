@@ -35,7 +35,7 @@ def variable_problem(values: t.Mapping[str, t.Any], limit: str) -> str:
         return refusal("--limit", limit, "expected no limit", hint)
     if not GENERATION.fullmatch(generation):
         hint = "Nodes with another generation, or with none, are replaced"
-        expected = "expected a name of the new machines' image, such as 2026-11 (lower-case letters, digits, - and .)"
+        expected = "expected the name of a generation, such as 2026-11 (lower-case letters, digits, - and .)"
         return refusal("node_replace_generation", generation or None, expected, hint)
     if len(creates) != 1:
         expected = "expected one of them, which creates the new machine"
