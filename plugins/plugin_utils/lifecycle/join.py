@@ -102,7 +102,7 @@ def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> bool:
 
 
 def finish_join(node: RemoteNode, after: t.Sequence[JoinCommand], ended: int | None) -> bool:
-    """Run the programs that a machine did not run after it had joined.
+    """On a machine that has joined, run those programs after kubeadm that have not run yet.
 
     Args:
         node: the machine.

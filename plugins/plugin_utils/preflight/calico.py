@@ -316,7 +316,7 @@ def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
 
 
 def _folders(node: HostVariables, folders: t.Mapping[str, str]) -> list[Problem]:
-    """Return the folders of the Installation that are not those of the nodes' container runtime and of this collection.
+    """Return a problem for each folder in the Installation that differs from the one that the node uses.
 
     Args:
         node: the host.

@@ -36,10 +36,10 @@ class ResetHost:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Addresses of which the node must report one.
+        """Addresses of which the node must report at least one.
 
-        If a machine chooses its name itself, the addresses that it reports prove nothing. It does not choose the name
-        if the inventory has the same name for the host.
+        A machine that claims another node's name may also claim that node's addresses. The addresses that a machine
+        reports therefore count only if its name is also in the inventory.
         """
         in_inventory = self.name.casefold() in (one.casefold() for one in self.host_addresses)
         own = self.own_addresses if in_inventory or not self.self_named else ()

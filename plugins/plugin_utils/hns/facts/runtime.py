@@ -156,7 +156,7 @@ def _why(name: str, result: CallResult) -> str:
 
 
 def _read_containerd(answers: t.Mapping[str, CallResult], owners: dict[str, Owner], problems: list[str]) -> bool:
-    """Add the owners that crictl and ctr list. One of these programs is enough, but a failure of either is a problem.
+    """Add the owners that crictl and ctr list. Either may be missing, but if one fails, that is a problem.
 
     Returns:
         Whether leases show the sandboxes that are being created.
