@@ -83,7 +83,7 @@ class Program:
     title: str
     """Name of the resource that unpacks the artifact; empty: the destination."""
     variables: str
-    """The variables with the version, URL and checksum have the names `cni_VARIABLES_version` and so on."""
+    """The part X in the names of the variables that hold version, URL and checksum, such as `cni_X_version`."""
     destination: str
     """The variable with the folder, without the prefix `cni_`: `bin_dir` for CNI plugins."""
     members: tuple[str, ...]
@@ -157,7 +157,7 @@ class ImageArchiveKind:
     artifact: str
     """The kind of artifact."""
     variables: str
-    """The variables with the version, URL and checksum have the names `cni_VARIABLES_version` and so on."""
+    """The part X in the names of the variables that hold version, URL and checksum, such as `cni_X_version`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
