@@ -98,7 +98,7 @@ class EarlySizes:
     def knows(self, calls: t.Sequence[Call]) -> bool:
         """Return whether the node has already run the calls that measure one change.
 
-        If all of them were skipped, the node had the file at that time, so its size is still unknown.
+        The calls are skipped if the node has the file. Then nothing was measured, so they must run again.
         """
         same = all(call.id in self.results and _question(self._asked[call.id]) == _question(call) for call in calls)
         return same and not all(self.results[call.id].skipped for call in calls)

@@ -117,7 +117,7 @@ def allowed_versions(
 
 
 def own_builds(values: t.Mapping[str, t.Any]) -> list[str]:
-    """Return the subjects whose archive comes from a URL that users chose.
+    """Return which of `kubernetes` and `containerd` come from a URL that users set, as subjects of problems.
 
     Args:
         values: templated values of the roles' options that are set.
