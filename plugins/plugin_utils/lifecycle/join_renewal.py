@@ -136,7 +136,7 @@ def other_cluster(own: KubeletCredentials, cluster: ClusterFacts) -> str:
     if not own.joined or known or not _trusts_another(own, cluster):
         return ""
     return (
-        "its kubelet trusts a CA that is not the cluster's, and its certificate belongs to none of its nodes, so it "
+        "its kubelet trusts a CA that is not the cluster's, and its certificate is for no node of the cluster, so it "
         "is a node of another cluster at the same address. Check the kubeconfig; reset the machine (reset_nodes.yml) "
         "if it is to join this cluster"
     )

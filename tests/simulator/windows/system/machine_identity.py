@@ -37,7 +37,7 @@ def on_boot(machine: Machine) -> None:
 
 
 class _WindowsUpdateService:
-    """wuauserv."""
+    """The Windows Update service (wuauserv)."""
 
     def start(self, machine: Machine, service: Service) -> IdleService:
         """Start the service. It creates the id with which it identifies itself to update servers."""
