@@ -3,7 +3,7 @@
 """Reset a machine, so that it is like one that was prepared and never joined.
 
 `Reset.run` is the whole process: one remote command observes everything (the join, HNS, the resources of role
-node_reset), one detached batch removes it and observes the resources again. reset_plan.py builds the calls.
+node_reset), one detached batch removes what is there, and observes the resources again. reset_plan.py builds the calls.
 """
 
 from __future__ import annotations
