@@ -54,7 +54,7 @@ class WindowsInfo:
 
     @property
     def unsupported(self) -> str:
-        """Why the collection does not support the node's version of Windows, as one clause; empty if it is supported."""
+        """Why the collection does not support the node's version of Windows, as one clause; empty if it does."""
         if self.version is not None:
             return ""
         supported = windows_versions.SUPPORTED.items()
@@ -64,7 +64,7 @@ class WindowsInfo:
 
     @property
     def unlisted(self) -> str:
-        """A warning if the collection supports the node's version of Windows, but Kubernetes' documentation does not."""
+        """A warning if the collection supports the node's Windows, but Kubernetes' documentation does not list it"""
         listed = [version.name for version in windows_versions.VERSIONS if version.listed_by_kubernetes]
         if self.version is None or self.version in listed:
             return ""
