@@ -64,7 +64,7 @@ class WindowsInfo:
 
     @property
     def unlisted(self) -> str:
-        """A warning if the collection supports the node's Windows, but Kubernetes' documentation does not list it"""
+        """A warning if the collection supports the node's Windows, but Kubernetes' documentation does not list it."""
         listed = [version.name for version in windows_versions.VERSIONS if version.listed_by_kubernetes]
         if self.version is None or self.version in listed:
             return ""
