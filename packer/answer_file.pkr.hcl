@@ -3,7 +3,7 @@
 # (https://learn.microsoft.com/windows-hardware/customize/desktop/unattend/); the tests check them.
 
 locals {
-  # XML's own characters in values. Attributes contain no values of users.
+  # Values with XML's special characters escaped. Attributes contain no values of users.
   xml_password    = replace(replace(replace(local.build_password, "&", "&amp;"), "<", "&lt;"), ">", "&gt;")
   xml_time_zone   = replace(replace(replace(var.windows.time_zone, "&", "&amp;"), "<", "&lt;"), ">", "&gt;")
   xml_first_logon = "cmd.exe /c for %D in (D E F G H) do if exist %D:\\first_logon.cmd call %D:\\first_logon.cmd"

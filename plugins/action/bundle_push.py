@@ -63,5 +63,5 @@ def _missing(resources: t.Sequence[Resource], planned: t.Sequence[Planned]) -> l
 
 
 def _is_missing(planned: Planned) -> bool:
-    """Return whether a change needs a file of the bundle: not if it only writes metadata (a manifest, a pin)."""
+    """Return whether a change needs a file of the bundle. Changes that only write a manifest or a pin do not."""
     return any(call.long for call in planned.change.calls)

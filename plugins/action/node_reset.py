@@ -22,7 +22,8 @@ from ..plugin_utils.resources.load import load
 from ..plugin_utils.windows.node_paths import CONTAINERD_PIPE
 
 _POLL = 15
-"""Seconds of the first poll for the result. Most resets take less, and each poll is a remote command."""
+"""Seconds that the first poll waits for the result. Most resets take less, so that one poll, a remote command, is
+enough."""
 
 
 class ActionModule(NodeAction):

@@ -14,7 +14,7 @@ from ..plugin_utils.windows import node_paths
 
 
 class ActionModule(NodeAction):
-    """Generalizes a machine and ends the build of an image."""
+    """Generalizes a machine and finishes the build of an image."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "unattend": {"type": "str"},

@@ -13,7 +13,7 @@ import typing as t
 
 NAMESPACE = "kube-system"
 GROUP = "system:bootstrappers:winkube:node-token"
-"""The group of the run's tokens. Only the run approves certificate requests that are made with these tokens."""
+"""The group of the tokens that a run creates. Only that run approves the certificate requests made with them."""
 AUTO_APPROVED_GROUP = "system:bootstrappers:kubeadm:default-node-token"
 """kubeadm's own group. It has all permissions for a join, and the cluster approves its requests for any node name."""
 _ALPHABET = string.ascii_lowercase + string.digits

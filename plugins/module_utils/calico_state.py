@@ -35,7 +35,8 @@ _VXLAN = {
     "port": ("FELIX_VXLANPORT", "vxlanPort"),
     "mtu": ("FELIX_VXLANMTU", "vxlanMTU"),
 }
-"""Where a VXLAN setting is defined: an environment variable of calico-node, which wins, and FelixConfiguration."""
+"""Where a VXLAN setting is defined: an environment variable of calico-node, which takes precedence, and
+FelixConfiguration."""
 _SWITCHES = {
     "bpfEnabled": "FELIX_BPFENABLED",
     "wireguardEnabled": "FELIX_WIREGUARDENABLED",
@@ -89,7 +90,7 @@ def _daemon_set(cluster: Cluster) -> tuple[str, t.Mapping[str, t.Any] | None]:
 
 
 def _windows_daemon_set(cluster: Cluster, namespace: str) -> str:
-    """Return who applied the DaemonSet for Windows: `winkube`, `other`, or nobody (empty)."""
+    """Return who applied the DaemonSet for Windows: `winkube` or `other`; empty if it does not exist."""
     existing = cluster.lookup("apis/apps/v1/namespaces", namespace, "daemonsets", _WINDOWS, form=WORKLOAD)
     if existing is None:
         return ""
@@ -187,7 +188,7 @@ def _installation(cluster: Cluster) -> dict[str, t.Any]:
 
 
 def _backend(installation: t.Mapping[str, t.Any]) -> str:
-    """Return the backend that the operator configures, by the names of the ConfigMap calico-config."""
+    """Return the backend that the operator configures, under the name that the ConfigMap calico-config uses."""
     if not installation:
         return ""
     return "bird" if installation["bgp"] == "Enabled" else "vxlan"

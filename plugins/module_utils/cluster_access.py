@@ -29,7 +29,7 @@ class RequiredAccess(t.NamedTuple):
     """One kind of request that a run makes."""
 
     why: str
-    """Its purpose, for messages."""
+    """The purpose of the request, for messages."""
     verbs: tuple[str, ...]
     resource: str
     """The resource with its subresource, if any, such as `pods/eviction`."""
@@ -240,16 +240,16 @@ REMOVALS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 """For each purpose of a removal, the DaemonSet that is removed, and the networks that need it."""
 NETWORK_DAEMON_SETS = frozenset(daemon_set for daemon_set, _networks in REMOVALS.values())
-"""The DaemonSets (`NAMESPACE/NAME`) of networks that this collection applies and removes."""
+"""The networks' DaemonSets (`NAMESPACE/NAME`), which this collection applies and removes."""
 
 
 def removals(purposes: t.Collection[str], existing: t.Collection[str], networks: t.Collection[str]) -> list[str]:
-    """Return the purposes of the removals that a change of the network may bring.
+    """Return the purposes of the removals that a change of the network may require.
 
     Args:
         purposes: the purposes of the run. Without `change_network`, nothing is removed.
-        existing: the cluster's DaemonSets (`NAMESPACE/NAME`) that this collection applied, or whose network Windows
-            nodes have as services.
+        existing: the cluster's DaemonSets (`NAMESPACE/NAME`) that this collection applied, and those whose network runs
+            as services on Windows nodes.
         networks: the networks of the run's hosts.
     """
     return [
@@ -260,7 +260,7 @@ def removals(purposes: t.Collection[str], existing: t.Collection[str], networks:
 
 
 def require_access(module: AnsibleModule, cluster: Cluster, purposes: t.Iterable[str]) -> None:
-    """End a module if its account lacks a permission that the run will need.
+    """Fail the module if its account lacks a permission that the run will need.
 
     Args:
         module: the running module.

@@ -162,7 +162,7 @@ class Cluster:
             raise
 
     def is_public(self, *path: str) -> bool:
-        """Return whether an object can be read without credentials. If the server cannot be reached, assume it can.
+        """Return whether an object can be read without credentials; true if the server cannot be reached.
 
         Args:
             path: the parts of the path.
@@ -183,7 +183,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def needed(self) -> t.Iterator[None]:
-        """End the module with one clear message if a request in the block fails."""
+        """Fail the module with one clear message if a request in the block fails."""
         try:
             yield
         except ApiError as error:

@@ -105,14 +105,14 @@ def daemon_sets(cluster: Cluster) -> list[dict[str, t.Any]]:
 
 
 def runs_flannel(node: t.Mapping[str, t.Any]) -> bool:
-    """Return whether flanneld runs or ran on a Windows node: it writes annotations."""
+    """Return whether flanneld runs or ran on a Windows node, as the annotations that it writes show."""
     about = node["metadata"]
     is_windows = (about.get("labels") or {}).get("kubernetes.io/os") == "windows"
     return is_windows and any(name.startswith(_FLANNEL_ANNOTATIONS) for name in about.get("annotations") or {})
 
 
 def is_own(daemon_set: t.Mapping[str, t.Any]) -> bool:
-    """Return whether this collection applied a DaemonSet: its pods have the label with their revision."""
+    """Return whether this collection applied a DaemonSet, as the revision label of its pods shows."""
     labels = (daemon_set["spec"]["template"].get("metadata") or {}).get("labels") or {}
     return REVISION_LABEL in labels
 

@@ -33,7 +33,7 @@ class Api(t.Protocol):
         """Return the pods that are bound to a node."""
 
     def evict(self, pod: Pod, grace_period: int | None) -> None:
-        """Ask the API to evict a pod; a disruption budget may not allow this."""
+        """Ask the API to evict a pod; a disruption budget may prevent this."""
 
     def budgets(self, namespace: str) -> list[t.Mapping[str, t.Any]]:
         """Return the PodDisruptionBudgets of a namespace."""
@@ -51,7 +51,7 @@ class DrainOptions(t.NamedTuple):
     grace_period: int | None = None
     """Seconds that each pod gets to stop; None means the pod's own grace period."""
     dry: bool = False
-    """Report what would be done, and change nothing."""
+    """Whether to only report what would be done, and change nothing."""
     retry: float = 2.0
     """Seconds until a rejected eviction is tried again, unless the server asks for a longer time."""
 

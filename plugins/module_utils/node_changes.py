@@ -23,13 +23,13 @@ def change_nodes(
     change: t.Callable[[str], NodeResult],
     **failed: t.Any,
 ) -> None:
-    """Change nodes one after the other until the module's `timeout`, and end the module.
+    """Change nodes one after the other, within the module's `timeout`, and exit the module.
 
     Args:
         module: the module. It fails if a node could not be changed.
         names: names of the nodes.
         change: changes a node and returns its result; may raise ApiError.
-        failed: further fields in the result of a node for which the API server gave an error.
+        failed: further fields in the result of a node for which the API server returned an error.
     """
     end = time.monotonic() + module.params["timeout"]
     nodes = {name: _with_retries(name, change, end, failed) for name in names}

@@ -43,7 +43,7 @@ class RequestDecision(t.NamedTuple):
     node: str
     """The node for which the token was made."""
     decision: t.Literal["approve", "approved", "refuse"]
-    """`approved`: the request has been approved already."""
+    """What to do with the request. `approved` means that it has already been approved."""
     reason: str = ""
     """The reason why the request is not approved."""
 

@@ -116,7 +116,7 @@ def _selects(selector: t.Mapping[str, t.Any], labels: t.Mapping[str, str]) -> bo
 def may_run_on(daemon_set: t.Mapping[str, t.Any], labels: t.Mapping[str, str]) -> bool:
     """Return whether a DaemonSet selects a node with these labels (kubernetes.io: Assigning Pods to Nodes).
 
-    Expressions with operators other than those of label selectors are left out, so such a node counts as selected.
+    Expressions with operators that label selectors do not have are ignored, as if they selected the node.
     """
     pod = daemon_set["spec"]["template"]["spec"]
     affinity = (pod.get("affinity") or {}).get("nodeAffinity") or {}

@@ -17,14 +17,14 @@ ANNOTATION = "winkube.node/replaced-by"
 UNREADABLE = "unreadable"
 """The fields of a record that cannot be used."""
 NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-"""The name of a new machine and its node."""
+"""Valid names of a new machine and its node."""
 GENERATION = re.compile(r"[a-z0-9]([a-z0-9.-]{0,28}[a-z0-9])?")
-"""A generation is the value of a label, and part of the names of machines."""
+"""Valid generations. A generation is the value of a label, and part of the names of machines."""
 _OLD = re.compile(r"(reset|shutdown)?")
 
 
 class ReplacementRecord(t.NamedTuple):
-    """The content of the annotation."""
+    """The content of the annotation `winkube.node/replaced-by`."""
 
     name: str
     """Name of the new machine and its node."""

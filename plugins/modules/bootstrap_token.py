@@ -132,7 +132,7 @@ MIN_TTL = 60
 
 
 def prepare(module: AnsibleModule, api: ApprovalApi) -> bool:
-    """Ensure that the tokens' group can join, and that this account can approve its requests.
+    """Ensure that the tokens' group can join, and that this account can approve the group's requests.
 
     Returns:
         Whether anything changed.
@@ -146,8 +146,8 @@ def prepare(module: AnsibleModule, api: ApprovalApi) -> bool:
     changed = api.ensure_bindings()
     if api.approves_by_itself():
         module.warn(
-            "the cluster approves every certificate that is requested with a bootstrap token: its group "
-            "system:bootstrappers is bound to the ClusterRole "
+            "the cluster approves every certificate that is requested with a bootstrap token: the group "
+            "system:bootstrappers, to which all these tokens belong, is bound to the ClusterRole "
             "system:certificates.k8s.io:certificatesigningrequests:nodeclient. Anyone who reads a token of this run "
             "while it is valid can become any node. Bind that role only to kubeadm's group"
         )

@@ -46,8 +46,8 @@ options:
       - V(calico_read) reads how Calico is installed. V(calico) applies Calico's and kube-proxy's DaemonSets.
         V(calico_affinity) changes Calico's C(IPAMConfig), and V(calico_windows) the Tigera operator's C(Installation).
       - V(change_network) includes V(flannel_removal) or V(calico_removal) if the cluster has this network's DaemonSet
-        for Windows, or Windows nodes with flannel, and none of O(networks) needs it. If the Tigera operator runs
-        Calico, V(calico) does not need it.
+        for Windows, or Windows nodes with flannel, and none of O(networks) needs it. For V(calico), Calico's DaemonSet
+        is not needed if the Tigera operator runs Calico.
     type: list
     elements: str
     choices: [read, calico_read, join, tokens, delete_tokens, approve, rejoin, reset, flannel, kube_proxy, calico,
@@ -172,8 +172,8 @@ unbound_daemon_sets:
       type: dict
 foreign_daemon_sets:
   description:
-    - DaemonSets (C(NAMESPACE/NAME)) that have the name of one of this collection's DaemonSets for networks, but that
-      others applied. A run never removes them.
+    - DaemonSets (C(NAMESPACE/NAME)) that have the name of one of this collection's DaemonSets for networks, but were
+      not applied by this collection. A run never removes them.
   type: list
   elements: str
   returned: always
@@ -227,8 +227,9 @@ nodes:
       type: str
     replacement:
       description: >-
-        What C(replace_nodes.yml) has recorded about the machine that replaces the node, C(name), C(generation) and
-        C(old) (whether the old machine was C(reset) or C(shutdown)). Empty if the node is not being replaced.
+        What C(replace_nodes.yml) has recorded about the machine that replaces the node (C(name), C(generation)), and
+        what was done to the old machine (C(old), which is C(reset), C(shutdown) or empty). Empty if the node is not
+        being replaced.
       type: dict
     network_pods:
       description: The node's pods of the role cni's DaemonSets, if O(purposes) contains V(read).
@@ -291,7 +292,7 @@ def read(module: AnsibleModule, cluster: Cluster) -> dict[str, t.Any]:
         networks = [name for name in networks if name != "calico"]
     own = {cluster_state.place(one) for one in daemon_sets if cluster_state.is_own(one)}
     nodes = list(cluster.items("api/v1/nodes", form=NODE))
-    # As a service, flannel has no DaemonSet, but an account.
+    # If flannel runs as a service, it has no DaemonSet, but a service account.
     services = {FLANNEL_DAEMON_SET} if any(map(cluster_state.runs_flannel, nodes)) else set()
     require_access(module, cluster, removals(purposes, own | services, networks))
     version, names = cluster.version(), module.params["nodes"]

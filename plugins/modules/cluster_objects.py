@@ -15,7 +15,8 @@ description:
   - A ConfigMap (O(record)) lists the objects of the set. An object that is in this list but no longer in O(objects) is
     deleted, if it still has the label O(label). Namespaces, objects that existed before the set applied them for the
     first time, and objects that other programs have applied since then (C(kubectl apply), Helm, or server-side apply)
-    are not deleted. They lose the label, and fields that only the set has applied if these are only labels.
+    are not deleted. They lose the label O(label), and also other labels that only the set has applied, unless they
+    would lose further fields with them.
   - If another program has set a field differently, the task fails before it changes anything, unless
     O(force_conflicts=true).
   - Runs on the controller or a control plane host, never on a Windows node.

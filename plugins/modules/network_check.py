@@ -163,7 +163,7 @@ results:
       type: str
     status:
       description:
-        - V(passed); V(failed); V(not_run) if the check could not be performed, which is no statement about the network;
+        - V(passed); V(failed); V(not_run) if the check could not be performed, which says nothing about the network;
           V(not_applicable) if this cluster has nothing to check.
       type: str
     detail:
@@ -240,7 +240,7 @@ def connect(host: str, port: int, seconds: float) -> str:
 
 
 def this_machine() -> str:
-    """Return a name for the processes that this process can see: containers may share a host name."""
+    """Return a name for this machine or container: the host name, and the namespace of the process ids."""
     try:
         return f"{platform.node()} {Path('/proc/self/ns/pid').readlink()}"
     except OSError:
@@ -264,7 +264,7 @@ def runs(process: int) -> bool:
 
 
 def dns_domain(cluster: Cluster, given: str | None) -> str:
-    """Return the DNS domain, from the option or from kubeadm's configuration, in which the key is unique."""
+    """Return the DNS domain from the option, or the only `dnsDomain` in kubeadm's configuration."""
     if given:
         return given
     text = (config_map(cluster, "kube-system", "kubeadm-config") or {}).get("ClusterConfiguration") or ""

@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Delete nodes from a cluster, unless they turn out to be other machines."""
+"""Delete nodes from a cluster, unless their addresses show that they belong to other machines."""
 
 from __future__ import annotations
 

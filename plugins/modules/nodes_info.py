@@ -13,8 +13,8 @@ description:
   - Reads the conditions of all nodes, the pods that do not start on them, and the CA of the cluster.
     M(winkube.node.node_diagnosis) compares this state with what a node itself reports.
   - Runs on the controller or a control plane host, never on a Windows node.
-  - The account needs permission to list nodes. The module leaves out what the account may not read otherwise, which is
-    pods, events and the ConfigMap C(kube-public/cluster-info).
+  - The account needs permission to list nodes. Pods, events and the ConfigMap C(kube-public/cluster-info) are left out
+    if the account may not read them.
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - winkube.node.cluster_options
@@ -90,7 +90,7 @@ from ..module_utils.printable import printable
 MOST_PODS = 10
 MOST_ERRORS = 3
 _SANDBOX = "FailedCreatePodSandBox"
-"""The reason of the events (kubernetes pkg/kubelet/events/event.go)."""
+"""The reason in events about pod sandboxes that could not be created (kubernetes pkg/kubelet/events/event.go)."""
 _REFUSED = (403, 404)
 _AUTHORITY = re.compile(r"^\s*certificate-authority-data:\s*[\"']?([A-Za-z0-9+/=]+)", re.MULTILINE)
 
@@ -130,7 +130,7 @@ def describe(node: Object, pods: t.Sequence[str], errors: t.Sequence[str]) -> di
 
 
 def pending_reason(pod: Object) -> str:
-    """Return why a pod does not start; empty if it gives no reason."""
+    """Return why a pod does not start; empty if its status gives no reason."""
     status = pod.get("status") or {}
     states = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
     waiting = [(one.get("state") or {}).get("waiting") or {} for one in states]

@@ -31,7 +31,7 @@ options:
   overlay_address:
     description:
       - Whether to also wait until Calico has published the node's address in its overlay (annotation
-        C(projectcalico.org/IPv4VXLANTunnelAddr)), from which kube-proxy's source address follows.
+        C(projectcalico.org/IPv4VXLANTunnelAddr)), from which kube-proxy's source address is derived.
     type: bool
     default: false
   host_process:
@@ -217,13 +217,13 @@ def why(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> str:
 def remaining_sets(
     api: NodeApi, node: t.Mapping[str, t.Any], pods: t.Sequence[Pod], before: t.Mapping[str, t.Any]
 ) -> dict[str, t.Any]:
-    """Return the DaemonSets from before a reboot that still select a node. The run may have changed its network since.
+    """Return the DaemonSets from before a reboot that still select a node: the run may have changed the node's network.
 
     Args:
         api: the cluster.
         node: the node.
         pods: the pods of the node.
-        before: container ids by DaemonSet.
+        before: container IDs from before the reboot, by DaemonSet.
 
     Raises:
         ApiError: a request to the cluster failed.

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The ConfigMap that records which objects a set has, so that a later run can remove those it no longer has (no I/O).
+"""The ConfigMap that lists the objects of a set, so that a later run can remove those no longer in the set (no I/O).
 
-An object that existed before the set applied it is recorded as adopted. It stays when the set no longer has it. So
-does an object that the record does not contain, for example because somebody has deleted the record.
+An object that existed before the set applied it is listed as adopted, and stays when the set no longer contains it. An
+object that is not in the list, for example because somebody has deleted the ConfigMap, stays, too.
 """
 
 from __future__ import annotations

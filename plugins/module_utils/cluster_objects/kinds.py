@@ -20,9 +20,9 @@ class KnownKind(t.NamedTuple):
     plural: str
     namespaced: bool = True
     custom: bool = False
-    """Whether a CustomResourceDefinition defines it, which may be missing."""
+    """Whether a CustomResourceDefinition, which the cluster may lack, defines the kind."""
     provider: str = ""
-    """What installs this CustomResourceDefinition."""
+    """What installs the kind's CustomResourceDefinition."""
 
 
 KINDS: t.Mapping[tuple[str, str], KnownKind] = types.MappingProxyType(

@@ -21,7 +21,7 @@ from .kinds import Object, Reference, reference
 CREATED, CHANGED, UNCHANGED, REMOVED = "created", "changed", "unchanged", "removed"
 KEPT, GONE = "kept", "gone"
 _PERMANENT = "Namespace"
-"""Namespaces are never deleted, because they may contain objects of others."""
+"""Namespaces are never deleted, because they may contain objects of other programs."""
 
 
 class ObjectsApi(t.Protocol):
@@ -189,7 +189,7 @@ class ObjectSet:
         if self._label not in labels:
             # Something else has replaced the object, so this run does not change it.
             return PlannedObject(one.reference, {}, KEPT)
-        # Others may have applied the object later, such as with a manifest that contains it, and rely on it.
+        # Another program may have applied the object since, for example from a manifest, and may rely on it.
         adopted = one.adopted or is_applied_by_others(before, self._api.manager)
         action = KEPT if adopted or one.reference.kind == _PERMANENT else REMOVED
         return PlannedObject(one.reference, {}, action, before, before, adopted)
@@ -197,8 +197,8 @@ class ObjectSet:
     def _give_up(self, of: Reference, before: Object | None) -> None:
         """Stop managing an object that stays in the cluster.
 
-        The API server then removes the fields that only this set has applied. If these are more than labels, only the
-        set's label is removed: the owner may need the other fields, such as the rules of a ClusterRole.
+        The API server removes the labels that only this set has applied. If it would also remove other fields, such as
+        the rules of a ClusterRole, only the set's own label is removed: the owner may need those fields.
         """
         place = {"namespace": of.namespace} if of.namespace else {}
         bare = {"apiVersion": of.api_version, "kind": of.kind, "metadata": {"name": of.name, **place}}

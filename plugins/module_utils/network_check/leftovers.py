@@ -21,7 +21,7 @@ class RunMark(t.NamedTuple):
     machine: str
     process: int
     until: float
-    """Seconds since 1970."""
+    """The latest time at which the run can end, in seconds since 1970."""
 
     def __str__(self) -> str:
         return json.dumps({"on": self.machine, "process": self.process, "until": int(self.until)})
@@ -41,7 +41,7 @@ def is_interrupted(namespace: t.Mapping[str, t.Any], machine: str, now: float, r
 
     Args:
         namespace: a namespace with our labels.
-        machine: the name of this machine, as in its marks.
+        machine: the name of this machine, as its runs record it.
         now: the current time in seconds since 1970.
         runs: returns whether a process of this machine still runs.
     """

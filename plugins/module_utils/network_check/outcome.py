@@ -27,7 +27,7 @@ class Answer(t.NamedTuple):
     """What a probe observed."""
 
     connected: bool | None
-    """None if the probe could not run."""
+    """Whether the probe could connect; None if it could not run."""
     detail: str = ""
 
 

@@ -73,7 +73,7 @@ class PolicyStage:
         return [*(known.get(check) or Outcome(check, NOT_RUN, reason) for check in self._checks), *self._without]
 
     def _distrust(self, lost: t.Container[str]) -> None:
-        """Record passed checks as not run if their server pod has stopped, which also makes a connection fail."""
+        """Record passed checks as not run if their server pod has stopped, because a connection to it fails anyway."""
         for check in self._checks:
             known = self._connections.outcomes.get(check)
             if check.target in lost and known is not None and known.status == PASSED:

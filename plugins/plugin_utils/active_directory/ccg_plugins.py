@@ -27,14 +27,14 @@ class CcgPlugin:
     clsid: str
     """The plugin's COM class, which credential specs name as PluginGUID."""
     app_id: str = ""
-    """The plugin's COM application; empty if it is the GUID of the class."""
+    """The AppID of the plugin's COM application; empty if it equals the CLSID."""
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", self.name):
             raise ResourceError("name", self.name, "expected letters, digits, periods, - and _")
         if not self.url:
             raise ResourceError("url", None, "expected the URL of an archive with the plugin")
-        # A plugin handles passwords of accounts of the domain, so an unverified one is never installed.
+        # A plugin handles passwords of domain accounts, so an unverified plugin is never installed.
         if not re.fullmatch(r"[0-9a-fA-F]{64}", self.sha256):
             raise ResourceError("sha256", self.sha256 or None, "expected the SHA-256 of the archive (64 digits)")
         if not re.fullmatch(r"(?:[^/\\:*?\"<>|]+/)*[^/\\:*?\"<>|]+\.dll", self.member, re.IGNORECASE):
@@ -47,12 +47,12 @@ class CcgPlugin:
 
     @property
     def class_id(self) -> str:
-        """The COM class in the registry's form."""
+        """The CLSID in braces, as in the registry."""
         return _braced(self.clsid)
 
     @property
     def application(self) -> str:
-        """The COM application in the registry's form."""
+        """The AppID in braces, as in the registry."""
         return _braced(self.app_id or self.clsid)
 
 

@@ -14,7 +14,7 @@ from ..wire.messages import Call, CallResult
 
 _LOG = "C:\\Windows\\debug\\NetSetup.LOG"
 _TAIL = 60
-"""Lines of the log that are read. A join writes its result as its last line."""
+"""Number of lines that are read from the end of the log, where a join writes its result."""
 _LOGGED = re.compile(r"\b(?:NetpDoDomainJoin|NetRequestOfflineDomainJoin): status: 0x([0-9a-fA-F]{1,8})\b")
 _REPORTED = re.compile(r"\(0x([0-9a-fA-F]{8})\)")
 """The code in microsoft.ad.membership's message about an offline join."""

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Join a machine to a domain with microsoft.ad.membership, once, and reboot it.
 
-PowerShell's Add-Computer needs a credential object, which no call of the wire can create, and an offline join needs an
-API of Windows. The module of the collection microsoft.ad does both. It does not detect a join that waits for a
-reboot, and accepts data of an offline join for any domain, so this code checks both.
+PowerShell's Add-Computer needs a credential object, which no call of a batch (docs/wire.md) can create, and an offline
+join needs a Windows API. The module of the collection microsoft.ad does both. It does not detect a join that waits for
+a reboot, and accepts data of an offline join for any domain, so this code checks both.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class DomainRequest:
     """The domain to join, and the account or the data for the join."""
 
     domain: str
-    """DNS name."""
+    """DNS name of the domain."""
     user: str = ""
     password: str = ""
     blob: str = ""
@@ -112,7 +112,7 @@ class DomainJoin:
         if check_mode:
             return why
         if "computer_name" in windows.pending_reboot:
-            # The domain would get an account for the former name.
+            # Without this reboot, the domain would get a computer account with the former name.
             self._node.reboot(step="rename the computer")
         self._session.report_progress(f"it joins the domain {self._request.domain}: {why}")
         if not state.waits:
@@ -124,7 +124,7 @@ class DomainJoin:
     def _observe(self, *, online: bool) -> tuple[DomainState, WindowsInfo]:
         """Read the state, and refuse a machine that cannot join."""
         domain = self._request.domain
-        # The kubeconfig's content is not read.
+        # Only the existence of the kubeconfig matters, so its content is not read.
         conf = query("kubeconfig", "@read-file", {"paths": [KUBELET_CONF]}, select=("exists",), on_error="stop")
         seen, windows = self._session.observe((*membership.calls(domain, online=online), conf), step=_STEP)
         state = membership.read(seen.calls)
@@ -159,7 +159,7 @@ class DomainJoin:
             state = membership.read(seen.calls)
             if state.waits or membership.same_name(state.domain, self._request.domain):
                 return
-        raise self._failed("the connection failed while the machine joined, so it is unknown whether it has")
+        raise self._failed("the connection failed during the join, so it is unknown whether the machine has joined")
 
     def _explained(self, message: str) -> str:
         """Return why the join failed. The message is in the language of Windows, so the error's code is read."""

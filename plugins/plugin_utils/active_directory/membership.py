@@ -25,9 +25,9 @@ class DomainState:
     """The membership that a machine reports."""
 
     domain: str
-    """DNS name of its domain; empty for a machine in a workgroup."""
+    """DNS name of the machine's domain; empty for a machine in a workgroup."""
     waits: bool = False
-    """Whether its join waits for a reboot."""
+    """Whether the machine's join waits for a reboot."""
     unresolved: str = ""
     """Why DNS does not find the domain's controllers; empty if it does, or was not queried."""
 
@@ -50,7 +50,7 @@ def calls(domain: str, *, online: bool) -> tuple[Call, ...]:
 
     Args:
         domain: DNS name of the domain to join.
-        online: whether the machine contacts a domain controller to join, which it finds through DNS.
+        online: whether the machine contacts a domain controller to join, and therefore needs DNS to find one.
     """
     # [MS-ADTS] 6.3.2.3: the SRV records by which clients find domain controllers.
     record = {"Name": f"_ldap._tcp.dc._msdcs.{domain.rstrip('.')}", "Type": "SRV"}

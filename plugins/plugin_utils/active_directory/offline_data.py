@@ -29,12 +29,12 @@ class OfflineJoinData:
     """What is known about the data, without its password."""
 
     domain: str
-    """DNS name of the domain; empty if the data has a form that this code cannot read."""
+    """DNS name of the domain; empty if the data has a form that `read` does not know."""
     computer: str
-    """Name of the computer; empty as above."""
+    """Name of the computer; empty if the data has a form that `read` does not know."""
 
     def is_for(self, computer: str) -> bool:
-        """Return whether the data is for a computer, or is in a form that does not show it.
+        """Return whether the data is for a computer, or has a form that does not show which computer it is for.
 
         Args:
             computer: the name; only the part that NetBIOS uses is compared.
@@ -99,7 +99,7 @@ def read(text: str) -> OfflineJoinData:
 
 
 def normalized(text: str) -> str:
-    """Return the base64 of djoin's file without what surrounds it.
+    """Return the base64 text of djoin's file, without byte order mark, white space and final NUL.
 
     Args:
         text: the content of the file as text.

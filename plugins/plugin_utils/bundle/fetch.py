@@ -79,7 +79,7 @@ class FetchSource:
     """Certificate authorities in PEM, or the path of their file; empty: those of REQUESTS_CA_BUNDLE or the system."""
     verify: bool = True
     inside: frozenset[str] | None = None
-    """For URLs from untrusted documents: the hosts in private networks that are allowed; None: all hosts."""
+    """The hosts in private networks to which URLs from untrusted documents may lead; None: all hosts."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

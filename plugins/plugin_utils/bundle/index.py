@@ -62,7 +62,7 @@ class IndexStamp:
     """The version of an index. A controller that has used an index rejects all older ones."""
 
     serial: int = 0
-    """Grows with each signed index; 0: the index has no version."""
+    """Number of the index, which grows with each signature; 0: the index has none."""
     made: str = ""
     """Time of the signature (UTC, ISO 8601)."""
 

@@ -39,7 +39,7 @@ class ServedBundle:
     scheme: str
     pid: int
     revoked: str
-    """Path of the list of revoked tokens, which only this user can write."""
+    """Path of the list of revoked tokens. Only the user who started the server can write it."""
 
     def url(self, node: str, address: str) -> str:
         """Return the URL of the site for a node.
@@ -167,8 +167,8 @@ def _refused(why: str, bind: str, port: int, certificate: str) -> str:
 def address_of(host: str, hostvars: t.Mapping[str, t.Mapping[str, t.Any]]) -> str:
     """Return the address of a host, or its name.
 
-    A machine that replace_nodes.yml has not created yet has no address. The machine that it replaces is in the same
-    network.
+    A machine that replace_nodes.yml has not created yet has no address. The result is then the address of the machine
+    that it replaces, which is in the same network.
 
     Args:
         host: name of the host.

@@ -38,7 +38,8 @@ class NodeManager:
     name: str
     source: str
     releases: tuple[NodeManagerRelease, ...]
-    """One release for each minor version of Kubernetes, whose number it has."""
+    """One release for each minor version of Kubernetes. A release has the same major and minor version as its
+    Kubernetes."""
 
     def image(self, kubernetes: str) -> str:
         """Return the image for a version of Kubernetes; the newest one for versions that are newer than all releases.

@@ -27,7 +27,7 @@ _OF_AZURE = ("azure_disk", "azure_file")
 
 
 def _account(_settings: SupportSettings) -> list[KubernetesObject]:
-    """Return the account of kube-proxy as a service, without a token, which the role cni creates if a node needs it."""
+    """Return the account of kube-proxy's Windows service. If a node needs its token, the role cni creates the token."""
     return [one for one in kube_proxy_pods.account_objects() if one["kind"] != "Secret"]
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Workloads that show that the cluster runs Windows containers and that services reach them.
+"""Workloads that show that the cluster runs Windows containers, and that services reach them.
 
 `win-webserver` runs agnhost, the program of Kubernetes' own tests, which exists for all versions of Windows. It returns
 the pod's name (kubernetes/kubernetes v1.36.3, test/images/agnhost/serve-hostname). IIS runs once for each requested

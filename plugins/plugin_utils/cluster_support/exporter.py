@@ -3,7 +3,7 @@
 """windows_exporter as a HostProcess DaemonSet, and rules for alerts from its metrics.
 
 prometheus-community/windows_exporter v0.31.8, kubernetes/windows-exporter-daemonset.yaml. Differences: settings are
-flags, the image has a fixed version, and the rule of the firewall goes with the pod.
+flags, the image has a fixed version, and the firewall rule is removed when the pod ends.
 """
 
 from __future__ import annotations

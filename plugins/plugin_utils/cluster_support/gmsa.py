@@ -20,7 +20,7 @@ _RBAC = "rbac.authorization.k8s.io"
 
 
 def credential_specs(specs: t.Iterable[ClusterCredentialSpec]) -> list[KubernetesObject]:
-    """Return the objects, and for each the role and the bindings of its service accounts.
+    """Return the credential specs as objects, each with the role and the bindings for its service accounts.
 
     Args:
         specs: the credential specs.

@@ -18,9 +18,9 @@ _RBAC = "rbac.authorization.k8s.io"
 
 
 def host_process(containers: t.Sequence[KubernetesObject], **more: t.Any) -> KubernetesObject:
-    """Return the specification of a HostProcess pod that runs on Windows nodes, except where services run the network.
+    """Return the specification of a HostProcess pod that runs on the Windows nodes whose network runs in pods.
 
-    All nodes with Docker are such nodes. Docker cannot run HostProcess containers, so a pod would never be ready there.
+        The network of nodes with Docker runs as services, because Docker cannot run HostProcess containers.
 
     Args:
         containers: the containers.
@@ -64,7 +64,7 @@ def rolling_daemon_set(namespace: str, name: str, pod: KubernetesObject, **annot
 
 
 def resources(cpu: str, memory: str, limit: str) -> KubernetesObject:
-    """Return requests and the limit of memory. The limit of memory is for programs that leak.
+    """Return resource requests and a memory limit, which protects the node from memory leaks.
 
     Args:
         cpu: requested processors.

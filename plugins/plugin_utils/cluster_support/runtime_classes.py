@@ -3,7 +3,7 @@
 """One RuntimeClass for each version of Windows: its pods run only on nodes with that build.
 
 kubernetes.io: Guide for Running Windows Containers in Kubernetes, "Handling multiple Windows versions in the same
-cluster". The kubelet sets the label of the build itself.
+cluster". The kubelet itself labels its node with the build.
 """
 
 from __future__ import annotations

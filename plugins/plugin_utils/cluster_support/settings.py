@@ -15,7 +15,7 @@ class SupportSettings(ClusterSupportVariables):
     """The variables of the role."""
 
     def program(self, name: str) -> SupportProgram:
-        """Return a program with the images that the user replaces.
+        """Return a program, with the user's images in place of the default ones.
 
         Args:
             name: name of the program in the data file.

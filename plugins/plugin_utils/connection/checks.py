@@ -12,14 +12,14 @@ from .settings import ConnectionSettings
 ALLOW = "allow_insecure_connection"
 """Name of the variable with which users accept connections that third parties can read."""
 LIBRARIES = {"psrp": ("pypsrp", "pypsrp"), "winrm": ("winrm", "pywinrm")}
-"""By connection plugin: the Python module that it imports, and the package that provides the module."""
+"""The Python module that each connection plugin imports, and the package that provides the module."""
 AUTH_LIBRARIES = {
     ("psrp", "kerberos"): ("gssapi", "pypsrp[kerberos]"),
     ("psrp", "credssp"): ("requests_credssp", "pypsrp[credssp]"),
     ("winrm", "kerberos"): ("kerberos", "pywinrm[kerberos]"),
     ("winrm", "credssp"): ("requests_credssp", "pywinrm[credssp]"),
 }
-"""By plugin and authentication method: the module and its package (the extras of pypsrp 0.9 and pywinrm 0.5)."""
+"""The module and its package for each plugin and authentication method (the extras of pypsrp 0.9 and pywinrm 0.5)."""
 _SEALING = ("ntlm", "negotiate", "kerberos", "credssp")
 """Authentication methods that establish a key for message encryption."""
 _NO_WINDOWS_SHELL = ("ssh", "smart", "paramiko", "paramiko_ssh", "local")

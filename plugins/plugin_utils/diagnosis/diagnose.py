@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find out why a node is not Ready, from what was observed of it and what the cluster knows (no I/O)."""
+"""Find out why a node is not Ready, from its observed state and the cluster's view of it (no I/O)."""
 
 from __future__ import annotations
 

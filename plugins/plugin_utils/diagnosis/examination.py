@@ -16,7 +16,7 @@ from .runtime_facts import RUNTIME_SERVICES
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Examination:
-    """What was observed of a node, and what the cluster and the inventory know about it."""
+    """The observed state of a node, and what the cluster and the inventory know about it."""
 
     first: FirstFacts
     second: SecondFacts

@@ -18,7 +18,7 @@ from ..wire.messages import Call, CallResult, Input
 
 _LOG_RUNNER = "kube-log-runner.exe"
 _OF_LAUNCHER = (f"--config={node_paths.KUBELET_CONFIG}", f"--config-dir={node_paths.KUBELET_DROPINS}")
-"""Flags that every kubelet gets from the script."""
+"""Flags that the launcher always passes to the kubelet."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class ConfigurationFile:
 
     path: str
     text: str | None
-    """None: the file does not exist."""
+    """Text of the file; None if the file does not exist."""
 
     @functools.cached_property
     def document(self) -> dict[str, t.Any] | None:
@@ -74,7 +74,7 @@ class ConfigurationFile:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KubeletFacts:
-    """What is observed of the kubelet."""
+    """The observed state of the kubelet."""
 
     command: KubeletCommand = dataclasses.field(default_factory=KubeletCommand)
     joined: bool = False
@@ -86,7 +86,7 @@ class KubeletFacts:
     certificate_problem: str = "is not a certificate"
     """Why there is no certificate, as the end of a sentence."""
     configuration: ConfigurationFile | None = None
-    """None: the kubelet reads no configuration, or one in an unusual place."""
+    """The kubelet's configuration; None if there is none, or if it is in an unusual place."""
     drop_ins: tuple[ConfigurationFile, ...] = ()
 
     @functools.cached_property

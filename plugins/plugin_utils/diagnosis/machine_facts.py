@@ -32,7 +32,7 @@ class ServiceFacts:
     start_mode: str
     """automatic, manual or disabled; empty if unknown."""
     command: tuple[str, ...]
-    """The program that runs in the end and its arguments, without nssm."""
+    """The program and its arguments; if nssm runs the service, those of the program that nssm starts."""
     environment: t.Mapping[str, str]
     """Variables of this service only, with names in upper case."""
 
@@ -52,7 +52,7 @@ class DiskSpace:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MachineFacts:
-    """What is observed of the machine itself."""
+    """The observed state of the machine itself."""
 
     services: t.Mapping[str, ServiceFacts]
     """Installed services by name."""
@@ -61,7 +61,7 @@ class MachineFacts:
     environment: t.Mapping[str, str]
     """The machine's variables for proxies, with names in upper case."""
     disk: DiskSpace | None
-    """None: unknown."""
+    """The space on the system disk; None if unknown."""
 
     def environment_of(self, service: str) -> dict[str, str]:
         """Return the variables for proxies of a service's program."""

@@ -28,8 +28,8 @@ _TAIL = 200
 """Number of lines that are read from the end of the kubelet's log."""
 _MOST_PLUGINS = 50
 _NEEDED = (_MACHINE.id("services"), _MACHINE.id("registry"), _KUBELET.id("kubelet-files"))
-"""Calls of the first remote command without whose results the machine would seem not to be prepared, or not to have
-joined."""
+"""Calls of the first remote command that must succeed: without their results, the machine would seem to be unprepared
+or not to have joined."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,11 +43,11 @@ class ObservationOptions:
 
     @property
     def conf_dirs(self) -> tuple[str, ...]:
-        """The folders in which CNI configurations are searched."""
+        """The folders that are searched for CNI configurations."""
         return tuple(dict.fromkeys((self.conf_dir, *self.hns.conf_dirs)))
 
     def lists(self, folder: str) -> bool:
-        """Return whether a folder is one in which CNI configurations are searched."""
+        """Return whether a folder is searched for CNI configurations."""
         return _folder(folder) in map(_folder, self.conf_dirs)
 
     @property
@@ -89,7 +89,7 @@ class SecondFacts:
     """What the second remote command observed."""
 
     kubelet_version: str = ""
-    """Such as 1.37.1; empty if unknown."""
+    """Version of the kubelet, such as 1.37.1; empty if unknown."""
     kubelet_error: str = ""
     """The last error with which the kubelet ended, from its log."""
     api: ApiConnection = dataclasses.field(default_factory=ApiConnection)
@@ -116,12 +116,12 @@ def first_calls(options: ObservationOptions) -> tuple[Call, ...]:
 
 
 def _if_runtime_responds(call: Call) -> Call:
-    """Return a call that is skipped if containerd does not respond, so that a runtime that hangs is waited for once."""
+    """Return a call that is skipped if containerd does not respond, so that only one call waits if containerd hangs."""
     return dataclasses.replace(call, needs=(*call.needs, _RUNTIME.id("info")))
 
 
 def unread(seen: Observation) -> str:
-    """Return why nothing can be concluded from the results of `first_calls`; empty if this is possible."""
+    """Return why the results of `first_calls` do not allow a diagnosis; empty if they do."""
     failed = (str(seen[call_id].error) for call_id in _NEEDED if not seen[call_id].ok)
     return next(failed, "")
 

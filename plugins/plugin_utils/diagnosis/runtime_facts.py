@@ -37,7 +37,7 @@ class RuntimeState:
     ready_problem: str = ""
     """Why the runtime is not ready; empty if it is."""
     network_problem: str = ""
-    """Why its network is not ready; empty if it is."""
+    """Why the runtime's network is not ready; empty if it is."""
     load_problem: str = ""
     """Why the CNI configuration could not be loaded; empty if it was loaded, or if the runtime does not report it."""
     conf_dir: str = ""
@@ -50,7 +50,8 @@ class ImageState:
     """An image in containerd's store."""
 
     status: str
-    """Which parts exist, such as `complete (3/3)`; `unavailable` if there is no manifest for this build."""
+    """Which parts of the image exist, such as `complete (3/3)`; `unavailable` if there is no manifest for this
+    build."""
     builds: tuple[int, ...] = ()
     """Builds of Windows for which the image has manifests; empty if containerd does not list them (before 2.0)."""
 

@@ -27,7 +27,7 @@ _MAGIC: t.Mapping[str, tuple[int, str]] = {
     ".msi": (8, "0M8R4KGxGuE="),
     ".exe": (2, "TVo="),
 }
-"""By file extension: how many bytes at the beginning of a file show its format, and these bytes in base64.
+"""How many bytes at the beginning of a file show its format, and these bytes in base64, by file extension.
 
 Source: https://en.wikipedia.org/wiki/List_of_file_signatures"""
 
@@ -52,7 +52,7 @@ class Download:
     commit: t.Mapping[str, Json]
     """Parameters of `@commit-file` that verify the file."""
     verified: bool
-    """Whether the file is verified by more than its first bytes."""
+    """Whether the file has a checksum. If it has none, at least its first bytes are checked."""
     manifest: t.Mapping[str, Json] | None = None
     """The manifest to write next to the file. The URL is added to the manifest as `source`."""
     timeout: float = 3600.0
@@ -140,7 +140,7 @@ def space(download: Download, present: int) -> SpaceRequirement:
 
 
 def likely_space(download: Download, files: str, *others: str) -> SpaceRequirement:
-    """Return the disk space that a download needs if no file exists that may replace it, as `space` does.
+    """Return the disk space that a download needs, if no existing file makes the download unnecessary; see `space`.
 
     Args:
         download: the requested download.

@@ -14,17 +14,17 @@ class Site:
 
     url: str = dataclasses.field(metadata={"help": "URL of the file at this source.", "secret": True})
     checksum_url: str | None = dataclasses.field(
-        default=None, metadata={"help": "URL of its checksum file at this source.", "secret": True}
+        default=None, metadata={"help": "URL of the checksum file at this source.", "secret": True}
     )
     headers: t.Mapping[str, str] = dataclasses.field(
-        default_factory=dict, metadata={"help": "Replaces the artifact's headers; kept secret.", "secret": True}
+        default_factory=dict, metadata={"help": "Secret headers that replace those of the artifact.", "secret": True}
     )
     proxy: str | None = dataclasses.field(
-        default=None, metadata={"help": "Replaces the artifact's proxy; empty: no proxy.", "secret": True}
+        default=None, metadata={"help": "URL that replaces the artifact's proxy; empty: no proxy.", "secret": True}
     )
     no_proxy: tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "Replaces the artifact's `no_proxy`, unless it is empty."}
+        default=(), metadata={"help": "List that replaces the artifact's `no_proxy`, unless it is empty."}
     )
     ignore_revocation: bool = dataclasses.field(
-        default=False, metadata={"help": "Like the artifact's `ignore_revocation`, for this source."}
+        default=False, metadata={"help": "As the artifact's `ignore_revocation`, but for this source."}
     )

@@ -116,10 +116,10 @@ class Convergence:
         self._last_boot = self._boot = ""
         """`_last_boot` is the boot time in the last observation; `_boot` is the one before the current batch."""
         self._failed_files: set[str] = set()
-        """Paths, in lower case, of files that are missing because the changes that bring them failed."""
+        """Paths, in lower case, of files that are missing because the changes that would create them failed."""
         self._progress = ProgressReporter(session)
         self.outcome = ConvergenceOutcome()
-        """Filled during the run, so that it shows what was done even after an exception."""
+        """The outcome, which is filled during the run, so that it shows what was done even after an exception."""
 
     def run(self) -> ConvergenceOutcome:
         """Converge the node.

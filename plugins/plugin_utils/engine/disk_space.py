@@ -3,8 +3,8 @@
 """The measure phase, between plan and apply: check that the planned changes fit on the node's volumes.
 
 One batch reads the free space of the volumes and the sizes that are not known yet. `measure_calls` builds this batch
-from the plan, and `measured` reads its results. `EarlySizes` asks with the observation, and if its answers cover the
-plan, there is no such batch.
+from the plan, and `measured` reads its results. `EarlySizes` already asks for free space and sizes during the
+observation. If its answers cover the plan, the batch is skipped.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Measurement:
 
 
 class EarlySizes:
-    """What the node is asked with the observation: the free space, and the sizes of downloads that are missing.
+    """What the node is asked during the observation: the free space, and the sizes of downloads that are missing.
 
     Args:
         resources: the resources, each at its position.
@@ -96,9 +96,9 @@ class EarlySizes:
         self.results = {name: result for name, result in calls.items() if name in self._asked}
 
     def knows(self, calls: t.Sequence[Call]) -> bool:
-        """Return whether the node has answered the calls that measure one change, so that it need not be asked again.
+        """Return whether the node has already run the calls that measure one change.
 
-        If all of them were skipped, the file was on the node, and its size was not asked for.
+        The calls are skipped if the node has the file. Then nothing was measured, so they must run again.
         """
         same = all(call.id in self.results and _question(self._asked[call.id]) == _question(call) for call in calls)
         return same and not all(self.results[call.id].skipped for call in calls)
@@ -118,8 +118,8 @@ def measure_calls(changes: t.Sequence[Planned], early: EarlySizes | None = None)
 
     Args:
         changes: the plan.
-        early: what the node has answered with the observation, if that is still valid. It is not asked again, and
-            neither is what it can answer only later.
+        early: the answers that came with the observation, if they are still valid. These questions are not asked again,
+            and neither are those that the node can answer only later.
     """
     paths: dict[str, str] = {}
     lanes: list[list[Call]] = []
@@ -144,7 +144,7 @@ def _free_calls(paths: t.Mapping[str, str]) -> list[Call]:
 
 
 def _side_question(call: Call, secret: bool) -> Call:
-    """Return the call so that its failure does not stop the batch, and so that programs run in parallel."""
+    """Return a copy of the call that does not stop the batch if it fails, and whose program runs in parallel."""
     parallel = _PARALLEL if call.command.lower().endswith(".exe") and call.parallel is None else call.parallel
     return dataclasses.replace(call, on_error="continue", parallel=parallel, private=call.private or secret)
 
@@ -197,7 +197,7 @@ def _uncounted(parts: t.Mapping[str, int], counted: set[str]) -> int:
 def _size(
     planned: Planned, required: SpaceRequirement, brought: t.Mapping[str, int], calls: t.Mapping[str, CallResult]
 ) -> int | t.Mapping[str, int] | None:
-    """Return the bytes of one requirement: as it states, or as an earlier change or the answer to its probe implies."""
+    """Return the bytes that one requirement states, or that an earlier change or its probe implies; None if unknown."""
     if required.size is not None:
         return required.size
     if required.unpacks is not None and required.unpacks.casefold() in brought:

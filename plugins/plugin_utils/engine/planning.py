@@ -36,7 +36,7 @@ class Questions:
     Args:
         resources: the resources, each at its position.
         general: calls that belong to no resource, sent before those of the resources.
-        sizes: the calls that ask how much disk space resources need that are missing, by position. They are sent last,
+        sizes: the calls that ask how much disk space missing resources need, by position. They are sent last,
             so that their programs run in parallel.
     """
 

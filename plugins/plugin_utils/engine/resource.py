@@ -55,7 +55,7 @@ class SpaceRequirement:
     size: int | None = None
     """Maximum number of bytes written, including a download and its unpacked content; None: unknown, see `probe`."""
     probe: SizeProbe | None = None
-    """Asks for the size if `size` is None."""
+    """The question that determines the size if `size` is None."""
     unpacks: str | None = None
     """The Windows path of the archive that the change unpacks. If an earlier change of the plan brings the archive
     (as the `path` of its own requirement), the size of this requirement is UNPACKED times the size of the archive."""
@@ -101,7 +101,7 @@ class Change:
     reboot: t.Literal["never", "if_reported", "always"] = "never"
     """Whether the node reboots before later changes: never, only if a result reports RestartNeeded=Yes, or always."""
     observe_again: bool = False
-    """Whether this change may invalidate what was observed of other resources; the engine then observes and plans again
+    """Whether this change may make observations of other resources invalid; the engine then observes and plans again
     after it."""
     space: tuple[SpaceRequirement, ...] = ()
     """The disk space that the change needs; empty if it needs almost none."""
@@ -236,7 +236,7 @@ class Resource(abc.ABC):
     def likely_space(self) -> SpaceRequirement | None:
         """Return the disk space that the resource needs if it is missing; None if that is only known from the plan.
 
-        The node is then asked for it with the observation, which saves a remote command. The calls of the probe may
+        The node is then asked for it during the observation, which saves a remote command. The calls of the probe may
         refer to those of `observe`. They must be skipped on the node if the resource is not missing.
         """
         return None

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Turn a prepared machine into an image: inspect it, start the batch that ends the build, follow it to its end.
+"""Turn a prepared machine into an image: inspect the machine, start the batch that finishes the build, and follow it.
 
-The batch is in sealing.py; sysprep.py, image_identity.py and first_boot.py have its parts.
+The batch is in sealing.py. Its calls come from sysprep.py, image_identity.py and first_boot.py.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class GeneralizationOptions:
 
     @classmethod
     def of(cls, options: t.Mapping[str, t.Any]) -> GeneralizationOptions:
-        """Select these options from the module's options, which include others."""
+        """Select the options of the generalization from all options of the module."""
         return cls(**{field.name: options[field.name] for field in dataclasses.fields(cls)})
 
 
@@ -81,7 +81,7 @@ class Inspected:
 
 
 class Generalization:
-    """Generalizes a machine and ends its build.
+    """Generalizes a machine and finishes the build.
 
     Args:
         session: the session with the machine.
@@ -153,7 +153,7 @@ class Generalization:
         return {"changed": bool(freed), "freed_bytes": freed}
 
     def run(self, inspected: Inspected) -> dict[str, t.Any]:
-        """Generalize the machine and end its build, and return values of the action's result.
+        """Generalize the machine and finish the build, and return values of the action's result.
 
         Args:
             inspected: the observed machine.
@@ -228,7 +228,7 @@ class Generalization:
         return unattend
 
     def _sealing(self, inspected: Inspected, unattend: str | None) -> Sealing:
-        """Return the batch that ends the build."""
+        """Return the batch that finishes the build."""
         options, machine, identity = self._options, inspected.machine, inspected.identity
         files = [*inspected.credentials]
         if inspected.hosts_files:

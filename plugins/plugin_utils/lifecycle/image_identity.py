@@ -17,7 +17,7 @@ from ..wire.messages import Call, Input, Json, Observation
 
 _WINDOWS_UPDATE = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\WindowsUpdate"
 _CLIENT_ID = ("SusClientId", "SusClientIdValidation")
-"""The identity of a WSUS client: technet.microsoft.com/library/dd939898 (client requirements: images)."""
+"""Registry values that identify a WSUS client: technet.microsoft.com/library/dd939898 (client requirements: images)."""
 _SSH = "C:\\ProgramData\\ssh"
 """sshd creates missing host keys when it starts: github.com/PowerShell/openssh-portable
 contrib/win32/win32compat/wmain_sshd.c."""
@@ -25,7 +25,7 @@ _REMOTE_DESKTOP = "Cert:\\LocalMachine\\Remote Desktop"
 """The store of Remote Desktop's self-signed certificate. A connection or a boot creates a new one:
 blogs.technet.microsoft.com/askpfeplat/2017/02/01/removing-self-signed-rdp-certificates."""
 _STORE = "HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates\\Remote Desktop\\Certificates"
-"""Where Windows keeps this store: learn.microsoft.com/windows/win32/seccrypto/system-store-locations."""
+"""Registry key of the store Remote Desktop: learn.microsoft.com/windows/win32/seccrypto/system-store-locations."""
 _ADMINISTRATOR = "-500"
 """End of the SID of the built-in administrator, whom Windows does not delete: learn.microsoft.com
 (security identifiers)."""
@@ -153,7 +153,7 @@ def removal_calls(identity: MachineIdentity) -> tuple[Call, ...]:
 
 
 def _drop_certificate(number: int, mark: str) -> t.Iterator[Call]:
-    """Yield the calls that remove a certificate of Remote Desktop, if possible with its key, and check that it is gone.
+    """Yield the calls that remove a certificate of Remote Desktop, if possible with its key, and verify the removal.
 
     Only SYSTEM and the service may be able to delete the key.
     """

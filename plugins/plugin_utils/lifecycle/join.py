@@ -48,7 +48,7 @@ pods. A reset empties them."""
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KubeadmJoin:
-    """What joins a machine to a cluster."""
+    """How a machine joins a cluster."""
 
     configuration: str
     """The JoinConfiguration as YAML. It contains the token."""
@@ -77,7 +77,7 @@ def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> bool:
 
     Args:
         node: the machine.
-        joining: what joins it.
+        joining: how the machine joins.
 
     Returns:
         Whether the run changed the machine: it had not joined before, or programs after kubeadm remained.
@@ -102,7 +102,7 @@ def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> bool:
 
 
 def finish_join(node: RemoteNode, after: t.Sequence[JoinCommand], ended: int | None) -> bool:
-    """Run the programs that a machine did not run after it had joined.
+    """On a machine that has joined, run those programs after kubeadm that have not run yet.
 
     Args:
         node: the machine.
@@ -135,7 +135,7 @@ def calls(joining: KubeadmJoin, *, again: bool = False) -> tuple[Call, ...]:
     would collide. The files of an incomplete join are removed, because kubeadm refuses to continue with them.
 
     Args:
-        joining: what joins the machine.
+        joining: how the machine joins.
         again: whether an earlier join used the same token. The kubelet then keeps its key and finds its own certificate
             request. A second key with the same token would look like an attack, and neither key would get a
             certificate.
@@ -289,7 +289,7 @@ def _write_discovery(content: str) -> Call:
 
 
 def had_joined(seen: Observation) -> bool:
-    """Return whether the batch joined nothing, because the machine joined earlier."""
+    """Return whether the machine had joined earlier, so that the batch did not join it."""
     return seen.stopped is not None and seen.stopped.id in ("stop-if-joined", "stop-if-registered")
 
 
@@ -298,7 +298,7 @@ def problem(seen: Observation, known: t.Iterable[str] = ()) -> str | None:
 
     Args:
         seen: results of the batch.
-        known: the secrets of the programs around kubeadm.
+        known: the secrets of the programs that run before and after kubeadm.
     """
     if had_joined(seen) or seen.stopped is None:
         return None

@@ -146,7 +146,7 @@ def secrets(listed: t.Iterable[JoinCommand]) -> tuple[str, ...]:
 
 
 def problem(call_id: str, result: CallResult, known: t.Iterable[str] = ()) -> str | None:
-    """Return why a program failed, or None if the call does not run one of these programs.
+    """Return why a program failed, or None if the call does not run one of the user's programs.
 
     Args:
         call_id: id of the call that failed.
@@ -171,7 +171,7 @@ def shortened(output: str, known: t.Iterable[str] = ()) -> str:
         output: the output.
         known: texts that are secret.
     """
-    # Only after the secrets are gone: the rest of a secret that was cut off would not be recognized.
+    # The text is cut last, because a part of a secret would not be recognized.
     return text_without_secrets(Redaction(known).text(output))[-_SHOWN:]
 
 

@@ -2,10 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Undo the join of a node that cannot return to its cluster by itself, so that it can join again.
 
-A machine that was off for long may come back with an expired certificate, with the CA that the cluster had before, or
-without a Node object. Its kubelet cannot get a new certificate without a bootstrap token (kubernetes.io: TLS
-bootstrapping, "Certificate rotation"), and does not register a node again that was deleted
-(kubernetes/kubernetes#71398).
+A machine that was off for a long time may come back with an expired certificate, with the CA that the cluster had
+before, or without a Node object. Its kubelet cannot get a new certificate without a bootstrap token (kubernetes.io: TLS
+bootstrapping, "Certificate rotation"), and does not register a deleted node again (kubernetes/kubernetes#71398).
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ class KubeletCredentials:
     kubeconfig: KubeletKubeconfig
     has_certificate: bool
     """False only if the client certificate is the file that the kubelet rotates, and this file does not exist, or
-    contains nothing of a PEM file, such as after a power failure."""
+    contains no PEM data, for example after a power failure."""
     certificate: ClientCertificate | None
-    """None: missing or unreadable."""
+    """The client certificate; None if it is missing or cannot be read."""
 
 
 def calls() -> tuple[Call, ...]:
@@ -75,7 +74,7 @@ def read(seen: Observation) -> KubeletCredentials:
 
 
 def _is_lost(pem: t.Mapping[str, t.Any]) -> bool:
-    """Return whether the file with the certificate is missing or damaged, as opposed to one that was not read."""
+    """Return whether the file with the certificate is missing or damaged. A file that was not read is neither."""
     content = pem.get("content")
     return pem.get("exists") is False or (isinstance(content, str) and b"-----BEGIN" not in decoded(content))
 
@@ -124,10 +123,10 @@ def reason(own: KubeletCredentials, cluster: ClusterFacts, now: datetime.datetim
 
 
 def other_cluster(own: KubeletCredentials, cluster: ClusterFacts) -> str:
-    """Return why a machine for which there is no `reason` is a node of another cluster; empty if it is not.
+    """Return why a machine is a node of another cluster; empty if it is not. Call it only if `reason` is empty.
 
-    Another cluster may have the same address, in another network or if the kubeconfig of the run is the wrong one. Only
-    the CA and the names of the nodes distinguish the two.
+    Two clusters can have the same address if they are in different networks, and the run may use the wrong kubeconfig.
+    Only the CA and the names of the nodes distinguish the two.
 
     Args:
         own: the machine's credentials.
@@ -137,7 +136,7 @@ def other_cluster(own: KubeletCredentials, cluster: ClusterFacts) -> str:
     if not own.joined or known or not _trusts_another(own, cluster):
         return ""
     return (
-        "its kubelet trusts a CA that is not the cluster's, and its certificate belongs to none of its nodes, so it "
+        "its kubelet trusts a CA that is not the cluster's, and its certificate is for no node of the cluster, so it "
         "is a node of another cluster at the same address. Check the kubeconfig; reset the machine (reset_nodes.yml) "
         "if it is to join this cluster"
     )

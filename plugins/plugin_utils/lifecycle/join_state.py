@@ -98,7 +98,7 @@ def calls(name: str = "", *, counts_addresses: bool = False) -> tuple[Call, ...]
 
     Args:
         name: name of the control plane endpoint that the machine must resolve; empty to skip this check.
-        counts_addresses: whether to count the addresses for pods of a virtual machine of Azure.
+        counts_addresses: whether to count the addresses that an Azure virtual machine has for pods.
     """
     # Resolve-DnsName resolves names as the system does, including the hosts file (learn.microsoft.com).
     resolve = query("resolve", "Resolve-DnsName", {"Name": name}, select=("Name",))

@@ -23,7 +23,7 @@ _NAMED = 8
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NodeNetwork:
-    """What a machine reports of its network adapters."""
+    """What a machine reports about its network adapters."""
 
     mtu: int | None = None
     """MTU of the network adapter with the default route, the largest of several; None: unknown."""
@@ -42,9 +42,9 @@ class ClusterNetwork:
     linux_mtu: int = 0
     """MTU of the pods' packets on Linux nodes; 0: the cluster does not show it."""
     linux_setting: str = ""
-    """The setting and the object that determine it."""
+    """The setting that determines the MTU on Linux nodes, and the object that contains the setting."""
     linux_remedy: str = ""
-    """How to change it, with `{mtu}` and `{adapter}` (pod_networks/mtu.py)."""
+    """How to change the MTU on Linux nodes, with `{mtu}` and `{adapter}` (pod_networks/mtu.py)."""
     nodes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Internal IP addresses of the cluster's nodes by name."""
 
@@ -126,7 +126,7 @@ def mtu_warnings(
         expected: the cluster's pod network.
         in_azure: whether the machine is a virtual machine of Azure, whose virtual networks have a smaller MTU than
             their network adapters show.
-        joined: whether the machine is a node. A MTU that cannot be known is reported only before.
+        joined: whether the machine is a node. An unknown MTU is reported only for machines that are not nodes yet.
     """
     if not mode.mtu_overhead or own.mtu is None:
         return

@@ -3,7 +3,7 @@
 """Which nodes a run replaces, the names of the new machines, and the order of the work (no I/O).
 
 The rollout has batches of two kinds that alternate. In the first kind, new machines join. In the second kind, the nodes
-that they replace leave. So there are never more machines than nodes and `surge` together.
+that they replace leave. So there are never more than `surge` machines in addition to the nodes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Replacement:
     host: str
     """Name of the old machine in the inventory."""
     node: str
-    """Name of its node."""
+    """Name of the old machine's node."""
     new: str = ""
     """Name of the new machine and its node; empty if the node is not replaced."""
     begun: bool = False
@@ -96,7 +96,7 @@ def plan(
 
 
 def _replaces_another(node: str, nodes: t.Mapping[str, t.Mapping[str, t.Any]], generation: str) -> bool:
-    """Return whether a node is a new one whose label an interrupted run has not set yet."""
+    """Return whether a node belongs to a new machine, which an interrupted run has not labelled yet."""
     records = [one.get("replacement") or {} for one in nodes.values()]
     return any(one.get("name") == node and one.get("generation") == generation for one in records)
 

@@ -3,7 +3,7 @@
 """Reset a machine, so that it is like one that was prepared and never joined.
 
 `Reset.run` is the whole process: one remote command observes everything (the join, HNS, the resources of role
-node_reset), one detached batch removes it and observes the resources again. reset_plan.py builds the calls.
+node_reset), one detached batch removes what is there, and observes the resources again. reset_plan.py builds the calls.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Reset:
 
     Args:
         session: the session with the machine.
-        resources: what the machine should be like (node_resources/node_reset.py).
+        resources: describe the machine after the reset (node_resources/node_reset.py).
         options: options of the reset.
         check_mode: whether only to observe and plan.
     """
@@ -57,7 +57,7 @@ class Reset:
         self._questions = Questions(resources)
         self._waited = False
         self.outcome = ResetOutcome()
-        """Filled during the run, so that it shows what was done even after an exception."""
+        """The outcome, which is filled during the run, so that it shows what was done even after an exception."""
 
     @property
     def _facts(self) -> FactsOptions:

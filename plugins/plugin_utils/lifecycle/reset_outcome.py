@@ -24,7 +24,7 @@ class ResetOutcome:
     left: list[Planned] = dataclasses.field(default_factory=list)
     """The changes of the last batch that were not made."""
     errors: list[str] = dataclasses.field(default_factory=list)
-    """Why they were not made."""
+    """Why the changes in `left` were not made."""
     kubeadm: str = ""
     """How `kubeadm reset` failed; empty if it did not fail or did not run."""
     hns: CleanupOutcome = dataclasses.field(default_factory=lambda: CleanupOutcome(scope="all"))

@@ -77,7 +77,7 @@ class ResetPlan:
 
     @property
     def hns_hangs(self) -> bool:
-        """Whether HNS does not respond, so that what is in it is unknown."""
+        """Whether HNS does not respond, so that its objects are unknown."""
         return bool(self.hns_facts.hang)
 
     @property
@@ -126,14 +126,14 @@ def make(
     """Return the plan.
 
     Args:
-        resources: what the machine should be like.
+        resources: describe the machine after the reset.
         questions: the questions of these resources.
         seen: the results of `observation_calls`.
         windows: the machine's version of Windows.
         request: what the cleanup of HNS removes.
 
     Raises:
-        ResourceError: the machine cannot be like this, or HNS cannot be queried.
+        ResourceError: the machine cannot have a resource as described, or HNS cannot be queried.
         BadAnswer: the machine's answers cannot be used.
     """
     own = _OWN.results(seen.calls)
@@ -142,7 +142,7 @@ def make(
     changes = [
         planned
         for planned in plan_changes(resources, questions, seen.calls, windows)
-        # A machine that was not prepared, or is prepared no more, gets nothing from a reset.
+        # A reset adds nothing to a machine that was not prepared, or is no longer prepared.
         if prepared or planned.action == "remove"
     ]
     facts = read_facts(seen)
@@ -164,7 +164,7 @@ def make(
 
 def _hns_plan(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
     if facts.problem:
-        raise ResourceError("HNS", AsItIs(facts.problem), "expected that it can be queried")
+        raise ResourceError("HNS", AsItIs(facts.problem), "expected a service that responds")
     return make_plan(request, facts)
 
 
@@ -218,7 +218,8 @@ def batch_calls(
 def _needs_kubeadm(plan: ResetPlan) -> bool:
     """Return whether kubeadm runs: not if the kubelet's folder is already as it was before the join.
 
-    kubeadm removes folders in it that the preparation made, and only a change of the folder makes them again.
+    kubeadm also removes subfolders that the preparation created. They are created again only if this plan changes the
+    folder.
     """
     folder = any(planned.resource.name == node_paths.KUBELET for planned in plan.changes)
     return bool(plan.kubeadm_version) and (folder or plan.joined)
@@ -257,7 +258,7 @@ def left(
     """Return the changes that the batch did not make; None if it ended before it could tell.
 
     Args:
-        resources: what the machine should be like.
+        resources: describe the machine after the reset.
         questions: the questions of these resources.
         seen: the results of the batch.
         plan: the plan that the batch carried out.

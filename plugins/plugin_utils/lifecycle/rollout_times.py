@@ -115,16 +115,17 @@ def batch_sizes(rings: t.Sequence[RingOrder], serial: str) -> list[int]:
 
 
 def earlier_rings(batch: t.Sequence[Record], records: t.Sequence[Record]) -> list[Record]:
-    """Return the records of nodes that this run worked on in other rings, if the rollout begins with a ring.
+    """Return the records of nodes in other rings that this run worked on, if a batch is the first of its ring.
 
-    Nodes that an earlier run left cordoned come first, whatever their ring is, so they do not begin their ring.
+    Nodes that an earlier run left cordoned come first, whatever their ring is, so their batch does not count as the
+    first.
 
     Args:
         batch: records of the hosts of the batch.
         records: records of all hosts of the rollout that are nodes.
 
     Returns:
-        The records, also of nodes that failed; empty if the ring has begun before.
+        The records, including those of nodes that failed; empty if the ring began with an earlier batch.
     """
     rings = {ring_of(one) for one in batch if one}
     worked = [one for one in records if "started" in one]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The detached batch that ends the build of an image, and the calls by which the controller follows it (no I/O).
+"""The detached batch that finishes the build of an image, and the calls by which the controller follows it (no I/O).
 
 sysprep resets WinRM and its credentials, so the batch needs no connection:
 
@@ -42,9 +42,9 @@ _BETWEEN = 2.0
 CONFIRMATION = 900
 """Seconds that the batch waits for the controller, which may have to connect again."""
 START_LIMIT = 86400
-"""Seconds that the batch waits for TASK."""
+"""Seconds that the batch waits until TASK runs."""
 _PAUSE = 3.0
-"""Seconds between the confirmation and the end of WinRM, in which the controller gets the answer to its command."""
+"""Seconds between the confirmation and the closing of WinRM, in which the controller receives the response."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -164,7 +164,7 @@ def follow_calls(key: str, seconds: float = 60.0) -> tuple[Call, ...]:
 
 
 def followed(seen: Observation) -> bool | None:
-    """Return whether the image is sealed and the batch continues; None: the batch has no result yet.
+    """Return whether the image is sealed and the batch continues; None if the batch has no result yet.
 
     Args:
         seen: the results of `follow_calls`.
@@ -242,7 +242,7 @@ def _shutdown() -> Call:
 
 
 def _not_closed(key: str, closing: t.Sequence[Call]) -> tuple[Call, ...]:
-    """Return the call that records that the machine is generalized, but could not be closed or shut down."""
+    """Return the call that records that the machine is generalized, but that closing WinRM or the shutdown failed."""
     if not closing:
         return ()
     failed = dataclasses.replace(

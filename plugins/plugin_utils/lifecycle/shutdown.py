@@ -17,7 +17,7 @@ _DELAY = 5
 _SCHEDULED = 1190
 """ERROR_SHUTDOWN_IS_SCHEDULED: learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-"""
 _IN_PROGRESS = 1115
-"""ERROR_SHUTDOWN_IN_PROGRESS, on the same page."""
+"""ERROR_SHUTDOWN_IN_PROGRESS: learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-"""
 
 
 def calls() -> tuple[Call, ...]:

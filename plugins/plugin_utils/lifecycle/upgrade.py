@@ -93,7 +93,7 @@ def program(version: str) -> str:
 
 
 def upgrade_node(node: RemoteNode, steps: t.Sequence[str], timeout: float, ends: t.Sequence[str] = ()) -> None:
-    """Run `kubeadm upgrade node` of each version, and end what runs the programs that are going to be replaced.
+    """Run each version's `kubeadm upgrade node`, and end the processes whose programs are going to be replaced.
 
     kubeadm writes the same files each time it runs, so the batch can be repeated.
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The configuration that a version of kubelet and kube-proxy accepts (data/kubernetes_configuration.json).
 
-Both programs decode their configuration strictly and do not start with an unknown field, a value of a wrong type, an
+Both programs decode their configuration strictly and do not start with an unknown field, a value of the wrong type, an
 unknown feature gate, or a value other than the default for a gate that is locked.
 """
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kubeadm configurations that join a Windows machine to a cluster and reset it; lifecycle/join.py, reset.py."""
+"""kubeadm's configurations for a join (lifecycle/join.py) and a reset (lifecycle/reset.py) of a Windows machine."""
 
 from __future__ import annotations
 

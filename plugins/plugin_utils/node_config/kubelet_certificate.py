@@ -66,7 +66,7 @@ def authorities(pem: str) -> frozenset[str]:
     """Return the public keys of the CA certificates in a PEM file, in base64, so that they can be compared.
 
     A CA certificate that is issued again with the same key is the same CA for everyone who trusts the former one. A
-    certificate that cannot be read counts as it is.
+    certificate that cannot be read is returned whole instead of its key.
     """
     texts = (b"".join(match.split()) for match in _PEM.findall(pem.encode()))
     return frozenset(_key(text) or text.decode() for text in texts)

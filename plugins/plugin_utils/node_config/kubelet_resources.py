@@ -26,10 +26,10 @@ _RESERVED = ("kubeReserved", "systemReserved")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Signal:
-    """A signal that the kubelet acts on, on Windows."""
+    """A signal to which the kubelet reacts on Windows."""
 
     since: str = ""
-    """The first minor version of Kubernetes in which it does; empty if all supported versions do."""
+    """The first minor version of Kubernetes whose kubelet reacts to the signal; empty if all supported versions do."""
     default: str = ""
     """The hard threshold that the kubelet uses if the configuration sets none at all."""
 
@@ -69,7 +69,7 @@ def objections(configuration: t.Mapping[str, t.Any], version: str) -> list[Objec
     """Return which reserved resources and eviction thresholds a kubelet on Windows does not support.
 
     Args:
-        configuration: fields of KubeletConfiguration. Values of a wrong type are ignored.
+        configuration: fields of KubeletConfiguration. Values of the wrong type are ignored.
         version: version of Kubernetes.
 
     Raises:

@@ -213,7 +213,7 @@ def resources(settings: CniSettings) -> list[ResourceMapping]:
 
 
 def _features(mode: Mode) -> list[ResourceMapping]:
-    """Return the Windows features of a mode, with one reboot after the last one, and its router."""
+    """Return the Windows features of a mode, with one reboot after the last feature, and the mode's router."""
     features: list[ResourceMapping] = [{"type": "WindowsFeature", "name": name} for name in mode.features]
     if features:
         features[-1] = {**features[-1], "reboot": "always"}
@@ -235,9 +235,9 @@ def noted(network: PodNetwork) -> ResourceMapping:
 def former_remains(former: KnownNetwork, mode: str, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
     """Return the resources that remove a former network and its router from a node; see `remains`.
 
-    Programs of pods stay, because Windows cannot remove a program that runs, and a pod may take long to end. Services
-    are not restarted: a restart of HNS would remove the new network if it does not persist, such as flannel's overlay
-    (flannel-io/flannel pkg/backend/vxlan/vxlan_windows.go, EnableNonPersistent), and all endpoints of pods.
+    Programs of pods stay, because Windows cannot remove a program that runs, and a pod may take a long time to end.
+    Services are not restarted: a restart of HNS would remove the new network if it does not persist, such as flannel's
+    overlay (flannel-io/flannel pkg/backend/vxlan/vxlan_windows.go, EnableNonPersistent), and all endpoints of pods.
 
     Args:
         former: the former network.
@@ -284,7 +284,7 @@ def remains(former: KnownNetwork, network: PodNetwork, variables: Variables) -> 
 
 
 def _former_router(mode: Mode | None, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
-    """Return the resource that removes the router of a former mode, with the features that only this mode needs."""
+    """Return the resource that removes the router of a former mode, with the features that only it needs."""
     if mode is None or not mode.routing or network.mode.routing:
         return []
     kept = {str(name).lower() for name in variables.optional("windows_features_names", ())}

@@ -136,7 +136,7 @@ def unpacked(artifact: ResourceMapping, name: str, *, members: t.Sequence[str], 
 def unpacked_file(
     artifact: ResourceMapping, name: str, *, member: str, folder: str, file: str, stops: t.Sequence[str]
 ) -> ResourceMapping:
-    """Return the Archive resource that unpacks one file, without its folders in the archive.
+    """Return the Archive resource that unpacks one file, without the folders that contain it in the archive.
 
     Args:
         artifact: the Artifact resource.

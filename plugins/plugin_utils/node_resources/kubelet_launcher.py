@@ -3,9 +3,9 @@
 """The script that runs the kubelet of a machine that joins by itself (data/kubelet_launcher.ps1), as resources.
 
 nssm runs the script as the service kubelet. The service's command line is always the same, because the script reads the
-kubelet's arguments from a file, and adds the flags that kubeadm wrote. So a join changes nothing of the service.
+kubelet's arguments from a file, and adds the flags that kubeadm wrote. So a join does not change the service.
 
-`kubelet --help` prints all flags to standard output, also those that are deprecated (kubernetes/kubernetes
+`kubelet --help` prints all flags to standard output, including deprecated ones (kubernetes/kubernetes
 cmd/kubelet/app/options/options.go, AddFlags, and cmd/kubelet/app/server.go, SetHelpFunc). If a flag for labels occurs
 twice, the labels of both apply (component-base cli/flag/map_string_string.go). When the script ends, nssm ends the
 kubelet, too (nssm.cc/usage: process tree).
@@ -32,7 +32,7 @@ _SETTINGS = "kubelet-launcher.json"
 
 
 class Commands(t.NamedTuple):
-    """Programs of users that a machine runs around `kubeadm join`."""
+    """The user's programs that a machine runs before and after `kubeadm join`."""
 
     before: tuple[JoinCommand, ...] = ()
     after: tuple[JoinCommand, ...] = ()
@@ -53,7 +53,7 @@ def resources(
         folder: folder of kubelet.exe and of the script.
         arguments: the kubelet's arguments, without those that kubeadm passes on.
         flags: the file with kubeadm's flags and its variable, as properties of the resource Service.
-        commands: programs around the join.
+        commands: programs that run before and after the join.
         log_dir: folder of the logs of the kubelet and the script.
         log_mb: size in MiB at which a log is rotated; 0 turns rotation off.
     """

@@ -3,7 +3,7 @@
 """The resources of role node_reset: the state of a machine that was prepared and never joined.
 
 What a join makes is defined by node_resources/node_join.py, lifecycle/join.py and the networks' data files. This module
-turns it around: what the preparation also defines returns to that definition, and everything else is removed.
+reverses a join: what the preparation also defines returns to that definition, and everything else is removed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _PLACEHOLDERS: t.Mapping[str, t.Any] = {
     "network_changes": False,
     "former_services": "",
 }
-"""Values on which the types and names of a join's resources do not depend."""
+"""Values for what is known only after a join. The types and names of the join's resources do not depend on them."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ class ResetMachine:
 
     @property
     def joined(self) -> JoinedNode:
-        """A node with any network, whose resources have the types and names of those of this machine."""
+        """A node that stands for this machine with any network: its resources have the same types and names."""
         tokens = dict.fromkeys(accounts(name for name, known in catalogue().items() if "service" in known.run_as), "")
         return JoinedNode(
             **_PLACEHOLDERS,
@@ -113,7 +113,7 @@ class ResetMachine:
 
 
 def resources(machine: ResetMachine) -> list[ResourceMapping]:
-    """Return what a machine is like after a reset.
+    """Return the resources that describe a machine after a reset.
 
     Args:
         machine: the machine.
@@ -219,7 +219,7 @@ def _check_conf_dir(machine: ResetMachine) -> None:
     """Check that nothing else is installed in the folder of CNI configurations, which a reset empties.
 
     Raises:
-        ResourceError: it does.
+        ResourceError: the folder contains something else.
     """
     folder = machine.conf_dir.rstrip("\\")
     programs = (machine.kubernetes.install_dir, *machine.folders.values())

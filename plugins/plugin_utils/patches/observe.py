@@ -129,7 +129,7 @@ def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
 def settle_calls(seconds: float) -> tuple[Call, ...]:
     """Return the calls that wait until the update stack is idle. Each has a time limit, after which the next one runs.
 
-    After a reboot TiWorker finishes the work. Before TiWorker starts, and for minutes after it has ended, only
+    After a reboot, TiWorker finishes the work. Before TiWorker starts, and for minutes after it has ended, only
     TrustedInstaller runs.
     """
     delay = max(0.1, min(5.0, seconds / 40))

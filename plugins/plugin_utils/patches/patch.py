@@ -43,7 +43,7 @@ class PatchFile:
     """File name on the node."""
     sha256: str
     url: str = dataclasses.field(default="", repr=False)
-    """URL from which the node downloads it. It may contain a signature, so it is never printed."""
+    """URL from which the node downloads the file. It may contain a signature, so it is never printed."""
     local: str = ""
     """Path on the controller, if the file is uploaded instead."""
 

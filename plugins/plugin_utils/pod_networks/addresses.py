@@ -15,7 +15,7 @@ roles/kubespray_defaults/defaults/main/main.yml)."""
 
 
 def kubespray_dns(services: str) -> str:
-    """Return the address that kubespray gives to the cluster's DNS; empty if the network is not a network.
+    """Return the address that kubespray gives to the cluster's DNS; empty if the text is not a network.
 
     Args:
         services: network of the services in CIDR notation, or several separated by commas, of which the first counts.

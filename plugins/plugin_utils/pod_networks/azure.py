@@ -53,7 +53,8 @@ class AzureCni(NetworkRules):
     def _policies(self, *, dsr: bool) -> list[EndpointPolicy]:
         """Return the policies in the form that azure-vnet expects with each API of HNS.
 
-        The networks of services are no exceptions of outbound NAT, because the load balancer or the route handles them.
+        Traffic to services is not exempt from outbound NAT. With direct server return, the load balancer handles it;
+        otherwise, the policy ROUTE does.
         """
         settings = self.settings
         exceptions = broadest([settings.pods_subnet, *settings.vnet_subnets])

@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Calico on Windows nodes: what the cluster's installation says, and the objects that run Calico as pods.
 
-The Tigera operator runs Calico on Windows nodes itself. Beside manifests, such as kubespray's, this collection applies
-the operator's DaemonSet of the cluster's Calico version (tigera/operator v1.40.8, pkg/render/windows.go). Differences:
+The Tigera operator runs Calico on Windows nodes itself. If manifests installed Calico, such as kubespray's, this
+collection applies the operator's DaemonSet of the cluster's Calico version (tigera/operator v1.40.8,
+pkg/render/windows.go). Differences:
 
 * The init container uninstall-calico is left out. It removes installations without HostProcess containers, and deletes
   a service kube-proxy.
@@ -28,7 +29,7 @@ _NAME = "calico-node-windows"
 _CONFIG_MAP = "cni-config-windows"
 _LABELS = {"k8s-app": _NAME}
 _MOUNT = "$env:CONTAINER_SANDBOX_MOUNT_POINT"
-"""Where Windows mounts the image of a HostProcess container. PowerShell resp. containerd expands it."""
+"""Where Windows mounts the image of a HostProcess container. PowerShell or containerd expands it."""
 _BACKENDS = {"vxlan": "vxlan", "bgp": "windows-bgp"}
 _SYSTEM = {"windowsOptions": {"hostProcess": True, "runAsUserName": "NT AUTHORITY\\system"}}
 _TOLERATIONS = (

@@ -23,8 +23,8 @@ class KubeProxyRules:
     """What kube-proxy needs with a network."""
 
     source_vip: t.Literal["none", "host-local", "network-endpoint"]
-    """Where its source address comes from: it needs none; the last address of the node's pod CIDR, which is reserved in
-    host-local; or an HNS endpoint that the network creates."""
+    """Where kube-proxy's source address comes from: it needs none; it is the last address of the node's pod CIDR, which
+    is reserved in host-local; or it is that of an HNS endpoint that the network creates."""
     dsr: bool
     """Whether direct server return is turned on."""
     source: str
@@ -55,7 +55,7 @@ class Mode:
     is_overlay: bool
     """Whether packets between nodes are encapsulated (VXLAN)."""
     kube_proxy: KubeProxyRules | None = None
-    """None: another tool runs kube-proxy."""
+    """What kube-proxy needs in this mode; None if another tool runs kube-proxy."""
     fixed: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
     """Settings that have only one possible value on Windows, such as the VXLAN network identifier (`vni`)."""
     mtu_overhead: int = 0
@@ -83,7 +83,7 @@ class Program:
     title: str
     """Name of the resource that unpacks the artifact; empty: the destination."""
     variables: str
-    """The variables with the version, URL and checksum have the names `cni_VARIABLES_version` and so on."""
+    """The part X in the names of the variables that hold version, URL and checksum, such as `cni_X_version`."""
     destination: str
     """The variable with the folder, without the prefix `cni_`: `bin_dir` for CNI plugins."""
     members: tuple[str, ...]
@@ -91,7 +91,8 @@ class Program:
     check: tuple[str, ...]
     """The programs, as they are named after unpacking."""
     disrupts: bool = False
-    """Whether they are replaced only while the node is drained. CNI plugins set up the network of every new pod."""
+    """Whether the programs are replaced only while the node is drained, such as CNI plugins, which every new pod
+    needs."""
     stops: tuple[str, ...] = ()
     """Services that run these programs, if the network runs as services."""
     source: str
@@ -106,7 +107,7 @@ class NetworkFiles:
     folders: tuple[str, ...] = ()
     """Folders of the network's state that only administrators may change."""
     service_folders: tuple[str, ...] = ()
-    """Such folders that exist only if the network runs as services."""
+    """Folders like `folders`, but which exist only if the network runs as services."""
     service_files: tuple[str, ...] = ()
     """Files that only the network's services read, such as their kubeconfigs. They are removed with the services."""
     state: tuple[str, ...] = ()
@@ -128,7 +129,7 @@ class NetworkFiles:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Span:
-    """Minor versions of Kubernetes, inclusive."""
+    """A range of minor versions of Kubernetes, including both ends."""
 
     oldest: str
     newest: str
@@ -139,7 +140,7 @@ class Support:
     """Where a network works."""
 
     kubernetes: Span | None = None
-    """None: any version that the collection supports."""
+    """Supported versions of Kubernetes; None: all that the collection supports."""
     windows: tuple[str, ...]
     """Versions of Windows Server."""
     runtimes: tuple[str, ...]
@@ -156,7 +157,7 @@ class ImageArchiveKind:
     artifact: str
     """The kind of artifact."""
     variables: str
-    """The variables with the version, URL and checksum have the names `cni_VARIABLES_version` and so on."""
+    """The part X in the names of the variables that hold version, URL and checksum, such as `cni_X_version`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -232,7 +233,7 @@ class KnownNetwork:
     image_archive: ImageArchiveKind | None = None
     """The archive of the network's container images; None: the network has none of its own."""
     oldest_version: str = ""
-    """The oldest version of the network that works on Windows; empty if the version is ours."""
+    """The oldest version of the network that works on Windows; empty if this collection chooses the version."""
     releases: tuple[NetworkRelease, ...] = ()
     """Differences between the network's releases, from the oldest to the newest."""
     broken: tuple[BrokenReleases, ...] = ()
@@ -268,7 +269,7 @@ class KnownNetwork:
         return self.modes[name]
 
     def release(self, version: str) -> NetworkRelease:
-        """Return what is known of a release of the network.
+        """Return what is known about a release of the network.
 
         Args:
             version: the version. An unknown or too old one gets the rules of the oldest release.
@@ -298,7 +299,7 @@ class KnownNetwork:
         return None
 
     def working_release(self, version: str, mode: str) -> str:
-        """Return the first release from a version on that works in a mode.
+        """Return the oldest release that works in a mode and is not older than a version.
 
         Args:
             version: the version.
@@ -386,6 +387,6 @@ def parsed(name: str, text: str) -> KnownNetwork:
         raise ResourceError(f"{where}.name", loaded.name, f"expected {name}")
     if bool(loaded.mode_variable) == (len(loaded.modes) == 1):
         raise ResourceError(
-            f"{where}.mode_variable", loaded.mode_variable, "expected a variable for more than one mode"
+            f"{where}.mode_variable", loaded.mode_variable, "expected a name if there are several modes, else none"
         )
     return loaded

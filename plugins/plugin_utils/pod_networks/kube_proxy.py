@@ -49,7 +49,7 @@ def endpoint_address(overlay_address: str) -> str:
         overlay_address: the published address.
 
     Raises:
-        ValueError: the address is not an address.
+        ValueError: the text is not an IP address.
     """
     return str(ipaddress.ip_address(overlay_address) + 1)
 
@@ -138,9 +138,9 @@ def reservation(mode: Mode, pod_cidr: str) -> tuple[str, str] | None:
 
     host-local stores each reserved address as a file whose name is the address (containernetworking/plugins,
     plugins/ipam/host-local/backend/disk/backend.go), in a folder of the network's name. It never assigns an address
-    whose file exists, and removes a file only if its content names the container that goes, which no container does
-    here. The file is in C:\var\lib\cni, which is on the disk, so the reservation survives a reboot. The file is written
-    before kube-proxy's configuration, without which kube-proxy does not start.
+    whose file exists, and removes a file only together with the container that its content names. This content names no
+    container. The file is in C:\var\lib\cni, which is on the disk, so the reservation survives a reboot. The file is
+    written before kube-proxy's configuration, without which kube-proxy does not start.
 
     Args:
         mode: the network's mode.

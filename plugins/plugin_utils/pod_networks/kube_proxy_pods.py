@@ -25,7 +25,7 @@ from .manifests import (
 from .settings import ClusterSettings, KubernetesObject
 
 ACCOUNT = "kube-system/kube-proxy-windows"
-"""The account of kube-proxy as a service. kube-proxy in a pod has the account of kube-proxy on Linux."""
+"""The account of kube-proxy's Windows service. kube-proxy in a pod has the account of kube-proxy on Linux."""
 DAEMON_SET = "kube-system/kube-proxy-windows"
 _LABELS = {"k8s-app": "kube-proxy-windows"}
 
@@ -47,7 +47,7 @@ def objects(cluster: ClusterSettings, mode: Mode, kubernetes: str) -> list[Kuber
 
 
 def account_objects() -> list[KubernetesObject]:
-    """Return the account of kube-proxy as a service, its rights and its token."""
+    """Return the account of kube-proxy's Windows service, its rights and its token."""
     return [service_account(ACCOUNT), cluster_role_binding("system:node-proxier", ACCOUNT), token_secret(ACCOUNT)]
 
 

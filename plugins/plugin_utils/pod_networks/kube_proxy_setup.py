@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""The batch file with which kube-proxy's pod prepares the node, so that the pod needs nothing that a run made there.
+r"""The batch file with which kube-proxy's pod prepares the node, so that no run of a playbook has to do so.
 
-The batch file makes kube-proxy's folder, links the pod's token and kubeconfig, and writes kube-proxy's configuration. A
-node without this collection's runs has no other source of these. kubectl.exe, which is in the same folder as
-kube-proxy.exe, reads from the node what the source address on an overlay depends on.
+The batch file creates kube-proxy's folder, links the pod's token and kubeconfig, and writes kube-proxy's configuration.
+On a node that no playbook has joined, nothing else does this. kubectl.exe, which is in the same folder as
+kube-proxy.exe, reads the field of the Node object from which the source address on an overlay is computed.
 
 cmd.exe computes with signed integers of 32 bits; `>>` keeps the sign, which `&255` removes (learn.microsoft.com: set).
 """
@@ -18,8 +18,8 @@ from .catalogue import Mode
 from .manifests import POD_VOLUME
 
 SCRIPT, HEAD, TAIL, RESERVED = "configure.cmd", "config-head.yaml", "config-tail.yaml", "reservation"
-"""Names of the files in the pod's volume: the batch file, the two parts of the configuration between which the node's
-name stands, and the content of the reservation of the source address."""
+"""Names of the files in the pod's volume: the batch file, the parts of the configuration before and after the node's
+name, and the content of the reservation of the source address."""
 _VOLUME = POD_VOLUME.replace("$(POD_UID)", "%POD_UID%")
 _QUERIES: t.Mapping[str, tuple[str, str]] = {
     # The last usable address of the pod CIDR, as kube_proxy.source_vip.
@@ -43,7 +43,8 @@ def parts(configuration: str) -> tuple[str, str]:
 def batch(mode: Mode, install_dir: str) -> str:
     """Return the batch file.
 
-    A configuration that a run wrote for this node differs from the one that the last pod wrote, and stays.
+    The batch file keeps a configuration that a run of a playbook wrote. It recognizes one by a difference from what the
+    last pod wrote.
 
     Args:
         mode: the network's mode.
@@ -102,7 +103,7 @@ def _source_address(field: str, formula: str, install_dir: str) -> list[str]:
 
 
 def _reservation(mode: Mode) -> list[str]:
-    """Return the lines that reserve the source address in host-local, as kube_proxy.reservation."""
+    """Return the lines that reserve the source address in host-local, as kube_proxy.reservation does."""
     folder = f"{node_paths.HOST_LOCAL_ADDRESSES}\\{mode.hns_network}"
     return [
         f"if not exist {folder} mkdir {folder}",

@@ -57,7 +57,7 @@ class Manager:
 
 @functools.cache
 def known() -> LinuxDaemonSets:
-    """Return what is known of such DaemonSets.
+    """Return what is known about DaemonSets that select no operating system.
 
     Raises:
         ResourceError: the data file has an unknown or missing key, or a value of the wrong type.
@@ -70,7 +70,7 @@ class Restricted:
     """The DaemonSets that the run may restrict to Linux nodes."""
 
     namespaces: t.Collection[str] = ()
-    """Namespaces of those that are restricted by default (`cni_linux_namespaces`)."""
+    """Namespaces in which known DaemonSets are restricted (`cni_linux_namespaces`)."""
     patterns: t.Collection[str] = ()
     """Patterns `NAMESPACE/NAME` of further DaemonSets (`cni_linux_daemon_sets`)."""
 

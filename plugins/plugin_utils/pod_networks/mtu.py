@@ -24,7 +24,7 @@ class LinuxMtu:
 
     pods: int
     where: str
-    """The setting and its object."""
+    """The setting that determines the MTU, and the object that contains the setting."""
     remedy: str
     """How to set the MTU N on Linux nodes; `{mtu}` is that of the pods, `{adapter}` that of the network adapter."""
 

@@ -158,7 +158,7 @@ class PodNetwork:
             internal_ip: as for `cni_configuration`.
 
         Returns:
-            None if the content does not depend on this, or if it is known whether the machine is in Azure.
+            None if the file has the same content outside Azure, or if it is known whether the machine is in Azure.
         """
         if not self.settings.blocks_in_azure:
             return None
@@ -267,7 +267,7 @@ def account_objects(plugins: t.Iterable[str]) -> list[KubernetesObject]:
 
 
 def former_account_objects(former: str, plugins: t.Iterable[str]) -> list[KubernetesObject]:
-    """Return the objects of a former network's account to remove; empty if a network in use has the same account.
+    """Return the objects to remove with a former network's account; empty if a network in use has the same account.
 
     Args:
         former: the former network; an unknown one has no account.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read the data files of networks, some of which say only how they differ from another network."""
+"""Read the data files of networks, some of which contain only the differences from another network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..values.versions import DATA
 _FOLDER = DATA / "networks"
 _LIKE = "like"
 _OWN = ("modes", "mode_variable")
-"""Keys that a network does not take over from another one."""
+"""Keys that a network does not take from another network's file."""
 
 
 def text_of(name: str) -> str:
@@ -29,8 +29,8 @@ def text_of(name: str) -> str:
 def content(text: str) -> dict[str, t.Any]:
     """Return the content of a data file.
 
-    If it has the key `like`, everything that the file does not say is as for the network with that name, except the
-    modes.
+    If it has the key `like`, everything that the file does not set, except the modes, is taken from the file of the
+    network with that name.
 
     Args:
         text: YAML.

@@ -10,7 +10,7 @@ from .settings import ClusterSettings, KubernetesObject, NetworkFile, NetworkSer
 
 
 class NetworkRules:
-    """What a network adds. By default it adds nothing, which is right for a network that another tool provides.
+    """What a network needs on nodes and in the cluster: by default nothing, as if another tool provides it.
 
     Args:
         settings: the network's variables.

@@ -10,8 +10,8 @@ from .flannel import Flannel
 from .policies import EndpointPolicy, access_list, nested
 
 _CNI_VERSION = "0.3.0"
-"""All versions of the plugins accept it, but neither 0.3.1 nor 1.1.0 (microsoft/windows-container-networking
-cni/cni.go, VersionsSupported)."""
+"""Version of the CNI specification. All versions of the plugins accept 0.3.0, but none accepts 0.3.1 or 1.1.0
+(microsoft/windows-container-networking cni/cni.go, VersionsSupported)."""
 
 
 class SdnBridge(Flannel):

@@ -36,22 +36,22 @@ class NetworkSettings:
     kubernetes: str = ""
     """Version of Kubernetes on the node; empty if unknown."""
     block_wireserver: bool = False
-    """Whether containers cannot reach Azure's WireServer."""
+    """Whether Azure's WireServer is closed to containers."""
     blocks_in_azure: bool = False
-    """Whether containers cannot reach WireServer if the machine is in Azure, which is not known."""
+    """Whether WireServer is closed to containers if the machine is in Azure, for machines whose platform is unknown."""
     block_imds: bool = False
-    """Whether containers cannot reach Azure's Instance Metadata Service."""
+    """Whether Azure's Instance Metadata Service is closed to containers."""
     vnet_subnets: tuple[str, ...] = ()
     """Networks that pods of Azure CNI reach with their own addresses, in addition to the pods' network."""
 
     @property
     def known(self) -> KnownNetwork:
-        """What the catalogue contains on the network."""
+        """What the catalogue contains about the network."""
         return network(self.plugin)
 
     @property
     def known_mode(self) -> Mode:
-        """What the catalogue contains on the network's mode."""
+        """What the catalogue contains about the network's mode."""
         return self.known.mode(self.mode)
 
     @property
@@ -103,7 +103,7 @@ class NodeSettings:
     tokens: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Tokens of service accounts by `NAMESPACE/NAME`, if the network runs as services."""
     folders: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """As in `ClusterSettings`."""
+    """Folders of programs by variable, as in `ClusterSettings`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -124,16 +124,16 @@ class NetworkService:
     display_name: str
     description: str
     program: str
-    """Windows path."""
+    """Windows path of the program."""
     arguments: tuple[str, ...]
     environment: t.Mapping[str, str]
     log_dir: str
     configuration: str
     """Everything that the program reads when it starts. The service restarts when this text changes."""
     cuts_connection: bool
-    """Whether its start may interrupt the connection to the node."""
+    """Whether a start of the service may interrupt the connection to the node."""
     kube_proxy_first: bool
-    """Whether it starts after kube-proxy; otherwise kube-proxy starts after it."""
+    """Whether kube-proxy starts before the service; otherwise the service starts before kube-proxy."""
 
 
 def as_line(value: t.Mapping[str, t.Any]) -> str:

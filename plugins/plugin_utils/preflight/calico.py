@@ -93,7 +93,7 @@ def requested_changes(node: HostVariables, calico: Facts) -> list[RequestedChang
 def windows_nodes(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return the problem if the operator's DaemonSet would replace the networks of live Windows nodes.
 
-    It runs on all Windows nodes, also on those that are not drained, and removes other HNS networks when it starts
+    It runs on all Windows nodes, including those that are not drained, and removes other HNS networks when it starts
     (projectcalico/calico v3.31.5 node/windows-packaging/CalicoWindows/node, node-service.ps1).
 
     Args:
@@ -243,7 +243,7 @@ def _fixed(calico: Facts) -> list[Problem]:
 
 
 def _felix(calico: Facts) -> list[Problem]:
-    """Return settings of all nodes that Windows nodes cannot take part in."""
+    """Return cluster-wide settings that Windows nodes do not support."""
     fields = (
         (
             "bpfEnabled",
@@ -316,7 +316,7 @@ def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
 
 
 def _folders(node: HostVariables, folders: t.Mapping[str, str]) -> list[Problem]:
-    """Return the folders of the Installation that are not those of the nodes' container runtime and of this collection.
+    """Return a problem for each folder in the Installation that differs from the one that the node uses.
 
     Args:
         node: the host.

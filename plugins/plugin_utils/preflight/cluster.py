@@ -86,7 +86,7 @@ def version_warnings(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> lis
 
 
 def _linux(node: HostVariables, cluster: Facts) -> tuple[LinuxChecks | None, Facts]:
-    """Return the checks of the host's network on Linux nodes (None if there are none), and its facts."""
+    """Return the checks of the host's network on Linux nodes (None if there are none), and the network's facts."""
     known = catalogue().get(node.cni_plugin)
     if known is None or not known.linux:
         return None, {}

@@ -24,7 +24,7 @@ _UNIT_NAME = re.compile(rf"(?:(?:OU|CN)={_VALUE},\s*)+DC={_VALUE}(?:,\s*DC={_VAL
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problems with the variables of domains and gMSAs. Values of a wrong type are reported elsewhere.
+    """Return the problems with the variables of domains and gMSAs. Values of the wrong type are reported elsewhere.
 
     Args:
         values: templated values of the roles' variables; those that are not set may be missing.
@@ -60,7 +60,7 @@ def _computer(values: t.Mapping[str, t.Any]) -> str:
 
 
 def _unused(given: t.Mapping[str, str]) -> t.Iterator[Problem]:
-    """Refuse settings of a domain that is not set, because the user expects a join."""
+    """Refuse settings for a join if no domain is set, because the user expects the machine to join one."""
     names = [name for name, value in given.items() if value]
     if names:
         hint = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set, but no machine joins a domain without it."
@@ -93,7 +93,7 @@ def _account_problems(given: t.Mapping[str, str]) -> t.Iterator[Problem]:
 
 
 def _blob_problems(given: t.Mapping[str, str], computer: str) -> t.Iterator[Problem]:
-    """Check what the data of an offline join is for. Messages contain nothing else of the data."""
+    """Check the domain and the computer that the data of an offline join is for; the rest of the data is secret."""
     if not given[_BLOB]:
         return
     hint = "Create it for this computer with djoin.exe /provision or microsoft.ad.offline_join."

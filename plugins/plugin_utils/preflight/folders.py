@@ -40,5 +40,5 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def is_path(path: str) -> bool:
-    """Return whether this is an absolute Windows path without characters that programs interpret."""
+    """Return whether a text is an absolute Windows path without characters that programs interpret."""
     return bool(_PATH.fullmatch(path)) and ".." not in re.split(r"[\\/]", path)

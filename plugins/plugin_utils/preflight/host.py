@@ -42,6 +42,6 @@ class HostVariables:
     unsupported_versions: bool = False
     """Whether users allow versions that are not supported (allow_unsupported_versions)."""
     own_builds: t.Container[str] = ()
-    """What comes from a URL that users chose: `kubernetes`, `containerd`."""
+    """Programs whose archive comes from a URL that users chose: `kubernetes`, `containerd`."""
     address: str
     """The address at which Ansible reaches the node."""

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""All checks of one host's variables (no I/O but a check for kubeconfigs on the controller)."""
+"""All checks of one host's variables. The only I/O is to look for kubeconfigs on the controller."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class HostCheck:
         self._templates = self._host.templates
 
     def run_for_roles(self, names: t.Collection[str]) -> tuple[list[str], list[str]]:
-        """Return the problems and the warnings of a host that is no node, one sentence each.
+        """Return the problems and the warnings of a host that is not a node, one sentence each.
 
         The variables of other roles may contain templates that only nodes can evaluate, so their values are not read.
 

@@ -29,7 +29,7 @@ def problems(
     expected = "expected a proxy without a password"
     hint = (
         "Every user of the image's machines could read the password. Remove it, or set sysprep_proxy_credentials to "
-        "remove (the image has no such proxy; its machines get it when they are prepared) or keep."
+        "remove (the image has no such proxy; its machines get it when they are prepared) or to keep (it stays)."
     )
     by_source: dict[str, Problem] = {}
     for name, value in values.items():

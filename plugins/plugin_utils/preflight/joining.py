@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check what the user sets for the join: programs around kubeadm, labels, annotations and taints of the node."""
+"""Check what the user sets for the join: programs before and after kubeadm; labels, annotations and taints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LABELS, _ANNOTATIONS, _TAINTS = "node_join_node_labels", "node_join_node_annota
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problems with the variables of the join. Values of a wrong type are reported elsewhere.
+    """Return the problems with the variables of the join. Values of the wrong type are reported elsewhere.
 
     Args:
         values: templated values of the roles' variables; those that are not set may be missing.

@@ -44,8 +44,8 @@ _ONLY_ON_LINUX: t.Mapping[str, tuple[t.Callable[[t.Any], bool], str]] = types.Ma
         "userNamespaces": (lambda value: value is None, "expected no value"),
     }
 )
-"""Fields with which a kubelet does not start on Windows (kubernetes/kubernetes,
-pkg/kubelet/apis/config/validation/validation_windows.go): the values that it accepts."""
+"""Fields of which a kubelet on Windows accepts only one value (kubernetes/kubernetes,
+pkg/kubelet/apis/config/validation/validation_windows.go). With another value, it does not start."""
 
 
 def problems(values: t.Mapping[str, t.Any], version: str) -> list[Problem]:

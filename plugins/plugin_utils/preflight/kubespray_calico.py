@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check kubespray's variables of Calico, which need no cluster: values that Windows nodes cannot take part in (no I/O).
+"""Check kubespray's variables of Calico, without a cluster, for values that Windows nodes do not support (no I/O).
 
 Only variables that the inventory sets are checked. kubespray's defaults fit, except that of strict affinity
 (kubernetes-sigs/kubespray v2.31.0, roles/network_plugin/calico_defaults/defaults/main.yml). What the cluster really has
@@ -38,7 +38,7 @@ _SWITCHES: t.Mapping[str, str] = types.MappingProxyType(
 
 
 def problems(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
-    """Return kubespray's settings of Calico that Windows nodes cannot take part in.
+    """Return kubespray's settings of Calico that Windows nodes do not support.
 
     Args:
         values: templated values of the roles' options that are set.
@@ -76,7 +76,7 @@ def _pool(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
         return []  # not set, or another check refuses the value
     if pool.version == network.version and pool.subnet_of(network):  # type: ignore[arg-type]
         return []
-    hint = "Calico gives pods addresses of its pool. Change one of them."
+    hint = "Calico gives pods addresses of its pool. Change one of the two networks."
     return [Problem("calico_pool_cidr", given, f"expected a network inside {pods} (kube_pods_subnet)", hint)]
 
 
@@ -84,10 +84,10 @@ def _mtu(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
     """Return the problem if kubespray's MTU of pods differs from cni_mtu (calico-node.yml.j2, FELIX_VXLANMTU)."""
     name = "calico_veth_mtu" if number(ask("calico_veth_mtu")) else "calico_mtu"
     expected, given = number(values.get("cni_mtu")), number(ask(name))
-    # kubespray uses none of the two if calico_mtu is not set.
+    # kubespray uses neither of the two if calico_mtu is not set.
     if not expected or not given or given == expected or number(ask("calico_mtu")) is None:
         return []
-    hint = "Pods of Linux nodes use it. Change one of them, or remove cni_mtu."
+    hint = "Pods of Linux nodes use this MTU. Change one of the two, or remove cni_mtu."
     return [Problem(name, given, f"expected {expected} (cni_mtu)", hint)]
 
 
@@ -123,7 +123,7 @@ def _fixed(ask: Ask) -> list[Problem]:
 
 
 def number(value: object) -> int | None:
-    """Return a whole number that may be text; None for anything else.
+    """Return the whole number that a value is, as a number or as text; None for anything else.
 
     Args:
         value: a variable of kubespray.

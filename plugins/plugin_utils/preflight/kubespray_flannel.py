@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check kubespray's variables of flannel, which need no cluster: VXLAN that Windows nodes cannot take part in (no I/O).
+"""Check kubespray's variables of flannel, without a cluster, for VXLAN settings that Windows does not support (no I/O).
 
 Only variables that the inventory sets are checked. What the cluster really has is checked in flannel.py.
 """
@@ -15,7 +15,7 @@ from .variables import Problem
 
 
 def problems(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
-    """Return kubespray's settings of flannel that Windows nodes cannot take part in.
+    """Return kubespray's settings of flannel that Windows nodes do not support.
 
     Args:
         values: templated values of the roles' options that are set.

@@ -28,7 +28,7 @@ class Finding:
     """A setting of the cluster that harms Windows nodes."""
 
     outcome: t.Literal["refused", "changed", "reported"]
-    """What the run does about it: it refuses to start, changes the object, or only reports the finding."""
+    """What the run does about the finding: it refuses to start, changes the object, or only reports the finding."""
     finding: str
     """What is wrong, or why it matters."""
     object: str
@@ -113,7 +113,7 @@ def mtu(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Finding]:
     return [
         Finding(
             outcome="reported",
-            finding="the pods' packets have another MTU on Linux nodes; Windows nodes cannot set theirs",
+            finding="the pods' packets have a different MTU on Linux nodes, and that of Windows nodes cannot be set",
             object=linux.where,
             value=f"{linux.pods} for pods",
             expected=f"{expected} ({why})",

@@ -61,7 +61,7 @@ def _entries(values: t.Mapping[str, t.Any]) -> t.Iterator[tuple[str, t.Any]]:
 
 
 def _elsewhere(entry: t.Any, source: str, anywhere: bool) -> t.Any:
-    """Replace a file that only a later step can find (next to the playbook, or in a bundle) by a placeholder URL."""
+    """Replace a file that only a later step can find (next to the playbook, or in a bundle) with a placeholder URL."""
     if not isinstance(entry, t.Mapping):
         return entry
     changed = dict(entry)

@@ -102,7 +102,7 @@ def _folders(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem
 
 
 def _subnets(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the networks of the virtual network that are malformed."""
+    """Return the malformed subnets of the virtual network."""
     given = values.get("cni_azure_vnet_subnets")
     networks = given if isinstance(given, list) else []  # any other value is refused as such
     expected = "expected a network in CIDR notation such as 10.240.0.0/12"
@@ -116,7 +116,7 @@ def _subnets(values: t.Mapping[str, t.Any]) -> list[Problem]:
 def _policy(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return the problem if the engine of network policies does not work with the network."""
     engine = str(values.get("cni_network_policy") or "")
-    # Values that are no engines are refused as such.
+    # Another check refuses values that are not engines.
     if engine in known.policy or engine not in known.refused_policies:
         return []
     expected = f"expected {' or '.join([*known.policy, 'an empty value'])} with {known.title}"
@@ -126,8 +126,8 @@ def _policy(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]
 def different_networks(hosts: t.Mapping[str, str]) -> list[Problem]:
     """Return the problem if the pods of several networks would run on the same nodes.
 
-    One host applies the DaemonSets for all hosts, flannel's has one configuration, and it runs on all nodes on which no
-    network runs as services.
+    One host applies the DaemonSets for all hosts. That of flannel has only one configuration, and runs on all nodes
+    except those whose network runs as services.
 
     Args:
         hosts: the network (`cni_plugin`, with flannel's backend) of each host on whose node DaemonSets run.

@@ -36,9 +36,7 @@ def _versions(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
 def _roles(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
     roles = _listed(values, "node_upgrade_roles")
     if roles and "kubernetes_node" not in roles:
-        hint = (
-            "The kubelet restarts with the others. To upgrade only the container runtime, leave kube_version as it is."
-        )
+        hint = "Every upgrade restarts the kubelet. To upgrade only the container runtime, leave kube_version as it is."
         yield Problem("node_upgrade_roles", ", ".join(map(str, roles)), "expected a list with kubernetes_node", hint)
 
 

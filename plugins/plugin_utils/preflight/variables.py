@@ -70,7 +70,7 @@ class UnsupportedVersion(Problem):
 
     subject: version_support.Subject = "kubernetes"
     nearest: str = ""
-    """The version that the unsupported one is treated like; empty if it cannot be allowed."""
+    """The version whose rules apply if users allow the unsupported one; empty if it cannot be allowed."""
 
     @classmethod
     def of(cls, variable: str, value: object, release: UnsupportedRelease) -> UnsupportedVersion:
@@ -117,7 +117,7 @@ def allowed_versions(
 
 
 def own_builds(values: t.Mapping[str, t.Any]) -> list[str]:
-    """Return the subjects whose archive comes from a URL that users chose.
+    """Return which of `kubernetes` and `containerd` come from a URL that users set, as subjects of problems.
 
     Args:
         values: templated values of the roles' options that are set.

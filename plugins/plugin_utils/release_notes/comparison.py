@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The difference of two releases of an image (no I/O)."""
+"""The differences between two releases of an image (no I/O)."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def counts(differences: t.Sequence[Difference]) -> dict[str, int]:
 
 
 def total(before: ImageContents, after: ImageContents, differences: t.Sequence[Difference]) -> str:
-    """Return the last line.
+    """Return the summary below the table.
 
     Args:
         before: the older release.

@@ -18,12 +18,12 @@ from .page import notes_page
 from .sbom import sbom
 
 _ENDINGS: t.Mapping[str, str] = {"json": ".json", "markdown": ".md", "page": ".html", "sbom": ".cdx.json"}
-"""Endings of the files by kind; the last one is the one that CycloneDX recommends."""
+"""Endings of the files by kind; CycloneDX recommends that of `sbom`."""
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:(\\[^\\/:*?\"<>|\x00-\x1f]+)+")
 
 
 def file_name(host: str, kind: str) -> str:
-    """Return the name of a file. Characters of the host's name that a file's name may not have are replaced.
+    """Return the name of a file. Characters of the host's name that file names must not contain are replaced.
 
     Args:
         host: name of the machine in the inventory.

@@ -104,7 +104,7 @@ def calls(sources: ContentSources) -> tuple[Call, ...]:
 
 
 def _fix_values() -> tuple[tuple[str, str], ...]:
-    """Return key and name of each registry value, each once: versions of Windows have some of them in common."""
+    """Return the key and name of each registry value once, because versions of Windows have some values in common."""
     return tuple(dict.fromkeys((str(entry["path"]), str(entry["name"])) for entry in registry_fixes.fixes()))
 
 

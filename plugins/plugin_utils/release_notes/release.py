@@ -3,7 +3,7 @@
 """The name of an image's release, and the version of the gallery image that is made from it.
 
 A gallery version has the form Major.Minor.Patch, each from 0 to 2,147,483,647 (Azure's own message, quoted in
-hashicorp/packer-plugin-azure#187). AKS' own galleries have dates with leading zeros in it, such as 202405.03.0
+hashicorp/packer-plugin-azure#187). AKS' own galleries use dates with leading zeros, such as 202405.03.0
 (Azure/AgentBaker pkg/agent/datamodel/linux_sig_version.json).
 """
 

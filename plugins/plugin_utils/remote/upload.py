@@ -28,7 +28,7 @@ class Piece:
     """A piece of a file."""
 
     path: str
-    """Windows path."""
+    """Windows path of the piece."""
     offset: int
     size: int
 

@@ -20,7 +20,7 @@ _EFFECTS: t.Mapping[str, tuple[str, str]] = {
     "pods": ("pods fail", "bad"),
     "risk": ("may disrupt pods", "warm"),
 }
-"""How an effect is shown, and the style of the page for it."""
+"""How an effect is shown as text, and its style on the page."""
 _NAMED = 8
 """Maximum number of hosts that are named for a cause; any further hosts are only counted."""
 _NOT_DIAGNOSED = "not diagnosed"
@@ -34,7 +34,7 @@ def entry(host: str, result: Entry | None, view: ClusterView, names: t.Iterable[
     Args:
         host: the host.
         result: the registered result of node_diagnosis; None if the host was not diagnosed.
-        view: the cluster's view, which is all that is known of a machine that could not be observed.
+        view: the cluster's view, which is all that is known about a machine that could not be observed.
         names: names that the host's node may have.
     """
     known = result or {}
@@ -50,7 +50,7 @@ def entry(host: str, result: Entry | None, view: ClusterView, names: t.Iterable[
 
 
 def table(hosts: t.Mapping[str, Entry], *, width: int = 170) -> list[str]:
-    """Return the lines of a table with a row for each cause, the first cause of a host first.
+    """Return the lines of a table with a row for each cause. The causes of a host are in the order of the diagnosis.
 
     Args:
         hosts: entries by host.
@@ -61,7 +61,7 @@ def table(hosts: t.Mapping[str, Entry], *, width: int = 170) -> list[str]:
 
 
 def fixes(hosts: t.Mapping[str, Entry]) -> list[str]:
-    """Return how to fix each cause that is not only a consequence, with the hosts that have it."""
+    """Return how to fix each cause that does not merely follow from another one, with the hosts that have it."""
     lines = []
     for cause in shared(hosts):
         names = cause["hosts"]
@@ -71,7 +71,7 @@ def fixes(hosts: t.Mapping[str, Entry]) -> list[str]:
 
 
 def shared(hosts: t.Mapping[str, Entry]) -> list[dict[str, t.Any]]:
-    """Return the causes that are not only consequences, each once, with its hosts."""
+    """Return the causes that do not merely follow from other causes, each once, with its hosts."""
     causes: dict[str, dict[str, t.Any]] = {}
     for host, one in hosts.items():
         for cause in one.get("causes") or ():
@@ -92,7 +92,7 @@ def counts(hosts: t.Mapping[str, Entry]) -> dict[str, int]:
 
 
 def total(hosts: t.Mapping[str, Entry]) -> str:
-    """Return the last line."""
+    """Return the summary below the table."""
     number = counts(hosts)
     nodes = f"{len(hosts)} node{'' if len(hosts) == 1 else 's'}"
     return (

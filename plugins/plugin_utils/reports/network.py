@@ -27,7 +27,7 @@ _STATUSES: t.Mapping[str, tuple[str, str]] = {
     "passed": ("passed", "good"),
     "not_applicable": ("not applicable", "soft"),
 }
-"""How a status is shown, and the style of the page for it. Rows are sorted in this order."""
+"""How a status is shown as text, and its style on the page. Rows are sorted in this order."""
 _WIDEST = (15, 36, 36, 14)
 _REASONS = 5
 """Maximum number of reasons that the last lines list; any further reasons are only counted."""

@@ -24,7 +24,7 @@ class ReplacementResults:
     plan: t.Mapping[str, t.Any]
     """The plan for the node."""
     record: t.Mapping[str, t.Any]
-    """The record that role node_maintenance keeps of the old machine."""
+    """The record that the role node_maintenance keeps about the old machine."""
     new_record: t.Mapping[str, t.Any]
     """The record of the new machine."""
     address: str

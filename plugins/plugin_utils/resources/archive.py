@@ -48,7 +48,7 @@ class Archive(Resource):
 
     type: t.ClassVar[str] = "Archive"
     name: str = dataclasses.field(
-        metadata={"help": "The destination folder or, if `destination` is set, a label of your own."}
+        metadata={"help": "The destination folder or, if `destination` is set, a label of your choice."}
     )
     destination: str | None = dataclasses.field(
         default=None, metadata={"help": "The folder to unpack into; needed only if several archives share a folder."}

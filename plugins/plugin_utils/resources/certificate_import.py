@@ -35,7 +35,7 @@ class CertificateImport(Resource):
     """
 
     type: t.ClassVar[str] = "CertificateImport"
-    name: str = dataclasses.field(metadata={"help": "A label of your own."})
+    name: str = dataclasses.field(metadata={"help": "A label of your choice."})
     content: str = dataclasses.field(metadata={"help": "One or more certificates in PEM, without a private key."})
     store: t.Literal["Root", "CA", "TrustedPublisher", "TrustedPeople"] = dataclasses.field(
         default="Root",

@@ -25,7 +25,7 @@ class DefenderExclusion(Resource):
     """Exclusions from Microsoft Defender's scans. On a node without Defender, this resource does nothing."""
 
     type: t.ClassVar[str] = "DefenderExclusion"
-    name: str = dataclasses.field(metadata={"help": "A label of your own."})
+    name: str = dataclasses.field(metadata={"help": "A label of your choice."})
     paths: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Files and folders that are not scanned."})
     processes: tuple[str, ...] = dataclasses.field(
         default=(), metadata={"help": "Programs. Files that these programs open are not scanned."}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A container runtime that a base image brings with it."""
+"""A container runtime that is part of the base image."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ExistingRuntime(Resource):
     """
 
     type: t.ClassVar[str] = "ExistingRuntime"
-    name: str = dataclasses.field(metadata={"help": "A label of your own."})
+    name: str = dataclasses.field(metadata={"help": "A label of your choice."})
     existing: t.Literal["refuse", "remove"] = dataclasses.field(
         default="refuse",
         metadata={"help": "Whether the run fails if there is such a runtime, or removes it with its data."},
@@ -61,7 +61,7 @@ class ExistingRuntime(Resource):
         lines = {
             name: str(item.get("value") or "") for name, item in zip(_DATA, services, strict=True) if item.get("exists")
         }
-        # The removal itself creates the collection's folder. Until it is complete, the machine has its mark.
+        # The removal itself creates the collection's folder, so a mark in the registry shows that it is incomplete.
         incomplete = bool(mark.get("exists"))
         if not incomplete and (not lines or only(self, seen, "own").get("exists")):
             return None
@@ -84,7 +84,9 @@ class ExistingRuntime(Resource):
 
 
 def _removal(name: str, line: str) -> t.Iterator[Call]:
-    """Yield the calls that remove a service, its programs and its data. The service goes last, because it names them.
+    """Yield the calls that remove a service with its programs and data.
+
+    The service is removed last: its command line is the only record of where the programs are.
 
     `rd` also removes the layers of container images, which contain links (see StateFolder).
     """

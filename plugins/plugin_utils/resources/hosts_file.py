@@ -30,7 +30,7 @@ class HostsFile(Resource):
     """Host names that the machine resolves without DNS: a block of lines in the hosts file. All other lines stay."""
 
     type: t.ClassVar[str] = "HostsFile"
-    name: str = dataclasses.field(default="machine", metadata={"help": "A label of your own."})
+    name: str = dataclasses.field(default="machine", metadata={"help": "A label of your choice."})
     entries: dict[str, str] = dataclasses.field(
         metadata={"help": "IP addresses by host name. An empty mapping removes the lines that an earlier run wrote."}
     )

@@ -36,7 +36,7 @@ class PageFile(Resource):
     """The page files of Windows. A change takes effect at the next reboot."""
 
     type: t.ClassVar[str] = "PageFile"
-    name: str = dataclasses.field(metadata={"help": "A label of your own."})
+    name: str = dataclasses.field(metadata={"help": "A label of your choice."})
     automatic: bool = dataclasses.field(default=False, metadata={"help": "Whether Windows manages the page files."})
     files: tuple[Paging, ...] = dataclasses.field(
         default=(),

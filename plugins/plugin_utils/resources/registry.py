@@ -26,7 +26,7 @@ class Registry(Resource):
 
     type: t.ClassVar[str] = "Registry"
     name: str = dataclasses.field(
-        default="", metadata={"help": r"A label of your own. The default is `key\value_name`."}
+        default="", metadata={"help": r"A label of your choice. The default is `key\value_name`."}
     )
     key: str = dataclasses.field(
         metadata={"help": r"The key, such as `HKLM:\SOFTWARE\Example`. A missing key is created."}

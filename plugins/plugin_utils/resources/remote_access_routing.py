@@ -34,7 +34,7 @@ class RemoteAccessRouting(Resource):
     """
 
     type: t.ClassVar[str] = "RemoteAccessRouting"
-    name: str = dataclasses.field(metadata={"help": "A label of your own."})
+    name: str = dataclasses.field(metadata={"help": "A label of your choice."})
     features: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={

@@ -63,7 +63,7 @@ class StateFolder(Resource):
 
     def __post_init__(self) -> None:
         if not _PATH.fullmatch(self.path) or _is_indirect(self.path):
-            expected = r'expected the path of a folder, without " % & | < > ^ * ? / , ; = ! ~ and parts such as ..'
+            expected = r'expected the path of a folder, without " % & | < > ^ * ? / , ; = ! ~ or parts such as ..'
             raise ResourceError("name", self.name, expected)
         if _WINDOWS_FOLDERS.fullmatch(self.path):
             raise ResourceError("name", self.name, "expected a folder that is not one of Windows' own")

@@ -22,7 +22,7 @@ class TimeZone(Resource):
     name: str = dataclasses.field(
         metadata={
             "help": "The time zone's id on Windows (`UTC`, `W. Europe Standard Time`); if `id` is set, a label "
-            "of your own."
+            "of your choice."
         }
     )
     id: str | None = dataclasses.field(default=None, metadata={"help": "The time zone's id, if `name` is a label."})

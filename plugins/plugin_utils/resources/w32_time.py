@@ -27,7 +27,7 @@ class W32Time(Resource):
     """The time sources of the node's clock."""
 
     type: t.ClassVar[str] = "W32Time"
-    name: str = dataclasses.field(metadata={"help": "A label of your own."})
+    name: str = dataclasses.field(metadata={"help": "A label of your choice."})
     peers: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={

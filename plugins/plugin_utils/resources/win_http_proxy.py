@@ -26,7 +26,7 @@ class WinHttpProxy(Resource):
     """The proxy of Windows services (WinHTTP), such as Windows Update."""
 
     type: t.ClassVar[str] = "WinHttpProxy"
-    name: str = dataclasses.field(metadata={"help": "A label of your own."})
+    name: str = dataclasses.field(metadata={"help": "A label of your choice."})
     proxy: str | None = dataclasses.field(
         default=None,
         metadata={

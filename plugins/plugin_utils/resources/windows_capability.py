@@ -15,8 +15,8 @@ from ..wire.calls import action, query
 from ..wire.messages import Call, CallResult, Json, Results
 
 _NO_SOURCE = ("0x800f0954", "0x800f0950", "0x800f081f", "0x8024402c")
-"""Codes of DISM and Windows Update if the files are not available (learn.microsoft.com/troubleshoot/windows-client:
-error 0x800f0954 when you install optional features)."""
+"""Error codes of DISM and Windows Update for files that are not available (learn.microsoft.com/troubleshoot/
+windows-client: error 0x800f0954 when you install optional features)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

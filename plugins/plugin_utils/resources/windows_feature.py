@@ -36,8 +36,8 @@ class WindowsFeature(Resource):
     reboot: t.Literal["if_reported", "always"] = dataclasses.field(
         default="if_reported",
         metadata={
-            "help": "When the node reboots after the feature was installed: if Windows reports that it is needed, or"
-            " always, for features that do not work before."
+            "help": "When the node reboots after the feature was installed: if Windows reports that a reboot is needed,"
+            " or always, for features that work only after a reboot."
         },
     )
     state: t.Literal["present", "absent"] = dataclasses.field(

@@ -27,7 +27,7 @@ class WindowsUpdateSettings(Resource):
     """Policies of Windows Update. Only the policies that you set are managed."""
 
     type: t.ClassVar[str] = "WindowsUpdateSettings"
-    name: str = dataclasses.field(metadata={"help": "A label of your own."})
+    name: str = dataclasses.field(metadata={"help": "A label of your choice."})
     automatic_updates: t.Literal["disabled", "notify", "download", "scheduled"] | None = dataclasses.field(
         default=None,
         metadata={

@@ -70,9 +70,10 @@ def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str
 
 
 def former_objects(facts: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    """Return the objects of this collection that run Calico on Windows nodes beside the Tigera operator, to remove.
+    """Return this collection's objects that must be removed, because the Tigera operator runs Calico on Windows, too.
 
-    kubespray can move a cluster from manifests to the operator. It then removes the accounts of these pods.
+    kubespray can move a cluster from manifests to the operator. It then removes the service accounts that the pods of
+    these objects use.
 
     Args:
         facts: `calico` in the result of cluster_info.
@@ -97,7 +98,7 @@ def is_unreachable(api_server: str, reachable: str) -> bool:
 
     Args:
         api_server: `host:port` from the ConfigMap kubernetes-services-endpoint.
-        reachable: an address that Windows nodes reach. If it is a loopback address, they reach all of these.
+        reachable: an address that Windows nodes reach. If it is a loopback address, they reach every loopback address.
     """
     host = str(api_server).rpartition(":")[0]
     return not host or (is_loopback(host) and not is_loopback(reachable))

@@ -76,7 +76,7 @@ def runs_of(host: Variables, name: str) -> tuple[str, str]:
 def _applying_host(host: Variables, expected: str) -> str:
     """Return the host that changes the cluster for all hosts whose network runs as expected.
 
-    The result is empty for a host that is not in this group, because it only needs to know that it is not the one.
+    The result is empty for a host whose network does not run as expected: that host never makes the changes itself.
     """
     if runs_of(host, str(host.value("inventory_hostname")))[1] != expected:
         return ""
@@ -84,9 +84,10 @@ def _applying_host(host: Variables, expected: str) -> str:
 
 
 def networks_of_pods(host: Variables) -> dict[str, str]:
-    """Return the networks of the play's hosts on whose nodes DaemonSets run, with modes in which hosts may differ.
+    """Return the networks of the play's hosts on whose nodes DaemonSets run, with the mode if hosts may differ in it.
 
-    They run on all nodes that `PodNetwork.node_label` does not exclude, even if another tool provides the network.
+    These DaemonSets run on all nodes that `PodNetwork.node_label` does not exclude, even if another tool provides the
+    network.
 
     Args:
         host: the host that asks.
@@ -102,7 +103,7 @@ def networks_of_pods(host: Variables) -> dict[str, str]:
 
 
 def _own_mode(host: Variables, name: str, plugin: str) -> str:
-    """Return the mode of a host's network; empty if it has only one, or if all hosts have that of the cluster."""
+    """Return the mode of a host's network; empty if it has only one mode, or if all hosts have the cluster's mode."""
     known = catalogue().get(plugin)
     is_own = known is not None and known.mode_variable and not known.mode_of_cluster
     variable = f"cni_{known.mode_variable}" if known is not None else ""
@@ -126,7 +127,10 @@ def _network_services(host: Variables) -> list[str]:
 
 
 def _former_daemon_sets(host: Variables) -> list[str]:
-    """Return the DaemonSets of the node's former network to remove: not those of its new network or of others."""
+    """Return the DaemonSets to remove with the node's former network.
+
+    Those of its new network, and those that others applied, stay.
+    """
     foreign = host.part("winkube_cluster", "foreign_daemon_sets", default=())
     kept = {*daemon_sets(str(host.value("cni_plugin"))), *foreign}
     former = daemon_sets(str(host.value("cni_recorded_network").get("plugin", "")))
@@ -147,7 +151,7 @@ def _former_network_stays(host: Variables) -> bool:
 
 
 def _former_account_objects(host: Variables) -> list[dict[str, t.Any]]:
-    """Return the objects of the account of the node's former network that no network of the play's hosts has.
+    """Return the objects of the former network's account to remove; empty if networks of the play's hosts use them.
 
     The annotations of a node that has just joined do not show yet that its network uses the account.
     """
@@ -249,9 +253,10 @@ def _former_files(host: Variables) -> list[str]:
 
 
 def _recorded_resources(host: Variables) -> list[t.Any]:
-    """Return the resources that end a change of the node's network.
+    """Return the resources that complete a change of the node's network.
 
-    The record comes last. If a run ends before it is written, the next run applies these resources again.
+    The record of the network comes last. If a run ends before the record is written, the next run applies these
+    resources again.
     """
     network, recorded = cni.pod_network(host), host.value("cni_recorded_network")
     former, mode = catalogue().get(str(recorded.get("plugin", ""))), str(recorded.get("mode") or "")
@@ -283,7 +288,10 @@ def _former_network_hosts(host: Variables) -> list[str]:
 
 
 def _cluster_objects(host: Variables) -> list[t.Any]:
-    """Return the objects of the network. All nodes share them, so one host in Azure is enough for its access lists."""
+    """Return the network's objects in the cluster.
+
+    All nodes share them, so they block Azure's WireServer if any host of the play is in Azure.
+    """
     automatic = host.value("cni_block_wireserver") == "auto"
     in_azure = automatic and bool(host.optional("winkube_play_in_azure", False))
     return cni.pod_network(host, in_azure=in_azure).cluster_objects(cni.cluster_settings(host))
@@ -314,8 +322,8 @@ def _node_addresses(host: Variables) -> dict[str, str]:
 def _label_differs(host: Variables) -> bool:
     """Return whether the node's labels must be changed.
 
-    A node that has just joined may lack the label of its network: on Windows, the kubelet has the flags of kubeadm only
-    after the role node_join has changed its service, but that comes after the network of some nodes.
+    A node that has just joined may lack the label of its network. On Windows, the kubelet gets kubeadm's flags only
+    when the role node_join changes its service, and some nodes need their network before that.
     """
     facts = {RUN_AS_LABEL: "network_runs_as", NETWORK_LABEL: "pod_network"}
     expected = {facts[label]: value or "" for label, value in host.value("cni_node_labels").items()}

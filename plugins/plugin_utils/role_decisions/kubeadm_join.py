@@ -78,8 +78,8 @@ def discovers_by_file(method: str, *, public: bool, own_endpoint: bool) -> bool:
     Args:
         method: value of `node_join_discovery_method`.
         public: whether the ConfigMap cluster-info can be read without credentials.
-        own_endpoint: whether nodes join at an endpoint that cluster-info does not contain. kubeadm would use the
-            endpoint in cluster-info.
+        own_endpoint: whether nodes join at an endpoint that cluster-info does not contain. Without a kubeconfig,
+            kubeadm would use the endpoint in cluster-info.
     """
     return method == "file" or own_endpoint or (method == "auto" and not public)
 

@@ -217,7 +217,7 @@ def _has_failed(host: Variables, name: str) -> bool:
 
 
 def _awaited_hosts(host: Variables) -> list[str]:
-    """Return the hosts whose nodes must be Ready now; others are drained later."""
+    """Return the hosts whose nodes must be Ready in this step. `node_join_later` marks the others."""
     return [name for name in _hosts(host) if not host.of_host(name, "node_join_later")]
 
 

@@ -112,7 +112,7 @@ def _gate_problem(host: Variables) -> str:
 
 
 def _kubelet_versions(host: Variables) -> dict[str, str]:
-    """Return the expected version of the kubelet of each node of the batch whose playbook upgrades the kubelet."""
+    """Return the kubelet version to which the playbook upgrades each node of the batch; empty for other playbooks."""
     plans = {one["node"]: one.get("found") or {} for one in host.value("node_maintenance_batch") if one}
     return {node: str(plan["after"]) for node, plan in plans.items() if plan.get("after")}
 

@@ -35,7 +35,7 @@ def variable_problem(values: t.Mapping[str, t.Any], limit: str) -> str:
         return refusal("--limit", limit, "expected no limit", hint)
     if not GENERATION.fullmatch(generation):
         hint = "Nodes with another generation, or with none, are replaced"
-        expected = "expected a name of the new machines' image, such as 2026-11 (lower-case letters, digits, - and .)"
+        expected = "expected the name of a generation, such as 2026-11 (lower-case letters, digits, - and .)"
         return refusal("node_replace_generation", generation or None, expected, hint)
     if len(creates) != 1:
         expected = "expected one of them, which creates the new machine"
@@ -88,14 +88,17 @@ def _plan(host: Variables) -> dict[str, t.Any]:
 
 
 def _is_contacted(host: Variables) -> bool:
-    """Return whether the run reads what a reset has to remove from the old machine."""
+    """Return whether the run contacts the old machine to read what a reset has to remove."""
     plan = host.value("node_replace_plan")
     is_left = plan["status"] == "replace" and not plan["problem"] and not plan["old"]
     return bool(is_left and host.value("node_replace_old_action") == "reset")
 
 
 def _plan_problem(host: Variables) -> str:
-    """Return why the node cannot be replaced. The role node_reset compares the addresses of contacted machines."""
+    """Return why the node cannot be replaced.
+
+    The addresses of a machine that the run contacts are compared by the role node_reset, not here.
+    """
     plan = host.value("node_replace_plan")
     if plan["status"] != "replace" or plan["problem"]:
         return str(plan["problem"])
@@ -218,7 +221,7 @@ def _labels(host: Variables) -> dict[str, t.Any]:
 
 
 def _nodes_to_delete(host: Variables) -> dict[str, list[str]]:
-    """Return the old nodes of this batch with nothing left to do but to delete them, and their addresses."""
+    """Return the old nodes of this batch that only have to be deleted, with their addresses."""
     left = [name for name in host.value("ansible_play_batch") if host.of_host(name, "node_replace_left")]
     return {
         str(host.of_host(name, "node_replace_planned")["node"]): host.of_host(name, "node_replace_addresses")

@@ -23,12 +23,12 @@ class ResetHost:
     """A machine, as the inventory and the machine itself describe it."""
 
     name: str
-    """Name of its node."""
+    """Name of the machine's node."""
     self_named: bool
     """Whether the name comes from the machine alone, and not from the inventory."""
     joined: bool
     server: str
-    """`host:port` of its kubelet's API server; empty if unknown."""
+    """`host:port` of the API server that the machine's kubelet uses; empty if unknown."""
     host_addresses: tuple[str, ...]
     """Address and name of the host in the inventory."""
     own_addresses: tuple[str, ...]
@@ -36,10 +36,10 @@ class ResetHost:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Addresses of which the node must report one.
+        """Addresses of which the node must report at least one.
 
-        If a machine chooses its name itself, the addresses that it reports prove nothing. It does not choose the name
-        if the inventory has the same name for the host.
+        A machine that claims another node's name may also claim that node's addresses. The addresses that a machine
+        reports therefore count only if its name is also in the inventory.
         """
         in_inventory = self.name.casefold() in (one.casefold() for one in self.host_addresses)
         own = self.own_addresses if in_inventory or not self.self_named else ()
@@ -124,7 +124,7 @@ def _purposes(host: Variables) -> list[str]:
 
 
 def _batch(host: Variables, fact: str) -> list[t.Mapping[str, t.Any]]:
-    """Return what the reset knows of the nodes of the batch's hosts for which a fact is set."""
+    """Return what the reset knows about the nodes of the batch's hosts for which a fact is set."""
     hosts = [name for name in host.value("ansible_play_batch") if host.of_host(name, fact)]
     known = [host.of_host(name, "node_reset_known") for name in hosts]
     return [one for one in known if one["exists"]]
@@ -139,7 +139,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
             "node": str(host.value("node_reset_name")),
             "exists": bool(_node(host)),
             "addresses": list(_machine(host).addresses),
-            # Without its kubelet, a machine runs no pods, and no pod of it can end.
+            # Without its kubelet, a machine runs no pods, and cannot end any.
             "drain": _machine(host).joined and to_bool(host.value("node_reset_drain")),
             "delete": to_bool(host.value("node_reset_delete_node")),
         },

@@ -14,8 +14,8 @@ _LEAST = 60
 def shorten(text: str, width: int) -> str:
     """Shorten a text in its middle.
 
-    Paths and errors differ most at their ends, where the file or the cause is. So two thirds of the remaining text are
-    taken from the end.
+    Paths and errors differ most at their ends, where the file or the cause is. So two thirds of the text that is kept
+    come from the end.
 
     Args:
         text: a line.

@@ -24,7 +24,7 @@ class UnsupportedRelease(t.NamedTuple):
     why: str = ""
     """What is different about the version, in sentences."""
     nearest: str = ""
-    """The version that the unsupported one is treated like, if the user allows it; empty if it cannot be allowed."""
+    """The version whose rules apply if the user allows the unsupported one; empty if it cannot be allowed."""
 
 
 def pair_problems(kubernetes: Version, containerd: Version) -> list[UnsupportedRelease]:

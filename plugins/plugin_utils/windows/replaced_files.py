@@ -17,7 +17,7 @@ from ..wire.scopes import Scope
 from .path_calls import discard
 
 _MOVED = Scope("aside-")
-"""Scope of the calls that list and delete files that were moved."""
+"""Scope of the calls that list and delete old files, which were renamed because they were in use."""
 _MOVED_NAME = re.compile(r"(.+)\.([0-9]{14})-[0-9a-f]{32}\.old", re.IGNORECASE)
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 
 ADMINISTRATORS_ONLY = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
-"""For a folder: full access only for Administrators, and for SYSTEM, which runs the services."""
+"""The access list of a folder: full access only for Administrators, and for SYSTEM, which runs the services."""
 ADMINISTRATORS_ONLY_FILE = "O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)"
-"""For a file: full access only for Administrators and SYSTEM."""
+"""The access list of a file: full access only for Administrators and SYSTEM."""
 READABLE = f"{ADMINISTRATORS_ONLY}(A;OICI;0x1200a9;;;BU)"
-r"""For a folder whose content all users may read and run, as in C:\k on Azure's nodes (Azure/aks-engine#4633)."""
+r"""The access list of a folder whose content all users may read and run, such as C:\k on Azure's nodes
+(Azure/aks-engine#4633)."""
 SHARED = f"{ADMINISTRATORS_ONLY}(A;OICIIO;FA;;;CO)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CIIO;DC;;;BU)"
 r"""What new folders inherit from C:\ on Windows Server (moby/buildkit#4731): all users may read, and create their own
 files. With Administrators as the owner, other users cannot rename or delete the content."""

@@ -29,7 +29,7 @@ class FailureAction:
         metadata={"help": "What the service manager does."}
     )
     delay_seconds: float = dataclasses.field(
-        default=0, metadata={"help": "Seconds that the service manager waits first."}
+        default=0, metadata={"help": "Seconds that the service manager waits before the action."}
     )
 
     def __post_init__(self) -> None:
@@ -47,7 +47,7 @@ class Recovery:
     """The failure actions of a service: one for each failure in order; the last one repeats."""
 
     reset_seconds: int = dataclasses.field(
-        default=86400, metadata={"help": "After this time without a failure, the count starts again at zero."}
+        default=86400, metadata={"help": "After this time without a failure, the number of failures is reset to zero."}
     )
     actions: tuple[FailureAction, ...] = dataclasses.field(
         metadata={"help": "One for each failure, in order; the last one repeats. An empty list means no action."}

@@ -39,7 +39,7 @@ class UntrustedItem:
 
     path: str
     who: tuple[str, ...]
-    """The SIDs of these users."""
+    """SIDs of the users other than administrators who own the item or can write to it."""
 
 
 def list_calls(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:

@@ -54,7 +54,7 @@ class WindowsInfo:
 
     @property
     def unsupported(self) -> str:
-        """Why the collection does not support this Windows, as one clause; empty if it is supported."""
+        """Why the collection does not support the node's version of Windows, as one clause; empty if it does."""
         if self.version is not None:
             return ""
         supported = windows_versions.SUPPORTED.items()
@@ -64,7 +64,7 @@ class WindowsInfo:
 
     @property
     def unlisted(self) -> str:
-        """A warning if the collection supports this Windows but Kubernetes' documentation does not list it."""
+        """A warning if the collection supports the node's Windows, but Kubernetes' documentation does not list it."""
         listed = [version.name for version in windows_versions.VERSIONS if version.listed_by_kubernetes]
         if self.version is None or self.version in listed:
             return ""
@@ -72,12 +72,12 @@ class WindowsInfo:
 
     @property
     def nearest_version(self) -> str:
-        """The known version whose rules apply to this Windows: the newest one that is not newer than this Windows."""
+        """The known version whose rules apply to the node: the newest one that is not newer than the node's Windows."""
         return windows_versions.nearest(self.build).name
 
 
 def call() -> Call:
-    """Return the call that reads these facts."""
+    """Return the call that reads the node's name, its Windows version and the reasons for a pending reboot."""
     values: list[Json] = [{"path": path} if name is None else {"path": path, "name": name} for path, name in _VALUES]
     return query(CALL_ID, "@read-registry", {"values": values})
 

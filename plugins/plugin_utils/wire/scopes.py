@@ -31,11 +31,11 @@ class Scope:
         return call_id.startswith(self.prefix)
 
     def id(self, own: str) -> str:
-        """Return the id that a call has in the batch, from its id among the owner's calls."""
+        """Return the id of a call in the batch: the prefix and the id that the owner uses."""
         return self.prefix + own
 
     def own(self, call_id: str) -> str:
-        """Return the id that a call has among the owner's calls, from its id in the batch."""
+        """Return the id that the owner uses for a call, without the prefix that it has in the batch."""
         return call_id.removeprefix(self.prefix)
 
     def inner(self, name: str) -> Scope:

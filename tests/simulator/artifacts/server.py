@@ -6,7 +6,7 @@
 `https://dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz`. As a forward proxy
 (`GET http://dl.k8s.io/…`, or `CONNECT dl.k8s.io:443` with an authority) it serves the same files.
 `GET /simulator/status` returns the counters, and `POST /simulator/faults` sets faults (a JSON list; an empty one
-clears).
+removes all faults).
 """
 
 from __future__ import annotations

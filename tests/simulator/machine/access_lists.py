@@ -68,7 +68,7 @@ class Ace:
 
     @property
     def generic(self) -> bool:
-        """Whether these are generic rights, which map to different rights for each kind of object."""
+        """Whether the rights are generic, and therefore map to different rights for each kind of object."""
         return any(self.rights[start : start + 2] in _GENERIC for start in range(0, len(self.rights), 2))
 
     def __str__(self) -> str:

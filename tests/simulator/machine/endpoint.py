@@ -37,7 +37,7 @@ class Runspaces:
 
 
 class MachineHost:
-    """Implements `Host`: runs on a machine the requests that arrive over WinRM."""
+    """Implements `Host`: runs the requests that arrive over WinRM on a machine."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine

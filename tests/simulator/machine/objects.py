@@ -301,7 +301,7 @@ class IdleService:
 
 @dataclass(frozen=True)
 class IdleServiceProgram:
-    """A service without any behaviour that the simulator models."""
+    """A service without any behavior that the simulator models."""
 
     def start(self, machine: Machine, service: Service) -> IdleService:
         """Start the process."""

@@ -24,7 +24,7 @@ class StopSignal(threading.Event):
         self._parent = parent
 
     def within(self, other: threading.Event) -> bool:
-        """Return whether the signal is also set when another one is set."""
+        """Return whether setting the other signal also sets this one."""
         return self._parent is other or (isinstance(self._parent, StopSignal) and self._parent.within(other))
 
     def is_set(self) -> bool:
@@ -51,7 +51,7 @@ class Process:
     user: str
     started: datetime
     image: str = ""
-    """The Windows path of its executable; empty if the simulator has none."""
+    """The Windows path of the executable; empty if the simulator has none."""
     stop: threading.Event = field(default_factory=threading.Event)
     starter: threading.Event | None = None
     """The event `stop` of the process that started this one; None if that process waits for this one to end."""

@@ -66,7 +66,7 @@ class Services:
         self.machine: Machine
         self.events: list[str] = []
         self.started: list[str] = []
-        """The names of the services that were started since the last boot, in the order in which they ran."""
+        """The names of the services that have started since the last boot, in that order."""
         self.first_at_boot: Sequence[str] = ()
         """Services that the next boots try to start first. Windows defines no order, so tests may choose one."""
 
@@ -206,7 +206,7 @@ class Services:
             self._crashed(name, runtime)
 
     def boot(self) -> None:
-        """Start the automatic services, and delayed ones later. A failure of one is logged, the others still start."""
+        """Start the automatic services, and later the delayed ones. A failure is logged; the others still start."""
         with self._lock:
             self._runtime = {name: ServiceRuntime() for name in self._runtime}
             self.started.clear()
@@ -337,7 +337,7 @@ class Services:
             self._forget(name)
 
     def _watch(self) -> threading.Event:
-        """Find services whose process has ended by itself. Return an event that the next shutdown sets."""
+        """Start watching for services whose process ends by itself. Return an event that the next shutdown sets."""
         stop = threading.Event()
         self._watcher = stop
 

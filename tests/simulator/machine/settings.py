@@ -45,7 +45,7 @@ class MachineSettings:
         """Read an entry of a fleet file. Unknown keys become options.
 
         Raises:
-            ValueError: a value has a wrong type.
+            ValueError: a value has the wrong type.
         """
         known: dict[str, object] = {}
         options: dict[str, object] = {}

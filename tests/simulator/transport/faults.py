@@ -59,7 +59,7 @@ class TransportFault:
         """Parse the fault of a POST /simulator/faults request.
 
         Raises:
-            ValueError: unknown keys or values of a wrong type.
+            ValueError: unknown keys or values of the wrong type.
         """
         known: dict[str, type | tuple[type, ...]] = {
             "kind": str,

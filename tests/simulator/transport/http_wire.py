@@ -68,7 +68,7 @@ class HttpConnection:
 
     Args:
         stream: a connected socket, with or without TLS.
-        counters: receive the numbers of bytes of requests that `count`.
+        counters: count the bytes and requests of this connection.
     """
 
     def __init__(self, stream: socket.socket, counters: Counters) -> None:

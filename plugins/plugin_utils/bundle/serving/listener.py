@@ -33,7 +33,7 @@ _AT_ONCE, _THREADS = 64, 1024
 _RATE, _STRANGERS = 100.0, 20.0
 """Maximum number of requests per second of a node, and of an address without a token."""
 _FULL = 0.01
-"""If no descriptor is left: seconds until the next connection is accepted."""
+"""Seconds until the next connection is accepted if no descriptor is left."""
 _ACCEPTED = 256
 """Number of new connections to accept before the waiting ones are checked again."""
 

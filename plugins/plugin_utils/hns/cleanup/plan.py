@@ -44,8 +44,8 @@ class CleanupRequest:
     """Whether to stop pods that have no endpoint, as after a restart of HNS or the removal of their network. Scope
     `networks` also stops HostProcess pods, which never have an endpoint; scope `stale` does not."""
     containers: t.Literal["networks", "pods", "all"] = "networks"
-    """Which containers scope `all` removes: with `networks`, those of the removed networks, and all pods if there are
-    such networks; with `pods`, all pods in any case; with `all`, all containers of the node."""
+    """Which containers scope `all` removes: with `networks`, those of the removed networks, and all pods if any network
+    is removed; with `pods`, all pods in any case; with `all`, all containers of the node."""
     stays_stopped: tuple[str, ...] = ()
     """Services that are not started again, because the machine stops being a node."""
 

@@ -33,7 +33,7 @@ class _TargetNetworks:
     busy_networks: frozenset[str]
     """Ids of networks that running containers use."""
     busy: frozenset[str]
-    """Ids of kept endpoints: a running container needs its whole network, including the host's endpoint."""
+    """Ids of the endpoints on these networks, which stay: a running container also needs the host's endpoint."""
     why: str
 
     @classmethod

@@ -75,7 +75,7 @@ class HnsEndpoint:
     address: str = ""
     remote: bool = False
     containers: tuple[str, ...] = ()
-    """Ids of its containers in lower case; empty with Hyper-V isolation (projectcalico/calico#8913)."""
+    """Ids of the endpoint's containers in lower case; empty with Hyper-V isolation (projectcalico/calico#8913)."""
     shared: str = ""
     """`SharedContainers` as PowerShell prints it. The node compares this text again before it removes the endpoint."""
     namespace: str = ""
@@ -89,9 +89,9 @@ class PolicyList:
 
     id: str
     endpoints: frozenset[str]
-    """Ids of its endpoints."""
+    """Ids of the endpoints in the policy list."""
     name: str = ""
-    """Its purpose, such as `10.96.0.10:53/UDP`, or its type."""
+    """The purpose of the policy list, such as `10.96.0.10:53/UDP`, or its type."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -101,9 +101,9 @@ class Namespace:
     id: str
     default: bool
     containers: tuple[str, ...] = ()
-    """Its containers: full ids or their first twelve characters, in lower case."""
+    """The namespace's containers: full ids or their first twelve characters, in lower case."""
     endpoints: frozenset[str] = frozenset()
-    """Ids of its endpoints."""
+    """Ids of the endpoints in the namespace."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

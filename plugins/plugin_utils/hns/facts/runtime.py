@@ -3,8 +3,8 @@
 """Read the containers and pod sandboxes of a node's runtime, which may own HNS objects (no I/O).
 
 Sources: kubernetes-sigs/cri-tools docs/crictl.md; containerd internal/cri/server/
-sandbox_run.go (RunPodSandbox takes a lease under the sandbox's id before it makes the namespace and calls CNI, and adds
-the sandbox to what crictl lists at its very end); docs.docker.com reference of `docker container ls`.
+sandbox_run.go (RunPodSandbox takes a lease under the sandbox's id before it makes the namespace and calls CNI, and only
+at its very end adds the sandbox to what crictl lists); docs.docker.com reference of `docker container ls`.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def _why(name: str, result: CallResult) -> str:
 
 
 def _read_containerd(answers: t.Mapping[str, CallResult], owners: dict[str, Owner], problems: list[str]) -> bool:
-    """Add the owners that crictl and ctr list. One of these programs is enough, but a failure of either is a problem.
+    """Add the owners that crictl and ctr list. Either may be missing, but if one fails, that is a problem.
 
     Returns:
         Whether leases show the sandboxes that are being created.

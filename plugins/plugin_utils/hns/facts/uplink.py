@@ -225,7 +225,7 @@ def restore_calls(uplink: Uplink, scope: Scope, *, seconds: int = 30) -> tuple[C
 
 
 def _on_interface(call: Call, where: t.Mapping[str, Json] | None = None) -> Call:
-    """Return a call that applies to the interface that `_find_interface` finds, if the interface matches conditions."""
+    """Return a call that applies to the interface that `_find_interface` finds, if it meets the conditions."""
     interface = Input(calls=("interface",), where=where or {}, parameter="InterfaceIndex", property="InterfaceIndex")
     return dataclasses.replace(call, input=interface, needs=("interface",))
 
@@ -263,7 +263,7 @@ def _create_if_missing(
 
 
 def _is_setting(call_id: str) -> bool:
-    """Return whether a call creates an address or a route, which its number identifies."""
+    """Return whether a call creates an address or a route. The ids of such calls end with a number."""
     return any(call_id in scope and scope.own(call_id).isdigit() for scope in (_ADDRESS, _ROUTE))
 
 

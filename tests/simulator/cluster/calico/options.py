@@ -38,11 +38,11 @@ class CalicoOptions:
     linux_nodes: int = 0
     """The number of Linux nodes. They are only objects with Calico's annotations and blocks: no kubelet runs."""
     windows: bool = False
-    """The operator only: whether the Installation has `windowsDataplane: HNS`."""
+    """Only with the operator: whether the Installation has `windowsDataplane: HNS`."""
     service_cidrs: bool = True
-    """The operator only: whether a Windows Installation has `serviceCIDRs`."""
+    """Only with the operator: whether an Installation with Windows nodes has `serviceCIDRs`."""
     services_endpoint: bool = True
-    """The operator only: whether ConfigMap kubernetes-services-endpoint exists in tigera-operator."""
+    """Only with the operator: whether the ConfigMap kubernetes-services-endpoint exists in tigera-operator."""
     api_server: bool = True
     """The operator only: whether Calico's API server is installed."""
     pod_cidr: str = "10.244.0.0/16"

@@ -34,7 +34,7 @@ class ResourceType:
     fields: tuple[str, ...] = ()
     """Supported field selectors in addition to metadata.name and metadata.namespace."""
     custom: bool = False
-    """Whether a CustomResourceDefinition defines it."""
+    """Whether a CustomResourceDefinition defines the resource type."""
 
     @property
     def key(self) -> str:
@@ -48,7 +48,7 @@ class ResourceType:
 
     @property
     def has_status(self) -> bool:
-        """Whether its status is only written through a subresource."""
+        """Whether the status of its objects is written only through a subresource."""
         return "status" in self.subresources
 
 

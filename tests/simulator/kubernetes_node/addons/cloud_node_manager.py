@@ -3,7 +3,7 @@
 """cloud-node-manager.exe: it initializes its own node from Azure's Instance Metadata Service.
 
 kubernetes-sigs/cloud-provider-azure v1.36.5: cmd/cloud-node-manager/app/options/options.go (flags),
-pkg/nodemanager/nodemanager.go (initializeNode). Without an answer of the service, or if the machine's name is not that
+pkg/nodemanager/nodemanager.go (initializeNode). If the service does not answer, or if the machine's name is not that
 of the node, the node stays as it is, and the program tries again.
 """
 

@@ -67,7 +67,7 @@ def remove(machine: Machine, container: str) -> None:
 
 
 def endpoint_name(container: str) -> str:
-    """Return the name of a pod's endpoint (ConstructEndpointID; an example is in issue 283 of the project)."""
+    """Return the name of a pod's endpoint (ConstructEndpointID; example: Azure/azure-container-networking#283)."""
     return f"{container[:8]}-eth0"
 
 

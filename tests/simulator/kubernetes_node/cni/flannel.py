@@ -214,7 +214,7 @@ def _write_subnet_file(
 
 
 def _status(machine: Machine) -> object:
-    """Return the log of the flanneld that runs or ran last, and the subnets whose next hop is in no own subnet."""
+    """Return the log of the flanneld that ran last, and the subnets whose next hop is in none of its subnets."""
     return {"log": list(machine.part(Log).lines), "unreachable": unreachable(machine)}
 
 

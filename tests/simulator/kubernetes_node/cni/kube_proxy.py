@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """kube-proxy.exe: its command line and configuration, and the load balancers that it creates in HNS.
 
-Flags and fields are those of contracts/kubernetes.json. Behaviour and messages on Windows are those of kubernetes
+Flags and fields are those of contracts/kubernetes.json. Behavior and messages on Windows are those of kubernetes
 pkg/proxy/winkernel/proxier.go. `kube_proxy_sync` creates the load balancers. An unknown field is only logged:
 kube-proxy decodes the file again in lenient mode (cmd/kube-proxy/app/options.go).
 """
@@ -57,7 +57,7 @@ class ProxySettings:
 
     @property
     def service(self) -> bool:
-        """Whether it runs as a Windows service."""
+        """Whether kube-proxy runs as a Windows service."""
         return self.flags.on("windows-service") or bool(self.document.get("windowsRunAsService"))
 
     @property
@@ -279,7 +279,7 @@ class ProxyService:
     """kube-proxy as a service program."""
 
     def start(self, machine: Machine, service: Service, stderr: Stderr = nowhere) -> RunningService:
-        """Start kube-proxy as a service. `stderr` is set if its parent is not the service control manager."""
+        """Start kube-proxy as a service. `stderr` is given if kube-log-runner.exe starts it."""
         version = version_of(machine, service.argv[0])
         try:
             settings = read(machine, service.argv[1:], version)

@@ -153,7 +153,7 @@ def _add(
 
 
 def _require_namespace(call: PluginCall, api: int, adding: str) -> None:
-    """Raise CniError if the API does not fit to the runtime.
+    """Raise CniError if the API does not match the runtime.
 
     The second API adds the endpoint to the sandbox's namespace, which Docker's containers do not have. With the first
     API, a container in a namespace shares an endpoint that must exist (pkg/hns: AddHnsEndpoint), so it does not work

@@ -138,7 +138,7 @@ def _flat(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(document: Mapping[str, Any], flags: CommandFlags, version: str, path: str) -> None:
-    """Reject keys that correspond to no flag or are also given as a flag, and then values of a wrong type."""
+    """Reject keys that correspond to no flag or are also given as a flag, and then values of the wrong type."""
     known = table(version)
     keys = {str(about.get("key", name)): name for name, about in known.items()}
     flat = _flat(document)

@@ -3,7 +3,7 @@
 """Docker's container images, in a store below data-root, by image id (the digest of the configuration).
 
 The stores of Docker and containerd are separate. A name is a tag (`host/path:tag`) or a pulled digest
-(`host/path@sha256:…`, that of the image list if there is one). An image without a name is dangling.
+(`host/path@sha256:…`, that of the manifest list if there is one). An image without a name is dangling.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""dockerd's pulls and pushes: the endpoints, and which entry of an image list is used.
+r"""dockerd's pulls and pushes: the endpoints, and which entry of a manifest list is used.
 
 Mirrors apply only to Docker Hub. A registry in insecure-registries, or on this host, is accessed with unverified TLS,
 then with plain HTTP. `certs.d\HOST` (without the colon of a port) contains CAs:
@@ -84,7 +84,7 @@ def places(machine: Machine, config: DaemonConfig, host: str) -> list[RegistryEn
 
 
 def choose(entries: list[dict[str, Any]], build: int, version: str) -> dict[str, Any] | None:
-    """Return the image list's entry that a version of dockerd uses on a Windows build; None if no entry fits."""
+    """Return the manifest list's entry that a version of dockerd uses on a Windows build; None if no entry fits."""
     if at_least(version, "29"):
         return oci.best(entries, build, exact=False)
     fitting = [

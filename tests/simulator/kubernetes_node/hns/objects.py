@@ -112,7 +112,7 @@ class Network:
 
     @property
     def external(self) -> bool:
-        """Whether it uses the physical network adapter."""
+        """Whether the network uses the physical adapter."""
         return self.kind in EXTERNAL
 
 

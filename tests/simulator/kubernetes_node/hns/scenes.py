@@ -57,7 +57,7 @@ def _network(machine: Machine, given: Mapping[str, object]) -> None:
 
 
 def _check(populate: Callable[..., object], given: Mapping[str, object]) -> None:
-    """Raise ValueError for an unknown parameter, or for a value of a wrong type."""
+    """Raise ValueError for an unknown parameter, or for a value of the wrong type."""
     known = inspect.signature(populate).parameters
     for name, value in given.items():
         if name not in known:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The endpoints that containerd pulls from: hosts.toml, and the behaviour if there is no hosts.toml.
+"""The endpoints that containerd pulls from: hosts.toml, and the behavior if there is no hosts.toml.
 
 Sources: containerd docs/hosts.md; core/remotes/docker/config/hosts.go and config_windows.go. On Windows, the folder of
 `HOST:5000` is `HOST_5000_`, else `HOST5000`, else `_default`. The first existing folder is used, with or without a

@@ -76,7 +76,7 @@ def check(
 
 
 def _kubelet_version(machine: Machine, version: str, environment: Mapping[str, str] | None) -> str:
-    """Return the problem of the kubelet on PATH (KubeletVersionCheck), or an empty text.
+    """Return the problem with the kubelet on PATH (KubeletVersionCheck), or an empty text.
 
     The version of the control plane is not known at this point, so a kubelet that is newer than kubeadm is accepted.
     """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""A real kubeadm resets a simulated node: it works on a copy of the node's file names, and the node loses the same.
+r"""A real kubeadm resets a simulated node: what it removes from a copy of the file names, the node loses.
 
 Linux's kubeadm would also unmount what is mounted below /var/lib/kubelet, so the copy has an empty /proc/mounts. It
 finds no service manager and no runtime there: the simulator stops the kubelet and removes the pods.

@@ -225,7 +225,7 @@ class KubeletService:
     """kubelet as a service program."""
 
     def start(self, machine: Machine, service: Service, stderr: Stderr = nowhere) -> RunningService:
-        """Start kubelet as a service. `stderr` is set if its parent is not the service control manager."""
+        """Start kubelet as a service. `stderr` is given if another program, such as kube-log-runner.exe, starts it."""
         try:
             settings = read(machine, service.argv[1:], version_of(machine, service.argv[0]))
         except KubeletError as error:

@@ -26,7 +26,7 @@ def check(document: Mapping[str, Any], kind: str, version: str) -> list[str]:
         The paths of unknown fields, in their order.
 
     Raises:
-        ConfigurationError: a value has a wrong type. The message is that of Go's package json.
+        ConfigurationError: a value has the wrong type. The message is that of Go's package json.
     """
     known = contracts.fields(kind, version)
     unknown: list[str] = []

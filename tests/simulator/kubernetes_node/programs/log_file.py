@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 Stderr = Callable[[str], None]
-"""Called with one line, without its line ending."""
+"""A function that is called with each line, without the line ending."""
 
 
 def nowhere(text: str) -> None:

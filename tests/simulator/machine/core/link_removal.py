@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def links_below(machine: Machine, path: str) -> list[str]:
-    """Return the symbolic links to folders in a folder, which Windows PowerShell takes for junctions.
+    """Return the symbolic links below a folder that point to folders. Windows PowerShell takes them for junctions.
 
     PowerShell/PowerShell#621, fixed in PowerShell 6; ansible/ansible#48327.
     """

@@ -47,7 +47,7 @@ class _NdrData:
 
 
 def encode(domain: str, netbios: str, computer: str, password: str, controller: str) -> bytes:
-    """Return the data with which a computer joins a domain without contacting it."""
+    """Return the data with which a computer joins a domain without contacting a domain controller."""
     inner = _NdrData()
     inner.pointer()
     for _ in range(3):

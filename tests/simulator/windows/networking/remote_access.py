@@ -251,7 +251,7 @@ def _remove_routes(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _on_boot(machine: Machine) -> None:
-    """Note that the features are in effect. Without them, nothing of Remote Access is left."""
+    """Record whether the features are in effect. Without them, remove the state of Remote Access."""
     state = machine.part(RemoteAccessState)
     state.restarted = _has_features(machine)
     if not state.restarted:

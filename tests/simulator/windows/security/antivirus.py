@@ -36,7 +36,7 @@ _TAR = (257, b"ustar")
 
 @dataclass
 class AntivirusScanner:
-    """The scanner's behaviour for new files.
+    """The scanner's behavior for new files.
 
     Args:
         seconds: the duration of a scan, in Windows' time.

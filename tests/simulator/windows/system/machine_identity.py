@@ -37,10 +37,10 @@ def on_boot(machine: Machine) -> None:
 
 
 class _WindowsUpdateService:
-    """wuauserv."""
+    """The Windows Update service (wuauserv)."""
 
     def start(self, machine: Machine, service: Service) -> IdleService:
-        """Start the service, which identifies itself to update servers."""
+        """Start the service. It creates the id with which it identifies itself to update servers."""
         if machine.registry.data(_WINDOWS_UPDATE, "SusClientId") is None:
             machine.registry.set(_WINDOWS_UPDATE, "SusClientId", str(uuid.uuid4()), "String")
             machine.registry.set(_WINDOWS_UPDATE, "SusClientIdValidation", uuid.uuid4().bytes, "Binary")

@@ -102,7 +102,7 @@ def _complete(machine: Machine, store: ComponentStore, entry: StoredUpdate) -> b
 
 
 def _settle(machine: Machine, process: Process) -> None:
-    """Simulate the work of TiWorker after the boot. Only after it do updates report that they need another reboot."""
+    """Simulate the work of TiWorker after the boot. Updates report only after it that they need another reboot."""
     while machine.power.state != "on":
         process.sleep(0.02)
     configured = machine.settings.option("update_settle_seconds", _SETTLE_SECONDS)

@@ -24,7 +24,7 @@ def tolerates(toleration: Object, taint: Object) -> bool:
 
 
 def untolerated(node: Object, tolerations: Iterable[Object], effects: tuple[str, ...]) -> list[Object]:
-    """Return a node's taints with one of these effects that no toleration matches."""
+    """Return the taints of a node that have one of the given effects and are not matched by any toleration."""
     listed = list(tolerations)
     return [
         taint
@@ -59,7 +59,7 @@ def _term_met(term: Object, labels: dict[str, str], fields: dict[str, str]) -> b
 
 
 def schedulable(spec: Object, node: Object) -> bool:
-    """Return whether a node accepts new pods, or is cordoned and the pod tolerates this."""
+    """Return whether a node accepts new pods, or is cordoned but the pod tolerates that."""
     if not node.get("spec", {}).get("unschedulable"):
         return True
     taint = {"key": UNSCHEDULABLE, "effect": "NoSchedule"}

@@ -123,7 +123,7 @@ def _of_object(spec: dict[str, Any], name: str, own: str) -> list[tuple[str, str
 
 
 class _Router:
-    """config-bgp.psm1."""
+    """Simulates config-bgp.psm1, which configures the BGP router."""
 
     def __init__(self, machine: Machine, output: Output) -> None:
         self._machine, self._output = machine, output

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Calico's HNS network and its own endpoint: cni-plugin/pkg/dataplane/windows/dataplane_windows.go.
 
-calico-node and the CNI plugin run the same code. Both create the network `Calico` if it does not fit.
+calico-node and the CNI plugin run the same code. Both create the network `Calico`, or replace one that does not match.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def _wiring(call: PluginCall, datastore: Datastore, block: ipaddress.IPv4Network
 
 
 def _policies(call: PluginCall, datastore: Datastore, address: str) -> list[dict[str, Any]]:
-    """Return the configuration's policies in the form of the second API, in which NAT does not apply to the pools."""
+    """Return the configuration's policies in the form of HNS' second API, with the pools as exceptions to NAT."""
     pools = [item["spec"] for item in datastore.all("ippools") if ":" not in item["spec"]["cidr"]]
     networks = [str(item["cidr"]) for item in pools]
     own = [item for item in pools if ipaddress.ip_address(address) in ipaddress.ip_network(item["cidr"])]

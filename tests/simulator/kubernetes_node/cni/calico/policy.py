@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Network policies of Kubernetes as rules of HNS, by the priorities and the restrictions of Felix for Windows.
+"""Network policies of Kubernetes as rules of HNS, with the priorities and the restrictions of Felix for Windows.
 
 Sources: felix/dataplane/windows/policysets/policysets.go and endpoint_mgr.go; the conversion of policies is that of
 libcalico-go/lib/backend/k8s/conversion. Felix skips rules that Windows cannot express: `except` of an IP block and

@@ -69,8 +69,8 @@ class CommandArguments:
     Args:
         named: named values, in order.
         positional: unnamed values.
-        loose: for `-Name value` where the parameter may be a switch: the name, and the position of its value in
-            `positional`.
+        loose: parameters in the form `-Name value` that may be switches. Each is the name, and the position of the
+            value in `positional`.
     """
 
     named: list[tuple[str, object]]
