@@ -238,7 +238,7 @@ variable "release" {
   default     = ""
 
   validation {
-    condition     = regex_replace(var.release, "^20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])[.][0-9a-f]{7,40}$", "") == ""
+    condition     = regex_replace(var.release, "^20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])[.][0-9a-f]{7,64}$", "") == ""
     error_message = "Expected release to be YYYYMMDD.commithash, such as 20261126.1a2b3c4."
   }
 }
