@@ -156,7 +156,7 @@ def test_packer_hides_the_product_key_and_nothing_else(packer: Packer) -> None:
     # The answer file is in this output, too.
     assert "<Key><sensitive></Key>" in output
     assert "<UILanguage>de-DE</UILanguage>" in output
-    assert re.search(r'version\W+2022', output)
+    assert re.search(r"version\W+2022", output)
 
 
 @needs_packer

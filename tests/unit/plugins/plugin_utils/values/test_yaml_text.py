@@ -12,7 +12,7 @@ import yaml
 from ansible_collections.winkube.node.plugins.plugin_utils.values.yaml_text import to_yaml
 
 # What goyaml's resolve_test.go and decode_test.go read as numbers or dates, and the words of YAML 1.1.
-NO_TEXTS = [
+NUMBERS_AND_DATES = [
     "1234",
     "0x1f",
     "0b101",
@@ -28,10 +28,10 @@ NO_TEXTS = [
     "1_000",
     "2026-1-2",
 ]
-WORDS = ["null", "~", "", "yes", "no", "on", "off", "true", "False", ".inf", ".nan"]
+RESERVED_NAMES = ["null", "~", "", "yes", "no", "on", "off", "true", "False", ".inf", ".nan"]
 
 
-@pytest.mark.parametrize("text", [*NO_TEXTS, *WORDS])
+@pytest.mark.parametrize("text", [*NUMBERS_AND_DATES, *RESERVED_NAMES])
 def test_a_text_that_looks_like_another_value_is_in_quotes(text: str) -> None:
     written = to_yaml({"name": text, "list": [text]})
     assert written == f"list:\n- '{text}'\nname: '{text}'\n"
