@@ -57,7 +57,11 @@ class ExistingRuntime(Resource):
         return (
             query("services", "@read-registry", {"values": values}, select=("exists", "value")),
             query("own", "@read-file", {"paths": [node_paths.PROGRAM_DATA]}, select=("exists",)),
-            query("networks", "Get-HnsNetwork", select=("ID", "Name", "Type"), timeout=_HNS_SECONDS),
+            *(
+                [query("networks", "Get-HnsNetwork", select=("ID", "Name", "Type"), timeout=_HNS_SECONDS)]
+                if self.existing == "remove"
+                else []
+            ),
         )
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
@@ -97,7 +101,8 @@ class ExistingRuntime(Resource):
     def _networks(self, seen: Results) -> dict[str, str]:
         """Return the names of the networks to remove by id."""
         # Without the feature Containers, there is no such cmdlet, and there are no networks.
-        items = () if is_missing(seen.get("networks")) else objects(self, seen, "networks")
+        unknown = self.existing == "refuse" or is_missing(seen.get("networks"))
+        items = () if unknown else objects(self, seen, "networks")
         ours = [item for item in items if str(item.get("Type")).lower() in _NETWORK_TYPES]
         return {str(item.get("ID")): str(item.get("Name")) for item in ours}
 
