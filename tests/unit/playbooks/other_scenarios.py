@@ -75,8 +75,8 @@ PUBLICATION: dict[str, t.Any] = {
         "publishing_profile": {"target_regions": []},
     },
     "tempfile": {"path": "/site/vhd/vhd-1"},
-    "azure_rm_storageblob_info": {"blob": None},
-    "azure_rm_galleryimageversion_info": {"versions": None},
+    "azure.azcollection.azure_rm_storageblob_info": {"blob": None},
+    "azure.azcollection.azure_rm_galleryimageversion_info": {"versions": None},
 }
 ZONE = "topology.kubernetes.io/zone"
 RINGS = {"node_maintenance_ring_label": ZONE, "node_maintenance_ring_order": ["c"]}
