@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import stat
@@ -60,23 +61,29 @@ class PasswordFile:
             ResourceError: the file is encrypted, or cannot be read or written.
         """
         known = self._text()
+        if not known:
+            self._create(create())
+            known = self._text()
         if known.startswith(_VAULT):
             raise self._error(
                 "expected a password, got a file that is encrypted with Ansible Vault. Decrypt it for this run "
                 "(ansible-vault decrypt)"
             )
-        if known:
-            return known
-        password = create()
+        return known
+
+    def _create(self, password: str) -> None:
+        """Write the file, unless another process does so at the same time, for another host with the same file."""
         try:
+            if self._path.exists() and not self._text():
+                self._path.unlink()
             # A temporary file has the mode 0600. A reader sees the whole file or none.
-            handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=".password-")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
+            with tempfile.NamedTemporaryFile("w", dir=self._path.parent, prefix=".password-", encoding="utf-8") as file:
                 file.write(f"{password}\n")
-            pathlib.Path(name).replace(self._path)
+                file.flush()
+                with contextlib.suppress(FileExistsError):
+                    os.link(file.name, self._path)
         except OSError as error:
             raise self._error(f"expected a file that can be written ({error.strerror})") from error
-        return password
 
     def _text(self) -> str:
         try:

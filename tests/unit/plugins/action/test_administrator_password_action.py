@@ -15,6 +15,7 @@ from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.action import administrator_password as action
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import administrator_password
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.password_file import PasswordFile
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
@@ -122,6 +123,21 @@ def test_an_interrupted_run_continues_with_the_same_password(machine: Machine, t
     assert run(node, file)["changed"]
     assert password(machine) == kept
     assert node.modules == 4
+
+
+def test_hosts_with_one_file_get_the_password_that_is_in_it(tmp_path: Path) -> None:
+    file = tmp_path / "all.txt"
+    first, second = (PasswordFile(str(file), "file") for _ in range(2))
+
+    def between() -> str:
+        assert second.read_or_create(lambda: "of the second") == "of the second"
+        return "of the first"
+
+    assert first.read_or_create(between) == "of the second"
+    assert file.read_text(encoding="utf-8") == "of the second\n"
+    assert [one.name for one in tmp_path.iterdir()] == ["all.txt"]
+    file.write_text("", encoding="utf-8")
+    assert first.read_or_create(lambda: "new") == "new"
 
 
 def test_a_file_that_was_encrypted_later_needs_no_change(machine: Machine, tmp_path: Path) -> None:
