@@ -113,8 +113,8 @@ locals {
         <FullName>Administrator</FullName>
         <Organization>winkube.node</Organization>
         <ProductKey>
-%{if var.windows.product_key != ""~}
-          <Key>${var.windows.product_key}</Key>
+%{if var.windows_product_key != ""~}
+          <Key>${var.windows_product_key}</Key>
 %{endif~}
           <WillShowUI>OnError</WillShowUI>
         </ProductKey>

@@ -35,12 +35,11 @@ variable "base" {
 }
 
 variable "windows" {
-  description = "The Windows that is installed from an ISO, and the answer file of its Setup. version is 2019, 2022, 2025 or, with allow_unsupported_windows, insider. edition is a name or the number of an image in the ISO. Without a product_key, the ISO must be evaluation media."
+  description = "The Windows that is installed from an ISO, and the answer file of its Setup. version is 2019, 2022, 2025 or, with allow_unsupported_windows, insider. edition is a name or the number of an image in the ISO."
   type = object({
     version                   = string
     edition                   = string
     firmware                  = string
-    product_key               = string
     language                  = string
     time_zone                 = string
     allow_unsupported_windows = bool
@@ -49,7 +48,6 @@ variable "windows" {
     version                   = "2022"
     edition                   = "datacenter_core"
     firmware                  = "uefi"
-    product_key               = ""
     language                  = "en-US"
     time_zone                 = "UTC"
     allow_unsupported_windows = false
@@ -72,16 +70,26 @@ variable "windows" {
     error_message = "Expected windows.firmware to be bios or uefi."
   }
   validation {
-    condition     = regex_replace(var.windows.product_key, "^([0-9A-Z]{5}-){4}[0-9A-Z]{5}$", "") == ""
-    error_message = "Expected windows.product_key to be five groups of five letters or digits, such as AAAAA-BBBBB-CCCCC-DDDDD-EEEEE, or empty for evaluation media."
-  }
-  validation {
     condition     = var.windows.language != "" && regex_replace(var.windows.language, "^[a-z]{2,3}(-[A-Z][a-z]{3})?-[A-Z]{2}$", "") == ""
     error_message = "Expected windows.language to be the language of the ISO, such as en-US."
   }
   validation {
     condition     = var.windows.time_zone != ""
     error_message = "Expected windows.time_zone to be a name that tzutil /l lists, such as UTC."
+  }
+}
+
+# Packer hides the values of sensitive variables wherever they occur in its output. In the object windows, it would also
+# hide words such as 2022.
+variable "windows_product_key" {
+  description = "The product key of windows.edition, or empty for evaluation media. Set it with the environment variable PKR_VAR_windows_product_key."
+  type        = string
+  default     = ""
+  sensitive   = true
+
+  validation {
+    condition     = regex_replace(var.windows_product_key, "^([0-9A-Z]{5}-){4}[0-9A-Z]{5}$", "") == ""
+    error_message = "Expected windows_product_key to be five groups of five letters or digits, such as AAAAA-BBBBB-CCCCC-DDDDD-EEEEE, or empty for evaluation media."
   }
 }
 
@@ -230,7 +238,7 @@ variable "release" {
   default     = ""
 
   validation {
-    condition     = regex_replace(var.release, "^20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])[.][0-9a-f]{7,40}$", "") == ""
+    condition     = regex_replace(var.release, "^20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])[.][0-9a-f]{7,64}$", "") == ""
     error_message = "Expected release to be YYYYMMDD.commithash, such as 20261126.1a2b3c4."
   }
 }

@@ -11,7 +11,6 @@ windows = {
   version                   = "2025"
   edition                   = "datacenter_core"
   firmware                  = "uefi"
-  product_key               = ""
   language                  = "en-US"
   time_zone                 = "UTC"
   allow_unsupported_windows = false

@@ -9,7 +9,7 @@ import typing as t
 
 from ..plugin_utils.actions.controller_action import ControllerAction
 from ..plugin_utils.release_notes import sbom
-from ..plugin_utils.release_notes.release import ImageRelease, commit_of
+from ..plugin_utils.release_notes.release import NO_COMMIT, ImageRelease, commit_of
 
 
 class ActionModule(ControllerAction):
@@ -25,17 +25,20 @@ class ActionModule(ControllerAction):
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         if options["sbom"] and (problem := sbom.missing_library()):
             return {"changed": False, "failed": True, "msg": problem}
-        modified = False
+        warning = ""
         if options["release"]:
             release = ImageRelease.parse(options["release"])
         else:
             commit, modified = commit_of(options["directory"])
-            release = ImageRelease(date=datetime.datetime.now(datetime.UTC).date(), commit=commit)
-        warning = f"the files in {options['directory']} differ from commit {release.commit}"
+            release = ImageRelease(date=datetime.datetime.now(datetime.UTC).date(), commit=commit or NO_COMMIT)
+            if not commit:
+                warning = f"{options['directory']} has no commit of git, so the release is named {release}"
+            elif modified:
+                warning = f"the files in {options['directory']} differ from commit {commit}"
         return {
             "changed": False,
             "release": str(release),
             "gallery_version": release.gallery_version(options["number"]),
             "tags": {"release": str(release)},
-            **({"warnings": [warning]} if modified else {}),
+            **({"warnings": [warning]} if warning else {}),
         }

@@ -40,8 +40,14 @@ class ActionModule(NodeAction):
         link = Link(str(address), int(port or 5986), str(user or ""))
         work = Generalization(session, GeneralizationOptions.of(options), link)
         if options["clean_only"]:
-            return session.report(**({} if self._task.check_mode else work.clean()))
+            return session.report(**self._clean(work))
         inspected = work.inspect()
         if self._task.check_mode:
             return session.report(changed=True)
         return session.report(**work.run(inspected))
+
+    def _clean(self, work: Generalization) -> dict[str, t.Any]:
+        if self._task.check_mode:
+            work.check_windows()
+            return {}
+        return work.clean()

@@ -7,6 +7,7 @@ The simulator interprets the script. test_image.py joins a machine from an image
 
 from __future__ import annotations
 
+import datetime
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,7 +16,13 @@ from typing import Any
 import pytest
 from unit.direct_node import DirectNode
 
+from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis.cluster_view import ClusterView
+from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis.diagnose import diagnose
+from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis.examination import Examination
+from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis.observation import ObservationOptions
+from ansible_collections.winkube.node.plugins.plugin_utils.diagnosis.observe import observe
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.hns.facts.node_facts import FactsOptions
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.join_commands import JoinCommand
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import kubelet_launcher
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.kubelet_launcher import Commands
@@ -34,6 +41,8 @@ KUBELET_CONF, BOOTSTRAP = r"C:\etc\kubernetes\kubelet.conf", r"C:\etc\kubernetes
 CONFIGURATION = r"C:\var\lib\kubelet\config.yaml"
 CERTIFICATE = r"C:\var\lib\kubelet\pki\kubelet-client-current.pem"
 RECORD = r"C:\var\lib\kubelet\winkube-join-commands.txt"
+KUBELET_LOG = r"C:\var\log\kubelet\kubelet.log"
+LAUNCHER_LOG = r"C:\var\log\kubelet\kubelet.out.log"
 PLAYBOOK = r"C:\ProgramData\winkube\join.yaml"
 # Without a kubeconfig, the kubelet runs stand-alone.
 OWN = (rf"--config={CONFIGURATION}", "--node-labels=winkube.node/pod-network=calico", "--v=2")
@@ -127,6 +136,72 @@ def appended(text: str, path: str = r"C:\commands.txt") -> JoinCommand:
 
 def running(node: Launched) -> list[str]:
     return [process.name for process in node.machine.processes.all() if process.name == "kubelet.exe"]
+
+
+def causes(node: Launched) -> dict[str, str]:
+    """Return the causes that the doctor finds without a cluster, with their evidence."""
+    direct = DirectNode(node.machine)
+    options = ObservationOptions(hns=FactsOptions(hns_timeout=2.0, grace=0.05))
+    first, second = observe(NodeSession(direct), options)
+    assert direct.remote_commands <= 2
+    examination = Examination(first=first, second=second, cluster=ClusterView.of(None), options=options)
+    found = diagnose(examination, datetime.datetime.now(datetime.UTC)).findings
+    return {one.finding.cause: "\n".join(one.finding.evidence) for one in found}
+
+
+def test_the_doctor_names_the_file_for_which_the_script_waits(node: Launched) -> None:
+    node.converge()
+    node.start()
+    found = causes(node)
+    assert f"the launcher waits for {BOOTSTRAP}" in found["not_joined"]
+    assert "kubelet_stopped" not in found
+    node.machine.files.write_text(BOOTSTRAP, "")
+    found = causes(node)
+    assert f"the launcher waits for {CONFIGURATION}" in found["not_joined"]
+    node.machine.files.write_text(KUBELET_CONF, "")
+    found = causes(node)
+    assert "the launcher waits for this file" in found["kubelet_configuration_invalid"]
+
+
+def test_the_doctor_reads_how_the_kubelet_ended(node: Launched) -> None:
+    node.converge()
+    node.begin_join()
+    node.machine.files.write_text(CONFIGURATION, "kind: KubeletConfiguration\n")
+    node.start()
+    wait_for(lambda: "the kubelet ended" in node.machine.files.read_text(LAUNCHER_LOG))
+    node.machine.services.stop("kubelet", force=True)
+    # The simulated Process.Start does not pass the script's handles on, as Windows does.
+    node.machine.files.write_text(KUBELET_LOG, 'E1 run.go:72] "command failed" err="failed to load kubelet config"\n')
+    found = causes(node)
+    assert "the launcher's log: the kubelet ended with exit code 1" in found["kubelet_stopped"]
+    assert "its last error: failed to load kubelet config" in found["kubelet_stopped"]
+    assert "flags that this kubelet does not know: --pod-infra-container-image" in found["kubelet_stopped"]
+
+
+def test_the_doctor_names_a_command_that_failed_until_it_has_run(node: Launched) -> None:
+    node.converge(after=[appended("one"), JoinCommand(program="cmd.exe", arguments=("/c", "exit 5"))])
+    node.begin_join()
+    node.start()
+    wait_for(lambda: running(node))
+    node.end_join()
+    wait_for(lambda: node.lines(RECORD) == ["1"])
+    # The simulated nssm writes the output of a program when the program ends.
+    lines = "started the kubelet, process 5", "post_kubeadm_commands[1]: exit code 5"
+    node.machine.files.write_text(LAUNCHER_LOG, "".join(f"kubelet-launcher: {line}\n" for line in lines))
+    assert "post_kubeadm_commands[1]: exit code 5" in causes(node)["join_command_failed"]
+    node.machine.files.delete(RECORD)
+    assert "join_command_failed" not in causes(node)
+
+
+def test_the_doctor_names_a_script_that_does_not_run(node: Launched) -> None:
+    node.converge()
+    node.machine.files.delete(r"C:\k\kubelet-launcher.json")
+    node.start()
+    wait_for(lambda: "kubelet-launcher.json" in node.machine.files.read_text(KUBELET_LOG))
+    node.machine.services.stop("kubelet", force=True)
+    found = causes(node)
+    assert "kubelet-launcher.json" in found["launcher_failed"]
+    assert "PathNotFound" in found["launcher_failed"]
 
 
 def test_the_kubelet_waits_for_the_join_and_gets_the_flags_that_it_knows(node: Launched) -> None:

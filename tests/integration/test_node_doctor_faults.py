@@ -35,8 +35,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.waits, pytest.mark.xdist_grou
 
 NODES = {"n19": "2019", "n22": "2022", "n25": "2025"}
 OPTIONS = ObservationOptions(hns=FactsOptions(hns_timeout=2.0, grace=0.05))
-OTHERS = {"unexplained", "not_prepared"}
-"""Causes that have their own tests below."""
+OTHERS = {"unexplained", "not_prepared", "launcher_failed", "join_command_failed"}
+"""Causes that have their own tests, below or in test_kubelet_launcher.py."""
 assert doctor_network_faults.PAUSE, "its faults are registered"
 
 

@@ -21,11 +21,13 @@ def join(node: Examination) -> t.Iterator[FoundCause]:
     if node.is_prepared and not kubelet.joined:
         interrupted = f"{node_paths.BOOTSTRAP_KUBELET_CONF} exists: a join was interrupted"
         known = node.node
+        waits = kubelet.awaited_file and node.first.machine.services["kubelet"].running
         state = (known.ready or "never reported") if known else ""
         yield finding(
             "not_joined",
             f"{node_paths.KUBELET_CONF} does not exist",
             interrupted if kubelet.interrupted_join else "",
+            f"the launcher waits for {kubelet.awaited_file} before it starts the kubelet" if waits else "",
             f"the cluster still has a node {node.node_name} (Ready: {state})" if known else "",
         )
 

@@ -51,13 +51,28 @@ def service(node: Examination) -> t.Iterator[FoundCause]:
     kubelet = node.first.machine.services.get("kubelet")
     if kubelet is None:
         yield finding("not_prepared", "the service kubelet does not exist")
-    elif not kubelet.running:
-        error = node.second.kubelet_error
+    elif not _runs(node):
+        error, launcher = node.second.kubelet_error, node.second.launcher
+        left_out = f"the launcher left out flags that this kubelet does not know: {', '.join(launcher.left_out)}"
         yield finding(
             "kubelet_stopped",
-            f"the service kubelet is {kubelet.status.lower()}",
+            "" if kubelet.running else f"the service kubelet is {kubelet.status.lower()}",
+            f"the launcher's log: {redact_value(launcher.ended)}" if launcher.ended else "",
             f"its last error: {redact_value(error)}" if error else "",
+            redact_value(left_out) if launcher.left_out else "",
         )
+
+
+def launcher(node: Examination) -> t.Iterator[FoundCause]:
+    """Check the script that starts the kubelet, and the commands that it runs after the join."""
+    kubelet = node.first.machine.services.get("kubelet")
+    if kubelet is None or not node.first.kubelet.command.by_launcher:
+        return
+    if not kubelet.running and node.second.launcher_error:
+        yield finding("launcher_failed", f"its last error: {redact_value(node.second.launcher_error)}")
+    failed = node.second.launcher.failed_command
+    if failed and node.first.kubelet.has_join_commands:
+        yield finding("join_command_failed", f"the launcher's log: {redact_value(failed)}")
 
 
 def flags(node: Examination) -> t.Iterator[FoundCause]:
@@ -80,6 +95,8 @@ def configuration(node: Examination) -> t.Iterator[FoundCause]:
     if kubelet.configuration is None:
         return
     problems = [problem for file in (kubelet.configuration, *kubelet.drop_ins) if (problem := _problem(file))]
+    if kubelet.awaited_file == kubelet.configuration.path:
+        problems.append("the launcher waits for this file before it starts the kubelet")
     problems += _refused_on_windows(kubelet.settings) if not problems else []
     if not problems and not _runs(node) and _CONFIGURATION_ERRORS.search(node.second.kubelet_error):
         problems.append(f"its last error: {redact_value(node.second.kubelet_error)}")
@@ -89,7 +106,7 @@ def configuration(node: Examination) -> t.Iterator[FoundCause]:
 
 def _runs(node: Examination) -> bool:
     service = node.first.machine.services.get("kubelet")
-    return service is not None and service.running
+    return service is not None and service.running and not node.second.launcher.ended
 
 
 def _problem(file: ConfigurationFile) -> str:

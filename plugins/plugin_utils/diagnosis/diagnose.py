@@ -21,6 +21,7 @@ _CHECKS: t.Sequence[Check] = (
     check_machine.pending_reboot,
     check_kubelet.runtime,
     check_kubelet.service,
+    check_kubelet.launcher,
     check_kubelet.flags,
     check_kubelet.configuration,
     check_cluster.join,

@@ -81,6 +81,8 @@ class KubeletFacts:
     """Whether the kubelet's kubeconfig exists."""
     interrupted_join: bool = False
     """Whether the kubeconfig with a bootstrap token exists."""
+    has_join_commands: bool = False
+    """Whether commands that follow the join have not ended yet."""
     kubeconfig: KubeletKubeconfig = dataclasses.field(default_factory=KubeletKubeconfig)
     certificate: ClientCertificate | None = None
     certificate_problem: str = "is not a certificate"
@@ -104,6 +106,16 @@ class KubeletFacts:
         return merged
 
     @property
+    def awaited_file(self) -> str:
+        """The file for which the launcher waits before it starts the kubelet; empty if it does not wait."""
+        if not self.command.by_launcher:
+            return ""
+        if not self.joined and not self.interrupted_join:
+            return node_paths.BOOTSTRAP_KUBELET_CONF
+        is_missing = self.configuration is not None and self.configuration.text is None
+        return node_paths.KUBELET_CONFIG if is_missing else ""
+
+    @property
     def endpoint(self) -> str:
         """The runtime's endpoint (kubernetes cmd/kubelet/app/options, containerRuntimeEndpoint)."""
         given = self.command.flag("container-runtime-endpoint") or self.settings.get("containerRuntimeEndpoint")
@@ -125,7 +137,7 @@ def calls() -> tuple[Call, ...]:
             {"paths": [node_paths.KUBELET_CONF, node_paths.KUBELET_CONFIG], "content": True},
             private=True,
         ),
-        query("bootstrap", "@read-file", {"paths": [node_paths.BOOTSTRAP_KUBELET_CONF]}),
+        query("bootstrap", "@read-file", {"paths": [node_paths.BOOTSTRAP_KUBELET_CONF, node_paths.LAUNCHER_RECORD]}),
         query(
             "certificate",
             "@read-file",
@@ -156,13 +168,15 @@ def read(seen: t.Mapping[str, CallResult], command: KubeletCommand) -> KubeletFa
     """
     conf, config = seen["kubelet-files"].output
     kubeconfig = KubeletKubeconfig.parse(conf.get("content") or "")
-    bootstrap, pem = seen["bootstrap"].first or {}, seen["certificate"].first or {}
+    bootstrap, record = (*seen["bootstrap"].output, {}, {})[:2]
+    pem = seen["certificate"].first or {}
     is_usual = command.flag("config").replace("/", "\\").lower() == node_paths.KUBELET_CONFIG.lower()
     reads_drop_ins = bool(command.flag("config-dir"))
     return KubeletFacts(
         command=command,
         joined=bool(conf.get("exists")),
         interrupted_join=bool(bootstrap.get("exists")),
+        has_join_commands=bool(record.get("exists")),
         kubeconfig=kubeconfig,
         certificate=kubeconfig.embedded or kubelet_certificate.first_certificate(decoded(pem.get("content"))),
         certificate_problem=_certificate_problem(seen["certificate"]),

@@ -18,7 +18,7 @@ SERVICES = ("kubelet", "containerd", "docker", "cri-dockerd", "kube-proxy", "kub
 _START_MODES = {2: "automatic", 3: "manual", 4: "disabled"}
 _TCPIP = f"{registry_keys.SERVICES}\\Tcpip\\Parameters"
 _SERVICE_VALUES = ("ImagePath", "Start", "Environment")
-_NSSM_VALUES = ("Application", "AppParameters", "AppEnvironmentExtra")
+_NSSM_VALUES = ("Application", "AppParameters", "AppEnvironmentExtra", "AppStdout", "AppStderr")
 """The settings of a service that nssm runs (nssm.cc/usage)."""
 
 
@@ -35,6 +35,10 @@ class ServiceFacts:
     """The program and its arguments; if nssm runs the service, those of the program that nssm starts."""
     environment: t.Mapping[str, str]
     """Variables of this service only, with names in upper case."""
+    output: str = ""
+    """The file to which nssm writes the program's standard output; empty if there is none."""
+    log: str = ""
+    """The file to which nssm writes the program's standard error; empty if there is none."""
 
     @property
     def running(self) -> bool:
@@ -114,11 +118,16 @@ def _service(name: str, status: str, registry: t.Mapping[tuple[str, str], t.Any]
     key = f"{registry_keys.SERVICES}\\{name}"
     command = command_line.split(str(registry.get((key, "ImagePath")) or ""))
     variables = _variables(registry.get((key, "Environment")))
+    files = {"output": "", "log": ""}
     if command and ntpath.basename(command[0]).lower() == "nssm.exe":
         parameters = f"{key}\\Parameters"
         application = str(registry.get((parameters, "Application")) or "")
         command = [application, *command_line.split(f"x {registry.get((parameters, 'AppParameters')) or ''}")[1:]]
         variables |= _variables(registry.get((parameters, "AppEnvironmentExtra")))
+        files = {
+            field: str(registry.get((parameters, value)) or "")
+            for field, value in (("output", "AppStdout"), ("log", "AppStderr"))
+        }
     start = registry.get((key, "Start"))
     return ServiceFacts(
         name=name,
@@ -126,6 +135,7 @@ def _service(name: str, status: str, registry: t.Mapping[tuple[str, str], t.Any]
         start_mode=_START_MODES.get(start, "") if isinstance(start, int) else "",
         command=tuple(command),
         environment=variables,
+        **files,
     )
 
 

@@ -20,6 +20,7 @@ from ..wire.scopes import Scope
 from . import connection, kubelet_facts, machine_facts, runtime_facts
 from .connection import ApiConnection
 from .kubelet_facts import ConfigurationFile, KubeletCommand, KubeletFacts
+from .launcher_log import LauncherLog, powershell_error
 from .machine_facts import MachineFacts
 from .runtime_facts import RuntimeFacts
 
@@ -92,6 +93,9 @@ class SecondFacts:
     """Version of the kubelet, such as 1.37.1; empty if unknown."""
     kubelet_error: str = ""
     """The last error with which the kubelet ended, from its log."""
+    launcher: LauncherLog = dataclasses.field(default_factory=LauncherLog)
+    launcher_error: str = ""
+    """The last error with which the launcher ended."""
     api: ApiConnection = dataclasses.field(default_factory=ApiConnection)
     plugins: t.Mapping[str, bool] = dataclasses.field(default_factory=dict)
     """Whether the program of each CNI plugin exists, by the plugin's name."""
@@ -160,14 +164,26 @@ def second_calls(facts: FirstFacts, options: ObservationOptions) -> tuple[Call, 
     calls: list[Call] = []
     if ntpath.basename(command.program).lower() == "kubelet.exe" and ntpath.isabs(command.program):
         calls.append(query("version", command.program, arguments=("--version",), timeout=60, output_limit=1000))
-    if command.log_file:
-        calls.append(query("log", "Get-Content", {"LiteralPath": command.log_file, "Tail": _TAIL, "Encoding": "UTF8"}))
+    for call_id, path in _logs(facts).items():
+        calls.append(query(call_id, "Get-Content", {"LiteralPath": path, "Tail": _TAIL, "Encoding": "UTF8"}))
     plugins = plugin_paths(facts, options)
     if plugins:
         paths = [path for each in plugins.values() for path in each]
         calls.append(query("plugins", "@read-file", {"paths": paths[:_MOST_PLUGINS]}))
     environment = facts.machine.environment_of("kubelet")
     return (*calls, *connection.calls(facts.kubelet.kubeconfig, environment))
+
+
+def _logs(facts: FirstFacts) -> dict[str, str]:
+    """Return the paths of the logs to read: the kubelet's, and its launcher's."""
+    service, command = facts.machine.services.get("kubelet"), facts.kubelet.command
+    log = command.log_file or (service.log if service else "")
+    output = service.output if service and command.by_launcher else ""
+    return {call_id: path for call_id, path in (("log", log), ("launcher-log", output)) if ntpath.isabs(path)}
+
+
+def _lines(result: CallResult | None) -> list[str]:
+    return [str(line) for line in result.output] if result is not None and result.ok else []
 
 
 def read_second(seen: Observation, facts: FirstFacts, options: ObservationOptions) -> SecondFacts:
@@ -181,10 +197,12 @@ def read_second(seen: Observation, facts: FirstFacts, options: ObservationOption
     files = seen.calls["plugins"].output if "plugins" in seen.calls else ()
     there = {str(file["path"]) for file in files if file.get("exists")}
     asked = {str(file["path"]) for file in files}
-    version, log = seen.calls.get("version"), seen.calls.get("log")
+    version, log = seen.calls.get("version"), _lines(seen.calls.get("log"))
     return SecondFacts(
         kubelet_version=_version(version.stdout) if version is not None and version.ok else "",
-        kubelet_error=last_error([str(line) for line in log.output]) if log is not None and log.ok else "",
+        kubelet_error=last_error(log),
+        launcher=LauncherLog.parse(_lines(seen.calls.get("launcher-log"))),
+        launcher_error=powershell_error(log) if facts.kubelet.command.by_launcher else "",
         api=connection.read(seen.calls, facts.kubelet.kubeconfig, facts.machine.environment_of("kubelet")),
         plugins={
             name: not there.isdisjoint(paths)

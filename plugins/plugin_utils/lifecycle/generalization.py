@@ -142,15 +142,27 @@ class Generalization:
         """Remove files and logs that no image needs, and return values of the action's result.
 
         Raises:
+            UnsupportedWindows: the collection does not support the machine's Windows.
             NodeError: the batch failed.
             AnsibleConnectionFailure: the machine cannot be reached.
         """
         calls = sysprep.cleaning_calls(self._options.clean_paths)
         space = query("space", "@free-space", {"path": _DRIVE}, on_error="stop")
         after = dataclasses.replace(space, id="space-after")
-        seen = self._node.run(Batch(calls=(space, *calls, after)), step="clean up")
+        seen = self._session.run_if_supported((space, *calls, after), step="clean up")
         freed = max(0, int(seen["space-after"].first["free"]) - int(seen["space"].first["free"]))
         return {"changed": bool(freed), "freed_bytes": freed}
+
+    def check_windows(self) -> None:
+        """Check the machine's Windows only.
+
+        Raises:
+            UnsupportedWindows: the collection does not support it.
+            NodeError: the machine did not return its version.
+            AnsibleConnectionFailure: the machine cannot be reached.
+        """
+        self._session.observe((), step="read the version of Windows")
+        self._session.check_windows()
 
     def run(self, inspected: Inspected) -> dict[str, t.Any]:
         """Generalize the machine and finish the build, and return values of the action's result.

@@ -7,10 +7,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
-import hashlib
 import os
 import pathlib
-import re
 import tempfile
 import typing as t
 import uuid
@@ -21,6 +19,7 @@ from ...module_utils.redaction.texts import Redaction
 from ..remote.errors import NodeError
 from ..remote.session import NodeSession
 from ..values.errors import ResourceError
+from ..values.file_names import host_file_name
 from ..wire.messages import Batch, Progress
 from . import archive as logs_archive
 from . import catalogue, gathering, page
@@ -28,7 +27,6 @@ from . import selection as logs_selection
 from . import state as logs_state
 from . import survey as logs_survey
 
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 _CLEANUP_TIMEOUT = 5.0
 """Time limit in seconds for the cleanup on the node; the next run removes what is left."""
 
@@ -186,7 +184,7 @@ class Collection:
             raise NodeError(f"{self._node.name}: store logs in {self._directory}: {error}") from error
 
     def _keep(self, work_folder: gathering.WorkFolder, gathered: gathering.GatherResult) -> None:
-        name = file_name(self._node.name)
+        name = host_file_name(self._node.name)
         # A temporary file is readable by its owner only.
         with tempfile.TemporaryFile(dir=self._directory) as raw:
             self._node.fetch(work_folder.archive, gathered.size, gathered.sha256, t.cast("t.BinaryIO", raw))
@@ -265,13 +263,6 @@ def _make(directory: pathlib.Path) -> None:
             pass
     except OSError as error:
         raise ResourceError("directory", str(directory), f"expected a writable folder ({error})") from error
-
-
-def file_name(node: str) -> str:
-    """Return a safe file name for a host, whatever its inventory name."""
-    name = _UNSAFE.sub("_", node).lstrip(".")
-    # Two hosts of the inventory never get the same name.
-    return name if name == node else f"{name}-{hashlib.sha256(node.encode()).hexdigest()[:8]}"
 
 
 def not_running(survey: logs_survey.Survey) -> list[str]:

@@ -7,9 +7,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-import yaml
-
 from ..values.versions import Version, kubeadm_api
+from ..values.yaml_text import to_yaml
 from ..windows import node_paths
 
 DISCOVERY = f"{node_paths.PROGRAM_DATA}\\discovery.conf"
@@ -82,7 +81,7 @@ def join_configuration(kubernetes_version: str, join: Join) -> str:
             discovery["timeout"] = join.timeouts["discovery"]
     elif join.timeouts:
         document["timeouts"] = dict(join.timeouts)
-    return yaml.safe_dump(document, sort_keys=False)
+    return to_yaml(document, sort_keys=False)
 
 
 def reset_configuration(kubernetes_version: str, cri_socket: str) -> str:
@@ -105,7 +104,7 @@ def reset_configuration(kubernetes_version: str, cri_socket: str) -> str:
         "cleanupTmpDir": True,
         "force": True,
     }
-    return yaml.safe_dump(document, sort_keys=False)
+    return to_yaml(document, sort_keys=False)
 
 
 def reset_flags(cri_socket: str) -> tuple[str, ...]:

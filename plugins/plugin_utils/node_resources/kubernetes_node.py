@@ -15,13 +15,13 @@ from ..resources.directory import closed
 from ..role_variables.kubernetes_node import KubeletVariables
 from ..values.version_support import reads_dropins, required_gates
 from ..values.versions import Version
+from ..values.yaml_text import to_yaml
 from ..windows import node_paths
 from ..windows.command_line import join, merge_flags
 from . import ccg_plugins, kubelet_launcher, provider_programs, service_manager
 from .downloads import Downloads, ResourceMapping, unpacked
 from .services import DOCKER_RUNTIMES, log_folders, network_services, recovery
 from .variables import Variables
-from .yaml_text import to_yaml
 
 ROLE = "kubernetes_node"
 _ROTATION = Version.parse("1.34.0")

@@ -24,7 +24,6 @@ from .downloads import ResourceMapping
 from .kubernetes_node import KubernetesSettings
 from .services import KUBE_PROXY, log_folders, recovery
 from .variables import Variables
-from .yaml_text import to_yaml
 
 ROLE = "node_join"
 _KUBE_PROXY_KUBECONFIG = f"{node_paths.KUBERNETES}\\kube-proxy.kubeconfig"
@@ -239,7 +238,7 @@ def _kube_proxy_files(node: JoinedNode) -> list[ResourceMapping]:
         {
             "type": "File",
             "name": f"{node.kube_proxy_dir}\\config.yaml",
-            "content": to_yaml(kube_proxy_configuration(node)),
+            "content": kube_proxy.to_text(kube_proxy_configuration(node)),
             # kube-proxy's pod writes the same file on nodes that join by themselves, with the line endings of cmd.exe.
             "line_ending": "crlf",
             # Needed only for the service. In a pod, kube-proxy exits when this file changes (kubernetes,

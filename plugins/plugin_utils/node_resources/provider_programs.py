@@ -9,10 +9,10 @@ import typing as t
 from ..node_config import credential_providers
 from ..node_config.credential_providers import CredentialProvider
 from ..resources.directory import closed
+from ..values.yaml_text import to_yaml
 from ..windows import node_paths
 from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
 from .downloads import Downloads, ResourceMapping, unpacked_file
-from .yaml_text import to_yaml
 
 CONFIGURATION = f"{node_paths.KUBERNETES}\\credential-providers.yaml"
 """The kubelet's configuration of the programs that provide credentials for registries."""

@@ -45,7 +45,7 @@ def resources(settings: SystemVariables, proxy: Proxy) -> list[ResourceMapping]:
     return [
         *([delayed] if settings.winrm_delayed_start else []),
         *_remote_desktop(settings.remote_desktop),
-        *(_ssh(settings, proxy) if settings.ssh_server else []),
+        *(_ssh(settings, proxy) if settings.ssh_server else _keys(settings)),
     ]
 
 
@@ -82,11 +82,11 @@ def _rule(name: str, purpose: str, protocol: str, port: int, *, present: bool = 
 
 def _ssh(settings: SystemVariables, proxy: Proxy) -> list[ResourceMapping]:
     """Return the resources of the OpenSSH server. sshd creates its host keys when it starts."""
-    keys = [key.strip() for key in settings.ssh_authorized_keys if key.strip()]
-    config = _SSHD_CONFIG.format(passwords="no" if keys else "yes")
+    config = _SSHD_CONFIG.format(passwords="no" if _listed(settings) else "yes")
+    folder, keys = _keys(settings, always=True)
     return [
         *(_capability() if settings.ssh_server == "capability" else _archive(settings, proxy)),
-        {"type": "Directory", "name": _SSH_DATA, "acl": _SSH_ACL},
+        folder,
         {
             "type": "File",
             "name": f"{_SSH_DATA}\\sshd_config",
@@ -94,6 +94,26 @@ def _ssh(settings: SystemVariables, proxy: Proxy) -> list[ResourceMapping]:
             "line_ending": "crlf",
             "restarts": ["sshd"],
         },
+        keys,
+        _rule("winkube-ssh", "OpenSSH server", "TCP", 22),
+        _service(settings),
+    ]
+
+
+def _listed(settings: SystemVariables) -> list[str]:
+    return [key.strip() for key in settings.ssh_authorized_keys if key.strip()]
+
+
+def _keys(settings: SystemVariables, *, always: bool = False) -> list[ResourceMapping]:
+    """Return the resources of the administrators' keys, unless there are none.
+
+    A machine from an image with a server needs only these.
+    """
+    keys = _listed(settings)
+    if not keys and not always:
+        return []
+    return [
+        {"type": "Directory", "name": _SSH_DATA, "acl": _SSH_ACL},
         {
             "type": "File",
             "name": _KEYS,
@@ -101,8 +121,6 @@ def _ssh(settings: SystemVariables, proxy: Proxy) -> list[ResourceMapping]:
             "line_ending": "crlf",
             "acl": ADMINISTRATORS_ONLY_FILE,
         },
-        _rule("winkube-ssh", "OpenSSH server", "TCP", 22),
-        _service(settings),
     ]
 
 

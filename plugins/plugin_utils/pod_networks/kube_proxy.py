@@ -9,6 +9,7 @@ import typing as t
 
 from ..values.merged import merged
 from ..values.versions import Version
+from ..values.yaml_text import to_yaml
 from ..windows import node_paths
 from .catalogue import Mode
 
@@ -115,6 +116,15 @@ def configuration(
         "winkernel": dict(winkernel),
     }
     return merged(own, given)
+
+
+def to_text(document: t.Mapping[str, t.Any]) -> str:
+    """Return kube-proxy's configuration as YAML.
+
+    The node's name is always in quotes, as in the file that the pod of kube-proxy writes: it may look like a number,
+    and a batch file does not know which names do.
+    """
+    return to_yaml(document, quoted=("hostnameOverride",))
 
 
 def feature_gates(mode: Mode, kubernetes: str) -> dict[str, bool]:

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import typing as t
 
-import yaml
-
 from . import kube_proxy, kube_proxy_setup
 from .catalogue import Mode
 from .manifests import (
@@ -62,7 +60,7 @@ def _setup(cluster: ClusterSettings, mode: Mode, kubernetes: str) -> dict[str, s
         winkernel={} if mode.kube_proxy is None else kube_proxy.winkernel_of_cluster(mode),
         given=_of_all_nodes(cluster.kube_proxy_configuration),
     )
-    head, tail = kube_proxy_setup.parts(yaml.safe_dump(configuration, indent=2, allow_unicode=True))
+    head, tail = kube_proxy_setup.parts(kube_proxy.to_text(configuration))
     files = {
         kube_proxy_setup.SCRIPT: kube_proxy_setup.batch(mode, cluster.install_dir),
         kube_proxy_setup.HEAD: head,

@@ -62,7 +62,7 @@ def batch(mode: Mode, install_dir: str) -> str:
         *(_source_address(*query, install_dir) if query else []),
         *(_reservation(mode) if mode.kube_proxy is not None and mode.kube_proxy.source_vip == "host-local" else []),
         f"type access\\{HEAD} > config.new || exit /b 1",
-        ">> config.new echo hostnameOverride: %NODE_NAME%",
+        ">> config.new echo hostnameOverride: '%NODE_NAME%'",
         f"type access\\{TAIL} >> config.new || exit /b 1",
         *([">> config.new echo   sourceVip: %address%"] if query else []),
         "set keep=",

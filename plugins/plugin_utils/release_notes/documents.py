@@ -10,6 +10,7 @@ import typing as t
 import uuid
 
 from ..values.errors import ResourceError
+from ..values.file_names import host_file_name
 from ..wire.calls import action
 from ..wire.messages import Call
 from .contents import ImageContents, to_json
@@ -23,13 +24,13 @@ _WINDOWS_PATH = re.compile(r"[A-Za-z]:(\\[^\\/:*?\"<>|\x00-\x1f]+)+")
 
 
 def file_name(host: str, kind: str) -> str:
-    """Return the name of a file. Characters of the host's name that file names must not contain are replaced.
+    """Return the name of a file. Different hosts get different names, whatever characters their names have.
 
     Args:
         host: name of the machine in the inventory.
         kind: `json`, `markdown`, `page` or `sbom`.
     """
-    return re.sub(r"[^\w.-]|^\.", "_", host, flags=re.ASCII) + _ENDINGS[kind]
+    return host_file_name(host) + _ENDINGS[kind]
 
 
 def texts(contents: ImageContents, *, written: datetime.datetime, with_sbom: bool) -> dict[str, str]:

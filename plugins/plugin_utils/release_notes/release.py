@@ -16,18 +16,21 @@ import subprocess
 
 from ..values.errors import ResourceError
 
-_NAME = re.compile(r"([0-9]{8})(?:\.([0-9A-Za-z][0-9A-Za-z-]{0,63}))?")
+_NAME = re.compile(r"20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])[.][0-9a-f]{7,64}")
+"""The same expression as for `release` in packer/variables.pkr.hcl."""
 _LARGEST = 2**31 - 1
 _ABBREVIATION = 8
 """Number of digits of a commit in a release's name."""
+NO_COMMIT = "0" * _ABBREVIATION
+"""The commit in a release's name if none is known. git writes zeros for an object that does not exist."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImageRelease:
-    """A release: `YYYYMMDD.commithash`, or `YYYYMMDD` if no commit is known."""
+    """A release: `YYYYMMDD.commithash`."""
 
     date: datetime.date
-    commit: str = ""
+    commit: str
 
     @classmethod
     def parse(cls, name: str, where: str = "release") -> ImageRelease:
@@ -40,15 +43,15 @@ class ImageRelease:
         Raises:
             ResourceError: the name has a different form, or does not begin with a date.
         """
-        match = _NAME.fullmatch(name)
+        day, dummy, commit = name.partition(".")
         try:
-            date = datetime.datetime.strptime(match[1] if match else "", "%Y%m%d").date()
+            date = datetime.datetime.strptime(day if _NAME.fullmatch(name) else "", "%Y%m%d").date()
         except ValueError:
             raise ResourceError(where, name, "expected YYYYMMDD.commithash, such as 20261126.1a2b3c4d") from None
-        return cls(date=date, commit=(match[2] if match else "") or "")
+        return cls(date=date, commit=commit)
 
     def __str__(self) -> str:
-        return f"{self.date:%Y%m%d}{f'.{self.commit}' if self.commit else ''}"
+        return f"{self.date:%Y%m%d}.{self.commit}"
 
     def gallery_version(self, number: int) -> str:
         """Return the version of the gallery image: `YYYY.MMDD.N`.

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from ..windows import windows_info
 from ..windows.windows_info import WindowsInfo
-from ..wire.messages import Call, CallResult, Observation
+from ..wire.messages import Batch, Call, CallResult, Observation
 from ..wire.typed_values import MISREAD
 from .errors import NodeError
 from .protocol import RemoteNode
@@ -90,11 +91,34 @@ class NodeSession:
             AnsibleConnectionFailure: the node cannot be reached.
         """
         seen = self.node.observe((*first, windows_info.call(), *calls), step=step, private=private)
+        return seen, self._read_windows(seen, step)
+
+    def run_if_supported(self, calls: t.Sequence[Call], *, step: str) -> Observation:
+        """Run calls that change the node in one remote command, or none of them if its Windows is not supported.
+
+        Args:
+            calls: the calls.
+            step: name of the step, for messages.
+
+        Raises:
+            UnsupportedWindows: the version is not supported, and unsupported versions are not allowed.
+            NodeError: the batch failed, or the node did not return its version.
+            AnsibleConnectionFailure: the node cannot be reached.
+        """
+        checks = () if self._allow_unsupported else windows_info.support_calls()
+        needs = tuple(check.id for check in checks)
+        guarded = (dataclasses.replace(call, needs=(*call.needs, *needs)) for call in calls)
+        seen = self.node.run(Batch(calls=(windows_info.call(), *checks, *guarded)), step=step)
+        self._read_windows(seen, step)
+        self.check_windows()
+        return seen
+
+    def _read_windows(self, seen: Observation, step: str) -> WindowsInfo:
         try:
             self.windows = windows_info.read(seen.calls.get(windows_info.CALL_ID, CallResult(ok=False)))
         except MISREAD as error:
             raise NodeError(f"{self.name}: {step}: {error}") from error
-        return seen, self.windows
+        return self.windows
 
     def check_windows(self) -> None:
         """Check that the collection supports the node's Windows, which `observe` has read.

@@ -9,7 +9,7 @@ import re
 import typing as t
 
 from ..engine import managed_marks
-from ..engine.changes import objects, only, remove
+from ..engine.changes import is_missing, objects, only, remove
 from ..engine.resource import Change, Resource
 from ..values.errors import ResourceError
 from ..windows import command_line, node_paths
@@ -17,13 +17,21 @@ from ..windows.registry_calls import remove_value
 from ..windows.registry_keys import SERVICES
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
-from ..wire.messages import Call, Json, Results
+from ..wire.messages import Call, CallResult, Input, Json, Results
+from ..wire.scopes import Scope
 
 _DATA: t.Mapping[str, str] = {
     "containerd": node_paths.CONTAINERD_DATA,
     "docker": node_paths.DOCKER_DATA,
 }
 """The services of container runtimes, and where they keep container images by default."""
+_NETWORK_TYPES = ("nat", "overlay", "transparent", "l2bridge", "l2tunnel")
+"""The types of networks that container runtimes create (learn.microsoft.com: Windows container network drivers). Others
+belong to Windows, such as Hyper-V's "Default Switch", although Docker uses them too (moby/moby#50154)."""
+_NETWORKS = Scope("remove-network-")
+"""Scope of the calls that remove networks."""
+_HNS_SECONDS = 60.0
+"""Time limit of one call of HNS, in seconds."""
 _PROGRAM_FILES = re.compile(r"(C:\\Program Files\\[^\\\"%&|<>^]+)\\.*", re.IGNORECASE)
 
 
@@ -32,8 +40,8 @@ class ExistingRuntime(Resource):
     """A container runtime that the collection did not install, for example that of a base image with Docker.
 
     Its configuration, its container images and its network would become part of the image without appearing in any
-    variable. So this resource refuses such a machine, or removes the runtime with its data. A machine on which the
-    collection has changed anything is accepted, unless a removal is incomplete.
+    variable. So this resource refuses such a machine, or removes the runtime with its data and the networks of
+    containers. A machine on which the collection has changed anything is accepted, unless a removal is incomplete.
     """
 
     type: t.ClassVar[str] = "ExistingRuntime"
@@ -49,6 +57,11 @@ class ExistingRuntime(Resource):
         return (
             query("services", "@read-registry", {"values": values}, select=("exists", "value")),
             query("own", "@read-file", {"paths": [node_paths.PROGRAM_DATA]}, select=("exists",)),
+            *(
+                [query("networks", "Get-HnsNetwork", select=("ID", "Name", "Type"), timeout=_HNS_SECONDS)]
+                if self.existing == "remove"
+                else []
+            ),
         )
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
@@ -74,13 +87,64 @@ class ExistingRuntime(Resource):
                 "Start from another base image, or set remove_existing_runtime: true, which removes the runtime with "
                 "its container images.",
             )
+        networks = self._networks(seen)
         calls = [
             *managed_marks.write(self.title, 1),
+            *map(_stop, lines),
+            *_network_removal(tuple(networks)),
             *(call for name, line in lines.items() for call in _removal(name, line)),
             remove_value("forget", managed_marks.KEY, self.title),
         ]
         why = f"the base image has {names}" if lines else "its removal was interrupted"
-        return remove(self, {"services": names}, calls, why=why)
+        return remove(self, {"services": names, "networks": sorted(networks.values())}, calls, why=why)
+
+    def _networks(self, seen: Results) -> dict[str, str]:
+        """Return the names of the networks to remove by id."""
+        # Without the feature Containers, there is no such cmdlet, and there are no networks.
+        unknown = self.existing == "refuse" or is_missing(seen.get("networks"))
+        items = () if unknown else objects(self, seen, "networks")
+        ours = [item for item in items if str(item.get("Type")).lower() in _NETWORK_TYPES]
+        return {str(item.get("ID")): str(item.get("Name")) for item in ours}
+
+    def explain(self, call_id: str, result: CallResult) -> str | None:
+        if call_id in _NETWORKS:
+            return "A container may still use the network. Reboot the machine, and run again"
+        return None
+
+
+def _stop(name: str) -> Call:
+    """Return the call that stops a service.
+
+    It is long, so that the batch runs detached: the removal of an external network interrupts the connection.
+    """
+    return action(f"stop-{name}", "Stop-Service", {"Name": [name], "Force": True}, on_error="continue", long=True)
+
+
+def _network_removal(ids: t.Sequence[str]) -> t.Iterator[Call]:
+    """Yield the calls that remove networks with their endpoints, which a service that was stopped may leave."""
+    if not ids:
+        return
+    yield query("endpoints", "Get-HnsEndpoint", select=("ID",), on_error="stop", timeout=_HNS_SECONDS)
+    yield action(
+        "remove-endpoints",
+        "Remove-HnsEndpoint",
+        {"ErrorAction": "Continue"},
+        input=Input(calls=("endpoints",), where={"VirtualNetwork": list(ids)}),
+        timeout=_HNS_SECONDS,
+        on_error="continue",
+    )
+    # Stopping dockerd may have removed networks already.
+    yield query("networks-left", "Get-HnsNetwork", select=("ID",), on_error="stop", timeout=_HNS_SECONDS)
+    for number, identity in enumerate(ids):
+        yield action(
+            _NETWORKS.id(str(number)),
+            "Remove-HnsNetwork",
+            input=Input(calls=("networks-left",), where={"ID": identity}),
+            timeout=_HNS_SECONDS,
+            # HNS drops the references to a network a moment after its endpoints are gone.
+            retries=3,
+            delay=2.0,
+        )
 
 
 def _removal(name: str, line: str) -> t.Iterator[Call]:
@@ -91,7 +155,6 @@ def _removal(name: str, line: str) -> t.Iterator[Call]:
     `rd` also removes the layers of container images, which contain links (see StateFolder).
     """
     programs = _PROGRAM_FILES.fullmatch("".join(command_line.split(line)[:1]))
-    yield action(f"stop-{name}", "Stop-Service", {"Name": [name], "Force": True}, on_error="continue", long=True)
     for number, folder in enumerate([*([programs[1]] if programs else []), _DATA[name]]):
         yield action(
             f"rd-{name}-{number}",

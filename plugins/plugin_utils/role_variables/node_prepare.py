@@ -39,3 +39,5 @@ class NodePrepareVariables(BundleVariables):
     timeout: int
     reboot_timeout: int
     disk_limit_gib: int
+    administrator_password: t.Literal["keep", "random"]
+    administrator_password_file: str

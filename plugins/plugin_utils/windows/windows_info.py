@@ -8,10 +8,13 @@ import dataclasses
 import typing as t
 
 from ..wire.calls import query
-from ..wire.messages import Call, CallResult, Json
+from ..wire.messages import Call, CallResult, Input, Json
 from . import registry_keys, windows_versions
 
 CALL_ID = "node.windows"
+SUPPORTED_IDS = ("node.supported-build", "node.supported-type")
+"""Ids of `support_calls`. Calls that need them run only if Windows is supported."""
+_SERVERS: tuple[Json, ...] = ("Server", "Server Core")
 
 _CURRENT_VERSION = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
 _UPDATE = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\WindowsUpdate\\Auto Update\\RebootRequired"
@@ -80,6 +83,22 @@ def call() -> Call:
     """Return the call that reads the node's name, its Windows version and the reasons for a pending reboot."""
     values: list[Json] = [{"path": path} if name is None else {"path": path, "name": name} for path, name in _VALUES]
     return query(CALL_ID, "@read-registry", {"values": values})
+
+
+def support_calls() -> tuple[Call, ...]:
+    """Return the calls that succeed if the collection supports the node's Windows. They follow `call`."""
+    builds: list[Json] = [str(build) for build in windows_versions.SUPPORTED]
+    expected = (("CurrentBuild", builds), ("InstallationType", list(_SERVERS)))
+    return tuple(
+        query(
+            call_id,
+            "Write-Output",
+            input=Input(calls=(CALL_ID,), where={"name": name}),
+            select=(),
+            until={"value": values},
+        )
+        for call_id, (name, values) in zip(SUPPORTED_IDS, expected, strict=True)
+    )
 
 
 def read(result: CallResult) -> WindowsInfo:

@@ -50,6 +50,7 @@ class Account:
     Args:
         key: the SID, with `@` in place of the machine's own part.
         members: the keys of a group's members.
+        password: a password that was set after the first boot; empty for the account's first one.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Account:
     description: str = ""
     enabled: bool = True
     members: list[str] = field(default_factory=list)
+    password: str = ""
 
 
 @dataclass
@@ -127,7 +129,7 @@ def provide_own(machine: Machine) -> None:
     if own is None:
         own = add(machine, machine.settings.user, "User")
         known.accounts["administrators"].members.append(own.key)
-    own.enabled = True
+    own.enabled, own.password = True, ""
 
 
 def remove(machine: Machine, account: Account) -> None:

@@ -59,7 +59,8 @@ class MachineHost:
         account = accounts.find(self.machine, settings.user, "User")
         if account is None:
             return {}
-        return {settings.user: LogonAccount(settings.password, password_expired=expired, disabled=not account.enabled)}
+        password = account.password or settings.password
+        return {settings.user: LogonAccount(password, password_expired=expired, disabled=not account.enabled)}
 
     def winrm(self) -> WinrmSettings:
         """Return the machine's WinRM settings."""

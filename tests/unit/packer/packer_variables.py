@@ -78,7 +78,6 @@ WINDOWS: dict[str, Any] = {
     "version": "2022",
     "edition": "datacenter_core",
     "firmware": "uefi",
-    "product_key": "",
     "language": "en-US",
     "time_zone": "UTC",
     "allow_unsupported_windows": False,

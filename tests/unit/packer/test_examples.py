@@ -15,6 +15,9 @@ from typing import Any
 import pytest
 import yaml
 from unit.packer.packer_templates import MISSING, ROOT, TEMPLATES, Packer
+from unit.packer.test_fetch_iso import FETCH
+
+from ansible_collections.winkube.node.plugins.plugin_utils.release_notes.publication import Publication
 
 needs_packer = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 PAGE = ROOT / "docs" / "images.md"
@@ -81,6 +84,9 @@ def packer(tmp_path_factory: pytest.TempPathFactory) -> Packer:
         shutil.copyfile(EXAMPLES / f"{name}.pkrvars.hcl", folder / f"{copy}.pkrvars.hcl")
     for driver in ("vioscsi", "viostor", "NetKVM", "Balloon"):
         (folder / "virtio-win" / driver).mkdir(parents=True)
+    (folder / "iso").mkdir()
+    base = FETCH.packer_variables(folder / "iso" / "2025.iso", f"sha256:{'0' * 64}", "")
+    (folder / "iso" / "base.pkrvars.json").write_text(base, encoding="utf-8")
     return packer
 
 
@@ -102,11 +108,31 @@ def test_packers_commands_of_the_page_are_valid(packer: Packer, command: str) ->
 
 def test_the_page_uses_what_the_repository_has() -> None:
     others = [shlex.split(command) for command in commands_of_page() if not re.match(r"packer |az ", command)]
-    assert [words[0] for words in others] == ["git", "python3", ".", "pip", "ansible-galaxy", "cp", "ls", "export"]
+    programs = ["git", "python3", ".", "pip", "ansible-galaxy", "cp", "ls", "python3", "export"]
+    assert [words[0] for words in others] == [*programs, "ansible-galaxy", "pip", *["ansible-playbook"] * 2]
     used = [word for words in others for word in words if word.startswith((f"{CHECKOUT}/", f"./{CHECKOUT}"))]
     paths = [word.removeprefix("./").removeprefix(CHECKOUT).lstrip("/") for word in used]
-    assert len(paths) == 3
+    assert len(paths) == 4
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_the_program_that_downloads_an_iso_knows_the_options_of_the_page() -> None:
+    (command,) = [command for command in commands_of_page() if "fetch_iso.py" in command]
+    words = shlex.split(command)
+    given = FETCH.arguments(words[2:])
+    assert FETCH.check_checksum(given.checksum)
+    assert FETCH.is_storage_account(FETCH.check_url(given.url))
+    assert (given.login, str(given.packer_variables)) == (True, "iso/base.pkrvars.json")
+
+
+def test_the_variables_of_publish_image_on_the_page_are_valid() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```yaml\n# publish\.yml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    given = {name.removeprefix("publish_image_"): value for name, value in yaml.safe_load(block).items()}
+    others = {"number": 0, "managed_image": {}, "endpoint_suffix": "core.windows.net"}
+    assert len(Publication.of(others | given).steps()) == 2
+    commands = [command for command in commands_of_page() if "publish_image" in command]
+    assert all(shlex.split(command)[2:4] == ["-e", "@publish.yml"] for command in commands)
 
 
 def test_commands_of_the_azure_cli_exist() -> None:

@@ -115,6 +115,15 @@ def test_todays_plugins_know_the_arguments_of_the_provisioner() -> None:
         assert [argument for argument in used if argument not in DECLARED[name]["arguments"]] == []
 
 
+def test_vhds_need_a_recent_plugin_and_an_existing_container() -> None:
+    text = (TEMPLATES / PLUGINS).read_text(encoding="utf-8")
+    required = re.search(r'source  = "github.com/hashicorp/azure"\n *version = ">= (\d+)\.(\d+)\.\d+"', text)
+    assert required is not None
+    assert tuple(map(int, required.groups())) >= (2, 6)
+    page = " ".join((TEMPLATES.parent / "docs" / "images.md").read_text(encoding="utf-8").split())
+    assert "The container must exist, and the plugin `azure` must have version 2.6.0 or newer" in page
+
+
 def test_each_plugin_of_the_templates_is_required() -> None:
     required = set(re.findall(r"^    (\w+) = \{", (TEMPLATES / PLUGINS).read_text(encoding="utf-8"), re.MULTILINE))
     # The builders null and file, and the post-processor manifest, are part of Packer.

@@ -34,6 +34,7 @@ RUNTIME: dict[str, Any] = {
     "docker_versions": [],
     "default_docker_version": "",
 }
+KEY = "AAAAA-BBBBB-CCCCC-DDDDD-EEEE1"
 HYPERV = {"switch_name": "x", "memory": 1024, "cpus": 4, "secure_boot": True, "tpm": False, "output_directory": "x"}
 
 
@@ -65,7 +66,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "Insider": (windows(version="insider"), "windows.allow_unsupported_windows to be true"),
     "unknown edition": (windows(edition="essentials"), "windows.edition to be standard_core"),
     "firmware": (windows(firmware="efi"), "windows.firmware to be bios or uefi"),
-    "product key": (windows(product_key="AAAAA-BBBBB"), "windows.product_key to be five groups"),
+    "product key": (from_iso(windows_product_key="AAAAA-BBBBB"), "windows_product_key to be five groups"),
     "language": (windows(language="english"), "windows.language to be the language of the ISO"),
     "time zone": (windows(time_zone=""), "windows.time_zone to be a name"),
     "unknown runtime": (runtime(container_runtime="podman"), "container_runtime to be containerd, moby or docker"),
@@ -144,6 +145,18 @@ def test_each_validation_has_a_case() -> None:
     missing = [message for message in messages if not any(expected in message for _, expected in WRONG.values())]
     assert missing == []
     assert len(messages) > 30
+
+
+@needs_packer
+def test_packer_hides_the_product_key_and_nothing_else(packer: Packer) -> None:
+    variables = windows(version="2022", language="de-DE") | {"windows_product_key": KEY}
+    code, output = packer.run("inspect", variables=variables)
+    assert code == 0
+    assert KEY not in output
+    # The answer file is in this output, too.
+    assert "<Key><sensitive></Key>" in output
+    assert "<UILanguage>de-DE</UILanguage>" in output
+    assert re.search(r"version\W+2022", output)
 
 
 @needs_packer

@@ -49,6 +49,35 @@ COMPARED = {
     "compare_images_report": "/site/c.json",
     "compare_images_page": "/site/c.html",
 }
+VHD = {"resource_group": "built", "storage_account": "built1", "container": "vhds", "blob": "a.vhd"}
+PUBLISHED = {
+    "publish_image_release": "20261126.1a2b3c4d",
+    "publish_image_number": 3,
+    "publish_image_vhd": VHD,
+    "publish_image_managed_image": {},
+    "publish_image_copy": VHD | {"storage_account": "public1"},
+    "publish_image_gallery": {"resource_group": "g", "gallery": "nodes", "definition": "w", "location": "westeurope"},
+    "publish_image_subscription": "1",
+    "publish_image_auth_mode": "key",
+    "publish_image_endpoint_suffix": "core.example",
+    "publish_image_folder": "/site/vhd",
+    "publish_image_timeout": 60,
+}
+PUBLICATION: dict[str, t.Any] = {
+    "image_publication": {
+        "release": "20261126.1a2b3c4d",
+        "gallery_version": "2026.1126.3",
+        "tags": {"release": "20261126.1a2b3c4d"},
+        "vhd": VHD,
+        "target": PUBLISHED["publish_image_copy"],
+        "gallery": PUBLISHED["publish_image_gallery"],
+        "storage_profile": {"os_disk": {}},
+        "publishing_profile": {"target_regions": []},
+    },
+    "tempfile": {"path": "/site/vhd/vhd-1"},
+    "azure.azcollection.azure_rm_storageblob_info": {"blob": None},
+    "azure.azcollection.azure_rm_galleryimageversion_info": {"versions": None},
+}
 ZONE = "topology.kubernetes.io/zone"
 RINGS = {"node_maintenance_ring_label": ZONE, "node_maintenance_ring_order": ["c"]}
 MISSING = {"changed": True, "missing": ["KB1"]}
@@ -72,6 +101,7 @@ def images() -> dict[str, Rehearsal]:
             results={**BUNDLE, **release},
         ),
         "compare_images/plain": Rehearsal("compare_images.yml", {}, {}, COMPARED),
+        "publish_image/plain": Rehearsal("publish_image.yml", {}, PUBLICATION, PUBLISHED),
         "bundle/plain": Rehearsal("bundle.yml", PLAIN),
         "bundle/full": Rehearsal(
             "bundle.yml",

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from simulator.machine import accounts
 from simulator.machine.baseline import CURRENT_VERSION
 from simulator.machine.machine import Machine
 from simulator.machine.objects import Invocation, Program, ProgramResult
@@ -19,11 +20,17 @@ def hostname(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def whoami(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate whoami.exe."""
+    """Simulate whoami.exe without options, and with `/user /fo csv /nh`."""
     short = run.user.rsplit("\\", 1)[-1]
+    name, sid = f"{machine.name.lower()}\\{short.lower()}", accounts.resolve(machine, short)
     if short.casefold() in ("system", "localsystem"):
-        return ProgramResult(0, "nt authority\\system\r\n")
-    return ProgramResult(0, f"{machine.name.lower()}\\{short.lower()}\r\n")
+        name, sid = "nt authority\\system", "S-1-5-18"
+    options = [word.casefold() for word in run.argv]
+    if not options:
+        return ProgramResult(0, f"{name}\r\n")
+    if options != ["/user", "/fo", "csv", "/nh"]:
+        return ProgramResult(255, "", f"the simulator does not model whoami {run.command_line}\r\n")
+    return ProgramResult(0, f'"{name}","{sid}"\r\n')
 
 
 def systeminfo(machine: Machine, run: Invocation) -> ProgramResult:

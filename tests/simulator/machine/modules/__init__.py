@@ -56,6 +56,7 @@ MODULES: Mapping[str, Module] = {
     "win_shell": commands.shell,
     "win_stat": files.stat,
     "win_unzip": archives.unzip,
+    "win_user": accounts.user,
     "win_user_right": rights.run,
 }
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_group and win_group_membership."""
+"""win_group, win_group_membership and win_user."""
 
 from __future__ import annotations
 
@@ -111,3 +111,23 @@ def membership(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 def _name(session: Session, member: str) -> str:
     return accounts.name_of(session.machine, member) or member
+
+
+def user(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
+    """Set the password of a local user (win_user).
+
+    The module tries to log on with the password, and sets it only if that fails (ansible.windows win_user.ps1).
+    """
+    arguments.modelled("name", "password", "update_password")
+    found = accounts.find(session.machine, arguments.text("name"), "User")
+    if found is None:
+        raise ArgumentError("the simulator does not model that win_user creates a user")
+    password = arguments.text("password")
+    is_own = found.name.casefold() == session.machine.settings.user.casefold()
+    known = found.password or (session.machine.settings.password if is_own else "")
+    changed = bool(password) and password != known and arguments.text("update_password", default="always") == "always"
+    if changed and len(password) < 8:
+        raise ArgumentError("The password does not meet the password policy requirements.")
+    if changed and not arguments.check_mode:
+        found.password = password
+    return {"changed": changed, "name": found.name, "state": "present"}

@@ -18,7 +18,7 @@ from unit.fake_node import FakeTime
 from ansible_collections.winkube.node.plugins.action import sysprep as action
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import generalization as generalizing
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession, UnsupportedWindows
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, Call, CallResult, Observation
 from simulator.machine.machine import Machine
@@ -63,6 +63,45 @@ def test_a_joined_node_is_not_generalized(machine: Machine, joined: bool) -> Non
             generalization(session).inspect()
     else:
         assert generalization(session).inspect().machine.cloudbase_init is False
+
+
+VERSION, LOG = r"HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion", r"C:\Windows\Temp\a.log"
+
+
+class Cleaning(action.ActionModule):  # type: ignore[misc]  # ansible ships no type information
+    """The action with `clean_only`."""
+
+    def __init__(self, *, check_mode: bool) -> None:
+        self._task = types.SimpleNamespace(check_mode=check_mode)
+        self._connection = types.SimpleNamespace(get_option={"remote_addr": "127.0.0.1", "port": 5986}.get)
+
+
+def clean(machine: Machine, *, check_mode: bool = False, allow: bool = False) -> tuple[dict[str, t.Any], int]:
+    """Run the action with `clean_only` on a machine with a file in a temporary folder."""
+    machine.files.write_text(LOG, "x" * 5000)
+    node = DirectNode(machine)
+    session = NodeSession(t.cast("t.Any", node), allow_unsupported_windows=allow)
+    options = OPTIONS | {"clean_only": True, "clean_paths": [r"C:\Windows\Temp\*"]}
+    return Cleaning(check_mode=check_mode).perform(options, session), node.remote_commands
+
+
+def test_a_supported_machine_is_cleaned_with_one_remote_command(machine: Machine) -> None:
+    result, remote_commands = clean(machine)
+    assert (result["changed"], result["freed_bytes"] >= 4096, remote_commands) == (True, True, 1)
+    assert not machine.files.exists(LOG)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("CurrentBuild", "14393"), ("InstallationType", "Client"), ("CurrentBuild", "")]
+)
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_nothing_of_another_windows_is_cleaned(machine: Machine, name: str, value: str, check_mode: bool) -> None:
+    machine.registry.set(VERSION, name, value)
+    with pytest.raises(UnsupportedWindows, match=r"node-1: .* is not supported; expected build 17763"):
+        clean(machine, check_mode=check_mode)
+    assert machine.files.exists(LOG)
+    result, _ = clean(machine, check_mode=check_mode, allow=True)
+    assert (result["changed"], machine.files.exists(LOG)) == (not check_mode, check_mode)
 
 
 @dataclasses.dataclass

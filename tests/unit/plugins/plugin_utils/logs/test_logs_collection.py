@@ -16,7 +16,7 @@ from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.module_utils.redaction.texts import Redaction
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import catalogue
-from ansible_collections.winkube.node.plugins.plugin_utils.logs.collection import Collection, file_name
+from ansible_collections.winkube.node.plugins.plugin_utils.logs.collection import Collection
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.timeouts import Timeouts
@@ -167,15 +167,3 @@ def test_an_unwritable_folder_is_reported_before_the_node_is_contacted(
     with pytest.raises(ResourceError, match="expected a writable folder"):
         collection.collect()
     assert node.steps == []
-
-
-@pytest.mark.parametrize("name", ["win-1.example", "WIN_1"])
-def test_files_are_named_after_their_host(name: str) -> None:
-    assert file_name(name) == name
-
-
-@pytest.mark.parametrize("names", [("a/b", "a_b", "a:b"), ("..", "_", ""), (".a", "a")])
-def test_archive_names_are_unique_and_stay_in_the_folder(names: tuple[str, ...]) -> None:
-    found = [file_name(name) for name in names]
-    assert len(set(found)) == len(names)
-    assert not any("/" in name or name.startswith(".") for name in found)

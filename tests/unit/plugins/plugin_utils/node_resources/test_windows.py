@@ -130,6 +130,16 @@ def test_remote_desktop_is_enabled_with_authentication_before_the_logon_or_disab
     assert not [kind for kind in kinds(resources()) if "emote" in kind[1]]
 
 
+def test_a_machine_from_an_image_with_a_server_gets_its_keys() -> None:
+    found = resources(ssh_authorized_keys=("ssh-ed25519 AAAA a",))
+    names = [one["name"] for one in found if "ssh" in one.get("name", "")]
+    assert names == ["C:\\ProgramData\\ssh", "C:\\ProgramData\\ssh\\administrators_authorized_keys"]
+    (keys,) = [one for one in found if one.get("name") == names[1]]
+    # Only SYSTEM and administrators.
+    assert (keys["content"], keys["acl"]) == ("ssh-ed25519 AAAA a\n", "O:BAD:P(A;;FA;;;SY)(A;;FA;;;BA)")
+    assert len(found) == len(resources()) + 2
+
+
 def test_sshd_accepts_passwords_only_without_keys_and_others_cannot_change_the_keys() -> None:
     found = resources(ssh_server="capability", ssh_authorized_keys=("ssh-ed25519 AAAA a", " ssh-rsa BBBB b "))
     one = by_name(found)

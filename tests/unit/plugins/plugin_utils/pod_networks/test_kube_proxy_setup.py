@@ -12,8 +12,7 @@ import yaml
 from unit.plugins.plugin_utils.node_resources import samples
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import node_join
-from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.yaml_text import to_yaml
-from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks import kube_proxy_pods
+from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks import kube_proxy, kube_proxy_pods
 from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks.settings import ClusterSettings
 from simulator.machine.machine import Machine
 from simulator.machine.objects import ProgramResult
@@ -33,7 +32,7 @@ def machine(tmp_path: pathlib.Path) -> t.Iterator[Machine]:
     machine.power.power_off()
 
 
-def prepare(machine: Machine, answer: str, **network: t.Any) -> ProgramResult:
+def prepare(machine: Machine, answer: str, node_name: str = "win1", **network: t.Any) -> ProgramResult:
     """Run the batch file, with a stand-in for kubectl.exe that prints the answer."""
     mode = samples.network(**network).mode
     cluster = ClusterSettings(
@@ -51,13 +50,13 @@ def prepare(machine: Machine, answer: str, **network: t.Any) -> ProgramResult:
     machine.files.write_text("C:\\k\\answer.cmd", f"@{answer}\r\n")
     replaced = batch.replace('"C:\\k\\kubectl.exe"', "call C:\\k\\answer.cmd")
     machine.files.write_text(f"{VOLUME}\\configure.cmd", replaced)
-    known = {**machine.environment(), "POD_UID": "uid-1", "NODE_NAME": "win1"}
+    known = {**machine.environment(), "POD_UID": "uid-1", "NODE_NAME": node_name}
     return machine.programs.run("cmd.exe", ["/c", f"{VOLUME}\\configure.cmd"], environment=known)
 
 
 def expected(**given: t.Any) -> str:
     """Return the configuration that a run writes for the same node."""
-    return to_yaml(node_join.kube_proxy_configuration(samples.joined(**given))).replace("\n", "\r\n")
+    return kube_proxy.to_text(node_join.kube_proxy_configuration(samples.joined(**given))).replace("\n", "\r\n")
 
 
 @pytest.mark.parametrize(
@@ -91,6 +90,16 @@ def test_other_networks_need_nothing_of_the_cluster(machine: Machine) -> None:
     network = {"plugin": "flannel", "mode": "host-gw"}
     assert prepare(machine, "exit /b 1", **network).exit_code == 0
     assert machine.files.read_bytes(CONFIGURATION).decode() == expected(network=samples.network(**network))
+
+
+@pytest.mark.parametrize("name", ["1234", "1e5", "0x1f", "0o17", "null", "yes", "2026-11-26", "1.5"])
+def test_a_name_that_looks_like_another_value_is_in_quotes(machine: Machine, name: str) -> None:
+    network = {"plugin": "flannel", "mode": "host-gw"}
+    assert prepare(machine, "exit /b 1", name, **network).exit_code == 0
+    text = machine.files.read_bytes(CONFIGURATION).decode()
+    assert text == expected(network=samples.network(**network), name=name)
+    assert f"\nhostnameOverride: '{name}'\r\n" in text
+    assert yaml.safe_load(text)["hostnameOverride"] == name
 
 
 @pytest.mark.parametrize("answer", ["exit /b 1", "rem nothing"])

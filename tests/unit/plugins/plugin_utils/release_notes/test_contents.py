@@ -76,11 +76,11 @@ def test_a_windows_path_and_no_path_are_accepted() -> None:
     documents.check_image_path("")
 
 
-@pytest.mark.parametrize(
-    ("host", "name"), [("builder", "builder.json"), ("../etc/x", "_._etc_x.json"), ("2001:db8::1", "2001_db8__1.json")]
-)
-def test_the_name_of_a_file_stays_in_its_folder(host: str, name: str) -> None:
-    assert documents.file_name(host, "json") == name
+def test_each_host_has_files_of_its_own() -> None:
+    assert documents.file_name("builder", "json") == "builder.json"
+    names = [documents.file_name(host, "sbom") for host in ("../a", "a/b", "a:b", "a_b")]
+    assert len(set(names)) == 4
+    assert all(name.endswith(".cdx.json") and "/" not in name and name[0] != "." for name in names)
 
 
 def listed(*paths: str) -> CallResult:

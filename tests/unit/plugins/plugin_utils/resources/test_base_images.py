@@ -9,6 +9,11 @@ from unit.direct_node import DirectNode
 from unit.plugins.plugin_utils.resources.test_on_a_simulated_machine import converge, item, node, settles
 
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
+from simulator.kubernetes_node.docker import fixtures as docker_fixtures
+from simulator.kubernetes_node.hns import networks as hns_networks
+from simulator.kubernetes_node.hns.objects import Network
+from simulator.kubernetes_node.hns.service import HnsStore, new_id
+from simulator.kubernetes_node.hns.status import Refusals
 from simulator.machine import executables
 
 __all__ = ["node"]
@@ -42,6 +47,34 @@ def test_the_runtime_of_a_base_image_is_refused_or_removed(node: DirectNode) -> 
     assert not node.machine.services.exists("docker")
     for folder in (r"C:\Program Files\Docker", r"C:\ProgramData\docker"):
         assert not node.machine.files.exists(folder)
+
+
+def test_the_networks_of_the_runtime_go_with_it_and_those_of_windows_stay(node: DirectNode) -> None:
+    settles(node, item("WindowsFeature", "Containers"))
+    docker_fixtures.populate(node.machine, running=1, stale=1)
+    for name, kind in (("transparent", "Transparent"), ("Default Switch", "ICS"), ("WSL", "Internal")):
+        hns_networks.place(node.machine, Network(new_id(), name, kind, "172.30.0.0/20"))
+    done = converge(node, item("ExistingRuntime", "base", existing="remove")).changes
+    assert done[0].planned.change.before["networks"] == ["nat", "transparent"]
+    found = HnsStore(node.machine)
+    assert sorted(network.name for network in found.networks()) == ["Default Switch", "WSL"]
+    assert found.endpoints() == []
+    assert settles(node, item("ExistingRuntime", "base", existing="remove")) == []
+
+
+def test_a_network_that_stays_fails_the_removal_and_the_next_run_removes_it(node: DirectNode) -> None:
+    settles(node, item("WindowsFeature", "Containers"))
+    docker_fixtures.populate(node.machine, running=0)
+    found = HnsStore(node.machine)
+    (network,) = found.networks()
+    node.machine.part(Refusals).ids.add(network.id)
+    remove = item("ExistingRuntime", "base", existing="remove")
+    with pytest.raises(AssertionError, match=r"remove-network-0.*Reboot the machine, and run again"):
+        converge(node, remove)
+    assert [item.name for item in found.networks()] == ["nat"]
+    node.machine.part(Refusals).ids.clear()
+    assert settles(node, remove) == ["ExistingRuntime remove"]
+    assert found.networks() == []
 
 
 def test_a_runtime_that_the_collection_installed_is_no_reason_to_refuse(node: DirectNode) -> None:

@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The log of the kubelet's launcher (data/kubelet_launcher.ps1), and the errors of PowerShell in it (no I/O)."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+_PREFIX = "kubelet-launcher: "
+"""What the script writes before each message."""
+_STARTED, _ENDED, _UNKNOWN = "started the kubelet", "the kubelet ended", "this kubelet does not know "
+_COMMAND = re.compile(r"post_kubeadm_commands\[\d+\]: ")
+_ERROR_ID = "FullyQualifiedErrorId"
+"""The last line of an error, in every language of Windows."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LauncherLog:
+    """What the launcher logged since it last started the kubelet, or tried to."""
+
+    ended: str = ""
+    """How the kubelet ended; empty if the launcher has started it since then."""
+    left_out: tuple[str, ...] = ()
+    """Flags of kubeadm that the launcher left out, because the kubelet does not know them."""
+    failed_command: str = ""
+    """The command after the join that failed, and how."""
+
+    @classmethod
+    def parse(cls, lines: t.Iterable[str]) -> LauncherLog:
+        """Read the end of the log."""
+        ended, command = "", ""
+        left_out: list[str] = []
+        begins = True
+        for message in (line.partition(_PREFIX)[2].strip() for line in lines if _PREFIX in line):
+            if message.startswith(_UNKNOWN):
+                left_out = [] if begins else left_out
+                left_out.append(message.removeprefix(_UNKNOWN))
+                begins = False
+            elif message.startswith(_STARTED):
+                left_out = [] if begins else left_out
+                ended, command, begins = "", "", True
+            elif message.startswith(_ENDED):
+                ended = message
+            elif _COMMAND.match(message):
+                command = message
+        return cls(ended=ended, left_out=tuple(left_out), failed_command=command)
+
+
+def powershell_error(lines: t.Sequence[str]) -> str:
+    """Return the last error of Windows PowerShell in a log, as one line; empty if there is none."""
+    last = next((number for number in reversed(range(len(lines))) if _ERROR_ID in lines[number]), None)
+    if last is None:
+        return ""
+    first = last
+    while first > 0 and lines[first - 1].strip() and _ERROR_ID not in lines[first - 1]:
+        first -= 1
+    message = []
+    for line in lines[first:last]:
+        if line.lstrip().startswith("+") or re.match(r"\S+ .*\.ps1:\d+ ", line):
+            break
+        message.append(line.strip())
+    return " ".join([*message, f"({lines[last].partition(':')[2].strip()})"]).strip()

@@ -1,0 +1,48 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""YAML for Kubernetes' programs, which read it by other rules than PyYAML writes it."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+import yaml
+
+
+class _GoDumper(yaml.SafeDumper):
+    """Also quotes texts that only Go's YAML library takes for a number or date, such as the node names 1e5 and 0o17."""
+
+
+class _QuotedText(str):
+    """A text that is always in quotes."""
+
+
+# sigs.k8s.io/yaml, goyaml.v2/resolve.go: strconv.ParseInt with base 0, the expression yamlStyleFloat, and dates.
+_GoDumper.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(
+        r"(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+        r"|[-+]?0(?:[xX][0-9a-fA-F_]+|[oO]?[0-7_]+|[bB][01_]+)"
+        r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2})\Z"
+    ),
+    list("-+.0123456789"),
+)
+_GoDumper.add_representer(
+    _QuotedText, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", str(text), style="'")
+)
+
+
+def to_yaml(document: t.Mapping[str, t.Any], *, sort_keys: bool = True, quoted: t.Collection[str] = ()) -> str:
+    """Return a configuration as YAML.
+
+    Args:
+        document: the configuration.
+        sort_keys: whether the keys are sorted.
+        quoted: keys whose values are texts that are always in quotes.
+    """
+    own = {key: _QuotedText(value) if key in quoted else value for key, value in document.items()}
+    text: str = yaml.dump(
+        own, Dumper=_GoDumper, indent=2, default_flow_style=False, allow_unicode=True, sort_keys=sort_keys
+    )
+    return text
