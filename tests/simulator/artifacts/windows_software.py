@@ -59,14 +59,18 @@ def cloudbase_init(version: str | None) -> bytes:
             version or "1.1.6",
             "Cloudbase Solutions Srl",
             programs={rf"{_CLOUDBASE}\bin\OpenStackService.exe": "installed-service", init: "cloudbase-init"},
-            texts={
+            generated={
                 conf: "[DEFAULT]\r\nusername=Admin\r\n",
                 rf"{_CLOUDBASE}\conf\cloudbase-init-unattend.conf": "[DEFAULT]\r\nusername=Admin\r\n",
+            },
+            texts={
                 rf"{_CLOUDBASE}\conf\Unattend.xml": "<unattend/>\r\n",
                 rf"{_CLOUDBASE}\bin\SetSetupComplete.cmd": _SET_SETUP_COMPLETE.replace("\n", "\r\n"),
             },
             services={"cloudbase-init": service},
             users=("cloudbase-init",),
+            system_property="RUN_SERVICE_AS_LOCAL_SYSTEM",
+            code="{ED85F19F-057A-4EE6-BC8D-F576DEACE78D}",
         )
     )
 
