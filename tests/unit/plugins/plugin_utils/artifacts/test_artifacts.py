@@ -137,7 +137,7 @@ def test_a_url_replaces_the_publishers_for_all_listed_versions_of_a_kind(kind: s
 def test_a_url_for_every_kind_that_no_role_installs() -> None:
     without = {name for name, kind in catalogue.catalogue().items() if not kind.variables}
     # collect_logs.yml has variables for the scripts.
-    assert without - {"hns-debug-scripts"} == set(CACHED_ONLY) - {"sdn-plugins", "azure-vnet"}
+    assert without - {"hns-debug-scripts"} == set(CACHED_ONLY) - {"sdn-plugins", "azure-vnet", "cloudbase-init"}
 
 
 def test_every_kind_states_its_windows_versions() -> None:
