@@ -10,14 +10,13 @@ add-a-custom-script-to-windows-setup. The publisher's SetSetupComplete.cmd does 
 from __future__ import annotations
 
 import dataclasses
-import typing as t
 
 from ..engine import managed_marks
-from ..node_config import cloudbase_init as configuration
 from ..resources.directory import closed
 from ..role_variables.cloudbase_init import ConfigurationVariables
 from ..specification.describe import SECRET
 from ..values.versions import DATA
+from . import cloudbase_configuration as configuration
 from .downloads import Downloads, Proxy, ResourceMapping
 from .variables import Variables
 
@@ -94,10 +93,7 @@ def resources(settings: CloudbaseInitSettings) -> list[ResourceMapping]:
             "folder": known.folder,
             "disables": [known.service],
         },
-        *(
-            {"type": "File", "name": name, "content": content, "line_ending": "crlf"}
-            for name, content in files.items()
-        ),
+        *({"type": "File", "name": name, "content": content, "line_ending": "crlf"} for name, content in files.items()),
         *closed(known.closed_folders),
         _mode(known.service),
     ]

@@ -32,7 +32,7 @@ _REASON = re.compile(r"\bError \d{4}\b|-- (?:Error|Installation failed)|\breturn
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Package(Resource):
+class WindowsInstallerPackage(Resource):
     """A product that Windows Installer installs from a package (`.msi`), without user interface.
 
     The node reboots if the installation requires it, at the end of the batch that installs the product.
@@ -158,12 +158,12 @@ class Package(Resource):
         change = remove(self, {"version": version}, calls, why=why)
         return dataclasses.replace(change, reboot_codes=installer_codes.REBOOT)
 
-    def _msiexec(self, call_id: str, verb: str, *words: str) -> t.Iterator[Call]:
+    def _msiexec(self, call_id: str, verb: str, target: str, *properties: str) -> t.Iterator[Call]:
         """Yield the call of msiexec.exe, and the call that reads its log after a failure."""
         yield action(
             call_id,
             "msiexec.exe",
-            arguments=(verb, words[0], "/qn", "/norestart", "/l*v", self.log_path, *words[1:]),
+            arguments=(verb, target, "/qn", "/norestart", "/l*v", self.log_path, *properties),
             success_codes=installer_codes.SUCCESS,
             final_codes=installer_codes.final(),
             retries=_ATTEMPTS,

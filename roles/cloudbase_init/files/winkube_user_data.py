@@ -3,9 +3,9 @@
 """A plugin of cloudbase-init that prepares user data for cloudbase-init's own plugin of the same name.
 
 cloudbase-init 1.1.8 evaluates Jinja templates only in user data that is not multi-part, and skips what it does not
-support: it logs a line and continues (plugins/common/userdata.py, userdataplugins/cloudconfig.py). This plugin evaluates
-templates in every part, and refuses user data of which cloudbase-init would skip something. Of such user data, nothing
-runs, and the log names the reason. cloudbase-init's Python runs this file, so it uses no other package.
+support: it logs a line and continues (plugins/common/userdata.py, userdataplugins/cloudconfig.py). This plugin
+evaluates templates in every part, and refuses user data of which cloudbase-init would skip something. Of such user
+data, nothing runs, and the log names the reason. cloudbase-init's Python runs this file, so it uses no other package.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class _PreparedService:
         return getattr(self._service, name)
 
     def get_decoded_user_data(self):
+        """Return the prepared user data."""
         return self._user_data
 
 
@@ -57,6 +58,7 @@ class UserDataPlugin(userdata.UserDataPlugin):
     """Runs user data like cloudbase-init's plugin, or refuses it by name."""
 
     def execute(self, service, shared_data):
+        """Run the plugin, with the arguments and the result of cloudbase-init's plugin."""
         try:
             user_data = service.get_decoded_user_data()
         except services.NotExistingMetadataException:
@@ -79,17 +81,15 @@ def prepared(user_data, service):
     head = user_data.replace(b"\r\n", b"\n").split(b"\n\n", 1)[0].lower()
     if b"content-type: multipart" not in head:
         return _document(user_data, service, "user data")
-    # cloudbase-init recognizes multi-part user data only in this form.
     message = email.message_from_bytes(user_data.replace(b"\r\n", b"\n"))
     parts = [part for part in message.walk() if not part.is_multipart()]
     for number, part in enumerate(parts, 1):
-        _prepare_part(part, service, "part {} ({}) of the user data".format(number, part.get_content_type()))
-    del message["MIME-Version"]
+        _prepare_part(part, service, f"part {number} ({part.get_content_type()}) of the user data")
+    # cloudbase-init recognizes multi-part user data only with the name of this header in exactly these letters.
     content_type = message["Content-Type"]
     del message["Content-Type"]
-    message["MIME-Version"] = "1.0"
     message["Content-Type"] = content_type
-    return message.as_bytes().replace(b"content-type: multipart", b"Content-Type: multipart", 1)
+    return message.as_bytes()
 
 
 def _prepare_part(part, service, where):
@@ -105,7 +105,7 @@ def _prepare_part(part, service, where):
     elif kind == _SCRIPT:
         _check_script(payload, part.get_filename() or "", where)
     elif kind not in _PASSED_ON:
-        _refuse(where, "a part of type {}, {} or {}".format(_CONFIG, _SCRIPT, ", ".join(_PASSED_ON)))
+        _refuse(where, "a part of type {}".format(" or ".join((_CONFIG, _SCRIPT, *_PASSED_ON))))
 
 
 def _document(content, service, where):
@@ -116,7 +116,7 @@ def _document(content, service, where):
         missing = content.decode().partition(_MISSING)[2]
         if missing:
             name = missing.split()[0].strip("\"'")
-            _refuse(where, "variables that the metadata service provides", "the unknown variable {}".format(name))
+            _refuse(where, "variables that the metadata service provides", f"the unknown variable {name}")
     try:
         first = content.lstrip()[:1000].decode(errors="replace").splitlines()[0].strip().lower()
     except IndexError:
@@ -157,9 +157,7 @@ def _check_script(content, name, where):
 
 
 def _refuse(where, expected, got=""):
-    found = ", got {}".format(got) if got else ""
+    found = f", got {got}" if got else ""
     raise exception.CloudbaseInitException(
-        "{}: expected {}{}. cloudbase-init would skip it, so nothing of the user data runs.".format(
-            where, expected, found
-        )
+        f"{where}: expected {expected}{found}. cloudbase-init would skip it, so nothing of the user data runs."
     )

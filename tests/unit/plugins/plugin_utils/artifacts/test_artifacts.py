@@ -379,10 +379,8 @@ def test_the_default_version_of_whatever_a_role_installs_is_verified(repository:
     """Programs that run as SYSTEM on every node were unverified: flannel, and with Docker also cri-dockerd."""
     unverified = set()
     for kind in (kind for kind in catalogue.catalogue().values() if kind.variables and kind.url):
-        role = kind.variables if kind.variables == "kubernetes_node" else kind.variables.rpartition("_")[0]
-        role = next(
-            name for name in ("container_runtime", "image_cache", "kubernetes_node", "cni") if role.startswith(name)
-        )
+        roles = ("cloudbase_init", "container_runtime", "image_cache", "kubernetes_node", "cni")
+        role = next(name for name in roles if kind.variables.startswith(name))
         defaults = yaml.safe_load((repository / "roles" / role / "defaults" / "main.yml").read_text(encoding="utf-8"))
         version = re.findall(r"\d+\.\d+[\w.-]*", str(defaults[f"{kind.variables}_version"]))[-1:]
         if not (kind.checksum_suffix or kind.checksum_url) and not set(version) & set(kind.digests):
