@@ -78,7 +78,6 @@ def resources(settings: CloudbaseInitSettings) -> list[ResourceMapping]:
     files = {
         f"{known.folder}\\conf\\cloudbase-init.conf": configuration.of_service(settings),
         f"{known.folder}\\conf\\cloudbase-init-unattend.conf": configuration.of_setup(settings),
-        f"{known.folder}\\Python\\Lib\\site-packages\\{_PLUGIN.name}": _PLUGIN.read_text(encoding="utf-8"),
         _SETUP_COMPLETE: _COMPLETE.format(service=known.service),
     }
     return [
@@ -94,9 +93,16 @@ def resources(settings: CloudbaseInitSettings) -> list[ResourceMapping]:
             "disables": [known.service],
         },
         *({"type": "File", "name": name, "content": content, "line_ending": "crlf"} for name, content in files.items()),
+        plugin_file(),
         *closed(known.closed_folders),
         _mode(known.service),
     ]
+
+
+def plugin_file() -> ResourceMapping:
+    """Return the resource of the plugin for user data."""
+    name = f"{configuration.facts().folder}\\Python\\Lib\\site-packages\\{_PLUGIN.name}"
+    return {"type": "File", "name": name, "content": _PLUGIN.read_text(encoding="utf-8")}
 
 
 def _url(settings: CloudbaseInitSettings) -> str:
