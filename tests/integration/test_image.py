@@ -41,7 +41,6 @@ BASE = r"C:\Base\OpenStackService.exe"
 CLOUDBASE = r"C:\Program Files\Cloudbase Solutions\Cloudbase-Init"
 DONE, INSTANCE = "Plugins execution done", r"HKLM:\SOFTWARE\Cloudbase Solutions\Cloudbase-Init\i-7\Plugins"
 CERTS_D = r"C:\Program Files\containerd\certs.d"
-PANTHER = r"C:\Windows\Panther\unattend.xml"
 KUBELET = r"HKLM:\SYSTEM\CurrentControlSet\Services\kubelet\Parameters"
 FLAGS = r"C:\var\lib\kubelet\kubeadm-flags.env"
 UNPATCHED, PATCH = "KB5046616", "KB5048654"
@@ -135,8 +134,7 @@ def joined(site: Site, built: PlayRun) -> PlayRun:
 @pytest.fixture(scope="module")
 def alone(site: Site, joined: PlayRun) -> Machine:
     """Start another machine from the image, and run nothing but `kubeadm join` on it, as user data does."""
-    cluster = site.world.cluster
-    assert cluster is not None
+    assert (cluster := site.world.cluster) is not None
     address = f"{site.machine(BUILDER).address.rpartition('.')[0]}.98"
     site.world.fleet.deploy_image(BUILDER, ALONE, address)
     machine = site.machine(ALONE)
@@ -215,8 +213,7 @@ def test_cloudbase_init_takes_over_at_the_first_boot_and_not_before(
     assert after_reboot[-1] == ("Manual", "Stopped")
     assert {state for _, state in after_reboot} == {"Stopped"}
     machine = site.machine(BUILDER)
-    answers = [machine.files.read_text(path) for path in (PANTHER, rf"{CLOUDBASE}\conf\Unattend.xml")]
-    assert answers[0] == answers[1]
+    assert "cloudbase-init-unattend.conf" in machine.files.read_text(r"C:\Windows\Panther\unattend.xml")
     service = machine.services.get("cloudbase-init")
     assert service is not None
     assert (service.start_mode, service.account) == ("Manual", "LocalSystem")

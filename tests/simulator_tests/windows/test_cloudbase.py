@@ -21,6 +21,8 @@ from simulator.machine.machine import Machine
 from simulator.machine.settings import MachineSettings
 from simulator.windows.cloudbase.configuration import FOLDER, CloudbaseConfiguration
 
+pytestmark = pytest.mark.waits
+
 INIT, KEY = rf"{FOLDER}\Python\Scripts\cloudbase-init.exe", r"HKLM:\SOFTWARE\Cloudbase Solutions\Cloudbase-Init"
 CONF = rf"{FOLDER}\conf\cloudbase-init.conf"
 PLUGINS = {
