@@ -23,15 +23,13 @@ from integration.playbooks import Site
 _JOIN = "kubeadm join --config /run/kubeadm/kubeadm-join-config.yaml "
 
 
-def join_configuration(
-    server: str, ca_hash: str, token: str, arguments: Mapping[str, str], name: str = "{{ ds.meta_data.local_hostname }}"
-) -> str:
+def join_configuration(server: str, ca_hash: str, token: str, arguments: Mapping[str, str]) -> str:
     """Return kubeadm's configuration, with a name that is a template."""
     endpoint = {"apiServerEndpoint": server, "caCertHashes": [ca_hash]}
     registration = {
         "criSocket": "npipe:////./pipe/containerd-containerd",
         "kubeletExtraArgs": [{"name": one, "value": value} for one, value in arguments.items()],
-        "name": name,
+        "name": "{{ ds.meta_data.local_hostname }}",
         "taints": [],
     }
     document = {
@@ -73,7 +71,7 @@ def multi_part(document: str) -> str:
 
 
 def config_drive(
-    site: Site, host: str, instance: str, arguments: Mapping[str, str], **commands: Sequence[str]
+    site: Site, host: str, instance: str, arguments: Mapping[str, str], before: Sequence[str], after: Sequence[str]
 ) -> dict[str, Any]:
     """Return a config drive of NoCloud with which a machine joins the site's cluster.
 
@@ -81,13 +79,14 @@ def config_drive(
         host: the machine's name.
         instance: the id of the instance.
         arguments: the kubelet's arguments.
-        commands: `before` and `after`, see `user_data`.
+        before: preKubeadmCommands.
+        after: postKubeadmCommands.
     """
     cluster = site.world.cluster
     assert cluster is not None
     configuration = join_configuration(urlsplit(cluster.server).netloc, cluster.ca_hash, make_token(site), arguments)
     files = {
         "meta-data": f"instance-id: {instance}\nlocal-hostname: {host}\n",
-        "user-data": multi_part(user_data(configuration, **commands)),
+        "user-data": multi_part(user_data(configuration, before, after)),
     }
     return {"label": "cidata", "files": files}
