@@ -137,8 +137,7 @@ def alone(site: Site, joined: PlayRun) -> Machine:
     cluster = site.world.cluster
     assert cluster is not None
     address = f"{site.machine(BUILDER).address.rpartition('.')[0]}.98"
-    site.world.fleet.deploy_image(BUILDER, ALONE, address)
-    machine = site.machine(ALONE)
+    machine = site.world.fleet.deploy_image(BUILDER, ALONE, address).machine
     # The launcher runs since the boot, and waits.
     wait_for(lambda: kubelet_state(machine) == "Running", "the launcher runs")
     assert "kubelet.exe" not in process_names(machine)
@@ -155,8 +154,7 @@ def driven(site: Site, alone: Machine) -> Machine:
     steps = [[f"echo {step}>> {STEPS}"] for step in ("before", "after")]
     drive = config_drive(site, DRIVEN, "i-7", {"node-labels": "example.com/from=user-data"}, *steps)
     address = f"{site.machine(BUILDER).address.rpartition('.')[0]}.97"
-    site.world.fleet.deploy_image(BUILDER, DRIVEN, address, config_drive=drive)
-    machine = site.machine(DRIVEN)
+    machine = site.world.fleet.deploy_image(BUILDER, DRIVEN, address, config_drive=drive).machine
     wait_for(lambda: machine.registry.data(INSTANCE, "UserDataPlugin") == 1, "its user data has run", 120)
     wait_for(lambda: pods_of(site, DRIVEN) == pods_of(site, node_name(NEW)), "its pods run", 120)
     return machine

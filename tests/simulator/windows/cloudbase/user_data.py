@@ -33,7 +33,8 @@ class JinjaEngine:
     def render(self, data: Any, template: bytes) -> bytes:
         """Return the template, without its first line, with its variables replaced."""
         text = template.partition(b"\n")[2].decode()
-        return jinja2.Template(text, trim_blocks=True, undefined=_MissingVariable).render(**data).encode()
+        rendered: str = jinja2.Template(text, trim_blocks=True, undefined=_MissingVariable).render(**data)
+        return rendered.encode()
 
 
 def template_engine(data: bytes) -> JinjaEngine | None:
