@@ -124,7 +124,7 @@ class WindowsInstallerPackage(Resource):
         """Return why the installation failed, with the lines of the log that name the cause."""
         failed = next((results[name] for name in ("install", "uninstall") if name in results), None)
         log = results.get("log")
-        if failed is None or failed.ok or log is None or not log.ok or log.skipped:
+        if failed is None or log is None or not log.ok or log.skipped:
             return None
         lines = [line.strip().rstrip(".") for line in map(str, log.output) if _REASON.search(line)][-3:]
         return ". ".join([installer_codes.explained(failed.exit_code), *lines, f"The log is {self.log_path}"])

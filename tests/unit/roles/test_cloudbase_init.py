@@ -159,6 +159,7 @@ ACCEPTED = {
     "a part after a script": mime(
         ("x-shellscript", "@echo x> C:\\y.txt\r\n", "a.cmd"), ("cloud-config", config(), "b")
     ),
+    "an encoded part": mime(("cloud-config", config().replace("root:root", "rööt:root"), "a")),
     "headers in other letters": mime(("cloud-config", config(), "a")).replace("Content-Type: m", "content-type: m", 1),
     "Windows' line ends": mime(("cloud-config", config(), "a")).replace("\n", "\r\n"),
 }
@@ -205,6 +206,11 @@ def test_what_would_be_skipped_is_refused_by_name(machine: Machine, case: str, m
     assert machine.registry.data(STATE, "UserDataPlugin") is None
     run(machine, config())
     assert machine.files.exists(r"C:\x.txt")
+
+
+def test_a_machine_with_bash_may_run_scripts_for_it(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: r"C:\git\bash.exe")
+    assert "failed" not in run(machine, "#!/bin/sh\ntrue\n")
 
 
 @pytest.mark.parametrize("user_data", ["", "#ps1_sysnative\nSet-Content -Path C:\\x.txt -Value x\n", "\n"])
