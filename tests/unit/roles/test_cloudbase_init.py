@@ -194,7 +194,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_would_be_skipped_is_refused_by_name(machine: Machine, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The computer that runs the tests has bash; Windows has not.
+    # The computer that runs the tests has bash. Windows does not have it.
     monkeypatch.setattr("shutil.which", lambda _: None)
     user_data, reason = REFUSED[case]
     log = run(machine, user_data)

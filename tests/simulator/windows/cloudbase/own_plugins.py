@@ -36,12 +36,12 @@ def load(run: CloudbaseRun, class_path: str) -> type[Any]:
         raise ImportError(f"No module named {module!r}")
     modules = _modules(run)
 
-    def importer(wanted: str, _globals: Any = None, _locals: Any = None, names: Any = (), _level: int = 0) -> Any:
-        if wanted in modules and names:
-            return modules[wanted]
-        if wanted.partition(".")[0] in _BUNDLED:
-            return builtins.__import__(wanted, None, None, names)
-        raise ImportError(f"No module named {wanted!r}")
+    def importer(requested: str, _globals: Any = None, _locals: Any = None, names: Any = (), _level: int = 0) -> Any:
+        if requested in modules and names:
+            return modules[requested]
+        if requested.partition(".")[0] in _BUNDLED:
+            return builtins.__import__(requested, None, None, names)
+        raise ImportError(f"No module named {requested!r}")
 
     namespace = {"__name__": module, "__builtins__": {**vars(builtins), "__import__": importer}}
     exec(compile(run.machine.files.read_text(path), path, "exec"), namespace)
