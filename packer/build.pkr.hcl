@@ -46,7 +46,9 @@ locals {
       https_proxy                     = var.https_proxy
       ftp_proxy                       = var.ftp_proxy
       no_proxy                        = var.no_proxy
+      cloudbase_init_platform         = var.cloudbase_init_platform
     } : name => value if value != "" },
+    var.cloudbase_init_platform == "" ? {} : { cloudbase_init_enabled = true },
   )
 
   # The certificate of the machine is self-signed and a few minutes old. Messages are encrypted with a key that only a

@@ -254,6 +254,17 @@ variable "image_name" {
   }
 }
 
+variable "cloudbase_init_platform" {
+  description = "Where machines from the image run, if the image is to contain cloudbase-init: azure, ec2, openstack, vmware or nocloud."
+  type        = string
+  default     = ""
+
+  validation {
+    condition     = contains(["", "azure", "ec2", "openstack", "vmware", "nocloud"], var.cloudbase_init_platform)
+    error_message = "Expected cloudbase_init_platform to be azure, ec2, openstack, vmware, nocloud, or empty for an image without cloudbase-init."
+  }
+}
+
 variable "variables_files" {
   description = "Files (YAML or JSON) with further variables of the collection's roles. They override everything else in these templates."
   type        = list(string)

@@ -68,6 +68,7 @@ _PINNED = {
     "container_runtime_moby_sha256": "download.docker.com/win/static/stable/x86_64/docker-29.2.1.zip",
     "image_cache_buildkit_sha256": _GITHUB.format("moby/buildkit") + "v0.30.0/buildkit-v0.30.0.windows-amd64.tar.gz",
     "container_runtime_nssm_sha256": "nssm.cc/release/nssm-2.24.zip",
+    "cloudbase_init_sha256": _GITHUB.format("cloudbase/cloudbase-init") + "1.1.8/CloudbaseInitSetup_1_1_8_x64.msi",
 }
 
 

@@ -8,14 +8,16 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import yaml
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
+from integration.cluster_api_data import config_drive
 from integration.conftest import SiteFactory
+from integration.image_sites import BUILDER, RELEASE, VERSIONS, log_of, no_proxy, notes_of, wait_until
 from integration.joined_nodes import make_token, wait_for
 from integration.kubelet_states import kubelet_state, pods_of, process_names
 from integration.packer_builds import packer_build
@@ -33,22 +35,11 @@ from simulator.windows.system.task_parts import Tasks
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("image")]
 
-BUILDER, NEW, ALONE = "builder", "new", "alone"
+NEW, ALONE, DRIVEN = "new", "alone", "driven"
 BUILD_ACCOUNT, PUBLIC_KEY = "packer", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE operator"
-VERSIONS = {
-    "kube_node_versions": ["1.36.3", "1.37.0", "1.37.1"],
-    "containerd_versions": ["2.1.9", "2.2.9", "2.3.7"],
-    "moby_versions": ["28.5.2", "29.1.5", "29.2.0"],
-    "azure_vnet_versions": ["1.6.20", "1.6.21", "1.7.0"],
-    "sdn_plugin_versions": ["0.2.0", "0.3.0", "0.3.2"],
-    "image_cache_artifacts": {
-        "crictl": ["1.35.0", "1.36.0", "1.37.0"],
-        "cni-plugins": ["1.7.1", "1.8.0", "1.9.0"],
-        "cri-dockerd": ["0.4.0", "0.4.1", "0.4.2"],
-    },
-    "container_tags": [f"registry.k8s.io/pause:{version}" for version in ("3.9", "3.10", "3.10.1")],
-}
-CLOUDBASE = r"C:\Program Files\Cloudbase Solutions\Cloudbase-Init\conf"
+BASE = r"C:\Base\OpenStackService.exe"
+CLOUDBASE = r"C:\Program Files\Cloudbase Solutions\Cloudbase-Init"
+DONE, INSTANCE = "Plugins execution done", r"HKLM:\SOFTWARE\Cloudbase Solutions\Cloudbase-Init\i-7\Plugins"
 CERTS_D = r"C:\Program Files\containerd\certs.d"
 KUBELET = r"HKLM:\SYSTEM\CurrentControlSet\Services\kubelet\Parameters"
 FLAGS = r"C:\var\lib\kubelet\kubeadm-flags.env"
@@ -57,10 +48,9 @@ UNPATCHED, PATCH = "KB5046616", "KB5048654"
 NANO = "mcr.microsoft.com/windows/nanoserver:ltsc2022"
 PAUSE, BUILT = "registry.k8s.io/pause:3.10.2", "registry.example/tests/app:1"
 DOCKERFILE = f'FROM {NANO}\nENTRYPOINT ["cmd.exe"]\n'
-RELEASE, NOTES = "20261126.1a2b3c4d", r"C:\ProgramData\winkube\release-notes.json"
-COMMANDS = r"C:\post-commands.txt"
+NOTES = r"C:\ProgramData\winkube\release-notes.json"
+COMMANDS, STEPS = r"C:\post-commands.txt", r"C:\steps.txt"
 AFTER = ["cmd.exe", "/c", f"echo joined>> {COMMANDS}"]
-UNATTEND = "<unattend><!-- runs cloudbase-init.exe --config-file cloudbase-init-unattend.conf --></unattend>"
 
 
 @pytest.fixture(scope="module")
@@ -85,26 +75,21 @@ def site(start_site: SiteFactory) -> Site:
         "windows_settings_ssh_server": "capability",
         "windows_settings_ssh_authorized_keys": [PUBLIC_KEY],
         "post_kubeadm_commands": [AFTER],
+        "cloudbase_init_enabled": True,
+        "cloudbase_init_platform": "nocloud",
         **VERSIONS,
     }
     machine = site.machine(BUILDER)
-    machine.files.make_directory(CLOUDBASE)
-    machine.files.write_bytes(rf"{CLOUDBASE}\OpenStackService.exe", make("svchost", "1.1.6"))
-    machine.files.write_text(rf"{CLOUDBASE}\Unattend.xml", UNATTEND)
+    # The base image has an installation that starts with the machine.
+    machine.files.make_directory(BASE.rpartition("\\")[0])
+    machine.files.write_bytes(BASE, make("svchost", "1.1.6"))
     for host, more in (("private.example", "[header]\n  X-Token = 's3cret'\n"), ("public.example", "")):
         machine.files.make_directory(rf"{CERTS_D}\{host}")
         machine.files.write_text(rf"{CERTS_D}\{host}\hosts.toml", f"server = 'https://{host}'\n{more}")
     machine.registry.set(ENVIRONMENT, "HTTP_PROXY", "http://robot:s3cret@proxy.example:3128", "String")
     machine.registry.set(ENVIRONMENT, "NO_PROXY", no_proxy(site), "String")
-    machine.services.create("cloudbase-init", rf'"{CLOUDBASE}\OpenStackService.exe" cloudbase-init', Start=2)
+    machine.services.create("cloudbase-init", f'"{BASE}" cloudbase-init', Start=2)
     return site
-
-
-def no_proxy(site: Site) -> str:
-    """Return the addresses that the machine reaches without the proxy: the world's own servers."""
-    assert site.world.artifacts is not None
-    assert site.world.registry is not None
-    return ",".join(str(urlsplit(server.url).hostname) for server in (site.world.artifacts, site.world.registry))
 
 
 @pytest.fixture(scope="module")
@@ -137,12 +122,6 @@ def built(site: Site, cloudbase_init: list[tuple[int, str, str]]) -> PlayRun:
     return run
 
 
-def wait_until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 120
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.1)
-
-
 @pytest.fixture(scope="module")
 def joined(site: Site, built: PlayRun) -> PlayRun:
     """Start a machine from the image, and join it."""
@@ -158,8 +137,7 @@ def alone(site: Site, joined: PlayRun) -> Machine:
     cluster = site.world.cluster
     assert cluster is not None
     address = f"{site.machine(BUILDER).address.rpartition('.')[0]}.98"
-    site.world.fleet.deploy_image(BUILDER, ALONE, address)
-    machine = site.machine(ALONE)
+    machine = site.world.fleet.deploy_image(BUILDER, ALONE, address).machine
     # The launcher runs since the boot, and waits.
     wait_for(lambda: kubelet_state(machine) == "Running", "the launcher runs")
     assert "kubelet.exe" not in process_names(machine)
@@ -167,6 +145,18 @@ def alone(site: Site, joined: PlayRun) -> Machine:
     result = machine.programs.run(r"C:\k\kubeadm.exe", ["join", urlsplit(cluster.server).netloc, *pin])
     assert result.exit_code == 0, result.stderr
     wait_for(lambda: pods_of(site, machine.host_name.lower()) == pods_of(site, node_name(NEW)), "its pods run", 120)
+    return machine
+
+
+@pytest.fixture(scope="module")
+def driven(site: Site, alone: Machine) -> Machine:
+    """Start a machine from the image with a config drive. Nothing connects to it."""
+    steps = [[f"echo {step}>> {STEPS}"] for step in ("before", "after")]
+    drive = config_drive(site, DRIVEN, "i-7", {"node-labels": "example.com/from=user-data"}, *steps)
+    address = f"{site.machine(BUILDER).address.rpartition('.')[0]}.97"
+    machine = site.world.fleet.deploy_image(BUILDER, DRIVEN, address, config_drive=drive).machine
+    wait_for(lambda: machine.registry.data(INSTANCE, "UserDataPlugin") == 1, "its user data has run", 120)
+    wait_for(lambda: pods_of(site, DRIVEN) == pods_of(site, node_name(NEW)), "its pods run", 120)
     return machine
 
 
@@ -218,14 +208,15 @@ def test_cloudbase_init_takes_over_at_the_first_boot_and_not_before(
     after_reboot = [entry[1:] for entry in cloudbase_init if entry[0] > 1]
     assert after_reboot
     assert after_reboot[0] == ("Disabled", "Stopped")
-    # It is reset for sysprep, and must not start on the machine that sysprep runs on, either.
-    assert after_reboot[-1] == ("Automatic", "Stopped")
+    # It must not start on the machine that sysprep runs on, either. SetupComplete.cmd starts it.
+    assert after_reboot[-1] == ("Manual", "Stopped")
     assert {state for _, state in after_reboot} == {"Stopped"}
     machine = site.machine(BUILDER)
-    assert machine.files.read_text(r"C:\Windows\Panther\unattend.xml") == UNATTEND
+    assert "cloudbase-init-unattend.conf" in machine.files.read_text(r"C:\Windows\Panther\unattend.xml")
     service = machine.services.get("cloudbase-init")
     assert service is not None
-    assert service.start_mode == "Automatic"
+    assert (service.start_mode, service.account) == ("Manual", "LocalSystem")
+    assert BASE not in service.image_path
     assert machine.registry.values(r"HKLM:\SOFTWARE\winkube\managed") == {}
 
 
@@ -256,14 +247,6 @@ def test_the_image_is_prepared_and_knows_no_cluster(site: Site, built: PlayRun) 
     # An image has no computer name.
     assert f"ComputerName {node_name(BUILDER)}" not in built.changes(BUILDER)
     assert not cluster_nodes(site)
-
-
-def notes_of(site: Site) -> dict[str, Any]:
-    """Return the release notes that the build wrote on the controller."""
-    text = (site.folder / "build" / "release-notes" / RELEASE / f"{BUILDER}.json").read_text(encoding="utf-8")
-    document = json.loads(text)
-    assert isinstance(document, dict)
-    return document
 
 
 def test_the_release_notes_are_what_the_image_contains(site: Site, built: PlayRun) -> None:
@@ -349,6 +332,33 @@ def test_a_bare_join_makes_the_same_node(site: Site, alone: Machine) -> None:
     # The playbook changed nothing of the service either.
     parameters = [machine.registry.values(KUBELET) for machine in (alone, other, site.machine(BUILDER))]
     assert parameters[0] == parameters[1] == parameters[2]
+
+
+def test_user_data_of_cluster_api_makes_the_same_node(site: Site, driven: Machine) -> None:
+    assert site.counters(DRIVEN)["connections"] == 0
+    nodes = cluster_nodes(site)
+    labels = {one: {**nodes[one]["labels"], "kubernetes.io/hostname": ""} for one in (DRIVEN, node_name(NEW))}
+    assert labels[DRIVEN] == {**labels[node_name(NEW)], "example.com/from": "user-data"}
+    for path in (FLAGS, r"C:\k\kubelet-launcher.json", r"C:\k\kube-proxy\config.yaml"):
+        texts = [machine.files.read_text(path) for machine in (driven, site.machine(NEW))]
+        own = texts[0].replace(DRIVEN, node_name(NEW)).replace(" --node-labels=example.com/from=user-data", "")
+        assert own == texts[1], path
+
+
+def test_user_data_leaves_no_secret_and_runs_once(site: Site, driven: Machine) -> None:
+    assert driven.files.read_text(STEPS).split() == ["before", "after"]
+    assert driven.files.read_text(r"C:\run\cluster-api\bootstrap-success.complete").split() == ["success"]
+    kubeadm = r"C:\run\kubeadm\kubeadm-join-config.yaml"
+    token = yaml.safe_load(driven.files.read_text(kubeadm))["discovery"]["bootstrapToken"]["token"]
+    log = log_of(driven)
+    assert token not in log
+    assert "This node has joined the cluster" in log
+    # write_files has no access lists, so the folder gives it one.
+    assert set(re.findall(r";;;(\w+)\)", driven.files.sddl(kubeadm))) == {"SY", "BA"}
+    assert driven.host_name == DRIVEN
+    driven.services.start("cloudbase-init")
+    wait_for(lambda: log_of(driven).count(DONE) == 1 + log.count(DONE), "it has run again")
+    assert driven.files.read_text(STEPS).split() == ["before", "after"]
 
 
 def test_the_commands_after_a_join_run_once(site: Site, alone: Machine) -> None:

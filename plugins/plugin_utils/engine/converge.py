@@ -56,7 +56,7 @@ class _BatchEnd:
     done: int
     """The number of the batch's changes that were attempted, including independent changes that failed."""
     reboot: bool
-    """Whether a barrier stopped the batch because a reboot is needed."""
+    """Whether a reboot is needed: a barrier stopped the batch, or a program reported it."""
     fatal: bool
     """Whether an error stopped the batch."""
     ordered: bool = False
@@ -313,6 +313,7 @@ class Convergence:
         self.outcome.failures.extend(failures)
         reboot = stopped is not None and stopped.reason == "barrier"
         done = work.barriers[stopped.id] if stopped is not None and reboot else len(work.changes)
+        reboot = reboot or any(planned.asks_for_reboot(seen) for planned in work.changes)
         return _BatchEnd(done=done, reboot=reboot, fatal=fatal, ordered=ordered_reboot(work, seen))
 
     def _note_time(self, seen: Observation) -> None:

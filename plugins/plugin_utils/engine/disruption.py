@@ -40,7 +40,7 @@ def disruption(resource: Resource, change: Change) -> str:
     """
     if change.reboot == "always":
         return "reboots the node"
-    if change.reboot == "if_reported":
+    if change.reboot == "if_reported" or change.reboot_codes:
         return "may reboot the node"
     if change.harmless:
         return ""

@@ -8,6 +8,7 @@ import dataclasses
 import typing as t
 
 from ...module_utils.redaction import hidden
+from ..wire.messages import CallResult
 from ..wire.scopes import Scope
 from . import differences
 from .disruption import disruption
@@ -39,6 +40,16 @@ class Planned:
     def disruption(self) -> str:
         """How the change disrupts the node's pods; empty if it does not."""
         return disruption(self.resource, self.change)
+
+    def asks_for_reboot(self, calls: t.Mapping[str, CallResult]) -> bool:
+        """Return whether a program of the change reported that a reboot is needed.
+
+        Args:
+            calls: the results of the batch.
+        """
+        codes = self.change.reboot_codes
+        results = self.scope.results(calls).values() if codes else ()
+        return any(result.exit_code in codes for result in results if result.exit_code is not None)
 
     @property
     def why(self) -> str:

@@ -100,6 +100,9 @@ class Change:
     """The calls that make the change. Their ids are local to the resource."""
     reboot: t.Literal["never", "if_reported", "always"] = "never"
     """Whether the node reboots before later changes: never, only if a result reports RestartNeeded=Yes, or always."""
+    reboot_codes: tuple[int, ...] = ()
+    """Exit codes of the change's programs that mean that the change needs a reboot. The node then reboots at the end of
+    the batch, after the other changes in it."""
     observe_again: bool = False
     """Whether this change may make observations of other resources invalid; the engine then observes and plans again
     after it."""

@@ -9,6 +9,7 @@ import typing as t
 
 from ..role_variables.windows_features import WindowsFeaturesVariables
 from . import (
+    cloudbase_init,
     cni,
     container_runtime,
     image_cache,
@@ -50,7 +51,7 @@ def _image_cache(variables: Variables) -> list[ResourceMapping]:
 def _installed(variables: Variables) -> list[str]:
     """Return the cached files that roles other than image_cache install, even if the play lacks those roles."""
     paths: list[str] = []
-    for role in (container_runtime.ROLE, cni.ROLE, kubernetes_node.ROLE):
+    for role in (container_runtime.ROLE, cni.ROLE, kubernetes_node.ROLE, cloudbase_init.ROLE):
         if variables.optional(f"{role}_artifact_cache"):
             paths += [one["path"] for one in of_role(role, variables) if one["type"] == "Artifact"]
     return paths
@@ -70,6 +71,7 @@ ROLES: t.Mapping[str, t.Callable[[Variables], list[ResourceMapping]]] = types.Ma
             variables.read(kubernetes_node.KubernetesSettings, kubernetes_node.ROLE)
         ),
         image_cache.ROLE: _image_cache,
+        cloudbase_init.ROLE: cloudbase_init.of_host,
         node_join.ROLE: lambda variables: node_join.resources(variables.read(node_join.JoinedNode, node_join.ROLE)),
         node_reset.ROLE: lambda variables: node_reset.resources(
             variables.read(node_reset.ResetMachine, node_reset.ROLE)

@@ -12,6 +12,7 @@ from ..values.ansible_data import plain
 from ..values.errors import ResourceError
 from . import (
     artifacts,
+    cloudbase_init,
     container_images,
     domains,
     folders,
@@ -46,6 +47,7 @@ def problems(
     if strict and not refused:
         refused += artifacts.refused(values, values.get("node_prepare_roles") or ())
     refused += container_images.problems(values)
+    refused += cloudbase_init.problems(values)
     refused += folders.problems(values)
     refused += kubelet.problems(values, str(values.get("kubernetes_node_version") or ""))
     refused += joining.problems(values)

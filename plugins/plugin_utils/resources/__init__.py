@@ -27,6 +27,7 @@ from .firewall_rule import FirewallRule
 from .hosts_file import HostsFile
 from .node_runtime import NodeRuntime
 from .nssm_arguments import NssmArguments
+from .package import WindowsInstallerPackage
 from .page_file import PageFile
 from .registry import Registry
 from .remote_access_routing import RemoteAccessRouting
@@ -62,6 +63,7 @@ TYPES: t.Mapping[str, type[Resource]] = types.MappingProxyType(
             HostsFile,
             NodeRuntime,
             NssmArguments,
+            WindowsInstallerPackage,
             PageFile,
             Registry,
             RemoteAccessRouting,

@@ -9,6 +9,7 @@ import types
 import typing as t
 
 from ..specification.variable import Variable, variables
+from .cloudbase_init import CloudbaseInitVariables
 from .cluster_support import ClusterSupportVariables
 from .cni import CniVariables
 from .container_runtime import ContainerRuntimeVariables
@@ -28,6 +29,7 @@ from .windows_settings import WindowsSettingsVariables
 
 ROLES: t.Mapping[str, type[t.Any]] = types.MappingProxyType(
     {
+        "cloudbase_init": CloudbaseInitVariables,
         "cluster_support": ClusterSupportVariables,
         "cni": CniVariables,
         "container_runtime": ContainerRuntimeVariables,

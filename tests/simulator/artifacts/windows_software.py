@@ -26,6 +26,14 @@ set target=%SystemRoot%\Setup\Scripts\SetupComplete.cmd
 sc.exe config cloudbase-init start= demand
 echo sc.exe config cloudbase-init start= auto ^&^& net start cloudbase-init > %target%
 """
+# The same pass, command and options as in the publisher's file (cloudbase/cloudbase-init-installer, Unattend.xml).
+_UNATTEND = rf"""<unattend xmlns="urn:schemas-microsoft-com:unattend"><settings pass="specialize">
+<component name="Microsoft-Windows-Deployment"><RunSynchronous>
+<RunSynchronousCommand><Order>1</Order>
+<Path>cmd.exe /c ""{_CLOUDBASE}\Python\Scripts\cloudbase-init.exe" --config-file "{_CLOUDBASE}\conf\cloudbase-init-unattend.conf" &amp;&amp; exit 1 || exit 2"</Path>
+<WillReboot>OnRequest</WillReboot></RunSynchronousCommand>
+</RunSynchronous></component></settings></unattend>
+"""  # noqa: E501
 _INSTALL_SSHD = r"""# Registers the services of OpenSSH in the folder of this script.
 foreach ($name in "sshd", "ssh-agent") {
     if (Get-Service -Name $name -ErrorAction SilentlyContinue) {
@@ -55,18 +63,22 @@ def cloudbase_init(version: str | None) -> bytes:
     )
     return _msi(
         InstallerPackage(
-            f"Cloudbase-Init {version or '1.1.6'}",
-            version or "1.1.6",
+            f"Cloudbase-Init {version or '1.1.8'}",
+            version or "1.1.8",
             "Cloudbase Solutions Srl",
-            programs={rf"{_CLOUDBASE}\bin\OpenStackService.exe": "installed-service", init: "cloudbase-init"},
-            texts={
+            programs={rf"{_CLOUDBASE}\bin\OpenStackService.exe": "openstack-service", init: "cloudbase-init"},
+            generated={
                 conf: "[DEFAULT]\r\nusername=Admin\r\n",
                 rf"{_CLOUDBASE}\conf\cloudbase-init-unattend.conf": "[DEFAULT]\r\nusername=Admin\r\n",
-                rf"{_CLOUDBASE}\conf\Unattend.xml": "<unattend/>\r\n",
+            },
+            texts={
+                rf"{_CLOUDBASE}\conf\Unattend.xml": _UNATTEND.replace("\n", "\r\n"),
                 rf"{_CLOUDBASE}\bin\SetSetupComplete.cmd": _SET_SETUP_COMPLETE.replace("\n", "\r\n"),
             },
             services={"cloudbase-init": service},
             users=("cloudbase-init",),
+            system_property="RUN_SERVICE_AS_LOCAL_SYSTEM",
+            code="{ED85F19F-057A-4EE6-BC8D-F576DEACE78D}",
         )
     )
 

@@ -41,6 +41,7 @@ LAYER = Layer(
         "simulator.windows.updates.wusa",
         "simulator.windows.updates.dism",
         "simulator.windows.software.installer",
+        "simulator.windows.cloudbase.program",
         "simulator.windows.software.openssh",
         "simulator.windows.software.native_images",
         "simulator.windows.security.authenticode",

@@ -58,6 +58,7 @@ def test_every_parameter_reaches_its_variable(packer: Packer) -> None:
         "os_disk_gib": 40,
         **dict.fromkeys(("http_proxy", "https_proxy", "ftp_proxy"), PROXY),
         "no_proxy": ".example,192.0.2.0/24",
+        "cloudbase_init_platform": "openstack",
     }
     assert packer.value("local.role_variables", variables) == {
         "container_runtime": "moby",
@@ -84,6 +85,8 @@ def test_every_parameter_reaches_its_variable(packer: Packer) -> None:
         "https_proxy": PROXY,
         "ftp_proxy": PROXY,
         "no_proxy": ".example,192.0.2.0/24",
+        "cloudbase_init_platform": "openstack",
+        "cloudbase_init_enabled": True,
     }
 
 
@@ -102,7 +105,7 @@ def test_proxies_reach_ansible_under_both_names(packer: Packer) -> None:
 def test_what_is_empty_keeps_the_roles_defaults(packer: Packer) -> None:
     found = packer.value("local.role_variables", from_image())
     assert [name for name, value in found.items() if value == ""] == []
-    assert not {"http_proxy", "nano_server_name", "kube_network_plugin", "default_moby_version"} & found.keys()
+    assert not {"http_proxy", "nano_server_name", "kube_network_plugin", "cloudbase_init_enabled"} & found.keys()
 
 
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)

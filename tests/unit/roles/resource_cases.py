@@ -16,7 +16,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.variab
 
 WITH_RESOURCES = (
     *("windows_settings", "windows_features", "container_runtime", "cni", "kubernetes_node", "image_cache"),
-    *("node_join", "node_reset"),
+    *("cloudbase_init", "node_join", "node_reset"),
 )
 DIGEST = f"sha256:{64 * 'd'}"
 HOST: Mapping[str, t.Any] = {
@@ -135,6 +135,17 @@ BARE = {
 FORMER = {
     "node_join_info": {"computer_name": "WIN1", "joined": True, "cni": {"plugin": "flannel", "services": True}},
 }
+IMAGE = {"winkube_builds_image": True, "cloudbase_init_enabled": True, "cloudbase_init_platform": "azure"}
+OWN_IMAGE = {
+    **IMAGE,
+    "cloudbase_init_platform": "vmware",
+    "cloudbase_init_version": "1.1.6",
+    "cloudbase_init_url": "https://own.example/init-{version}/CloudbaseInitSetup_{underscores}_x64.msi",
+    "cloudbase_init_sha256": 64 * "9",
+    "cloudbase_init_unattend_plugins": ["cloudbaseinit.plugins.common.mtu.MTUPlugin"],
+    "cloudbase_init_serial_port": "COM1,115200,N,8",
+    "cloudbase_init_settings": {"san_policy": "OnlineAll", "config_drive": {"types": ["iso"]}},
+}
 CASES: Mapping[str, tuple[tuple[str, ...], Mapping[str, t.Any]]] = {
     "plain": (WITH_RESOURCES, {}),
     "full": (WITH_RESOURCES, FULL),
@@ -144,6 +155,8 @@ CASES: Mapping[str, tuple[tuple[str, ...], Mapping[str, t.Any]]] = {
     "cached": (("image_cache",), {**CACHED, **PROXY, "container_runtime_registries": rendered.REGISTRIES}),
     "docker-cached": (("image_cache",), {**CACHED, **DOCKER}),
     "former-services": (("node_join",), FORMER),
+    "image": (("cloudbase_init",), IMAGE),
+    "image-own": (("cloudbase_init",), {**OWN_IMAGE, **PROXY, **DOWNLOADS}),
 }
 """The roles and the variables of each host, by the names of their golden files."""
 

@@ -16,6 +16,7 @@ ORDER = (
     "windows_settings",
     "container_runtime",
     "cni",
+    "cloudbase_init",
     "image_cache",
     "sysprep",
     "node_prepare",

@@ -66,11 +66,14 @@ class CmdShell:
 
     def _show(self, steps: Sequence[CmdStep], output: CmdOutput) -> None:
         """Write the prompt and the command that is about to run, as cmd.exe does while echo is on."""
-        node = steps[0].node
-        if len(steps) > 1 or not isinstance(node, Simple):
-            raise CmdNotModelledError("the echo of a command that contains others (begin the file with @echo off)")
-        redirected = "".join(f" {item.stream}{item.mode}{item.target}" for item in node.redirections)
-        output.stdout.append(f"\r\n{self.session.directory}>{node.text}{redirected} \r\n")
+        shown = ""
+        for step in steps:
+            if not isinstance(step.node, Simple):
+                raise CmdNotModelledError("the echo of a command that contains others (begin the file with @echo off)")
+            redirected = "".join(f" {item.stream}{item.mode}{item.target}" for item in step.node.redirections)
+            # As in cmd/cmd.c (EchoCommand) of https://github.com/reactos/reactos: each command, a space, the operator.
+            shown += f" {step.operator} " * bool(shown) + f"{step.node.text}{redirected} "
+        output.stdout.append(f"\r\n{self.session.directory}>{shown}\r\n")
 
     def steps(self, steps: Sequence[CmdStep], output: CmdOutput, stdin: Input) -> int:
         """Run commands one after the other, depending on their operators."""

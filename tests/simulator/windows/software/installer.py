@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from simulator.machine import accounts, executables
 from simulator.machine.objects import IdleServiceProgram, Invocation, Program, ProgramResult, ServiceProgram
+from simulator.machine.power import SESSION_MANAGER
 from simulator.machine.programs import SYSTEM
 from simulator.machine.rights.guard import AccessDeniedError
 from simulator.windows.software import installer_package
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 UNINSTALL = r"HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\Uninstall"
 OK, FATAL, UNKNOWN_PRODUCT, CANNOT_OPEN, INVALID_PACKAGE, BAD_COMMAND_LINE = 0, 1603, 1605, 1619, 1620, 1639
+OTHER_VERSION, REBOOT_REQUIRED = 1638, 3010
 
 
 def package_of(machine: Machine, path: str) -> InstallerPackage | None:
@@ -42,6 +44,7 @@ def msiexec(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate msiexec.exe. Only runs without a user interface (/q, /qn, /quiet or /passive) are modelled."""
     words = list(run.argv)
     action, target, log, quiet = "", "", "", False
+    properties: dict[str, str] = {}
     while words:
         word = words.pop(0)
         option = word.casefold().replace("-", "/", 1) if word[:1] in "-/" else ""
@@ -51,19 +54,24 @@ def msiexec(machine: Machine, run: Invocation) -> ProgramResult:
             log = words.pop(0)
         elif option in ("/q", "/qn", "/quiet", "/passive", "/qb"):
             quiet = True
-        elif option in ("/norestart", "/log") or "=" in word:
+        elif option in ("/norestart", "/log"):
             continue
+        elif not option and "=" in word:
+            name, _, properties_value = word.partition("=")
+            properties[name] = properties_value
         else:
             return ProgramResult(BAD_COMMAND_LINE)
     if not action or not quiet:
         return ProgramResult(BAD_COMMAND_LINE)
-    code = _act(machine, action, target)
+    package = package_of(machine, target) if action == "/i" and log else None
+    code = _act(machine, action, target, properties)
     if log:
-        machine.files.write_text(log, f"MainEngineThread is returning {code}\r\n")
+        lines = [*(package.errors if package else ()), f"MainEngineThread is returning {code}"]
+        machine.files.write_bytes(log, "".join(f"{line}\r\n" for line in lines).encode("utf-16"))
     return ProgramResult(code)
 
 
-def _act(machine: Machine, action: str, target: str) -> int:
+def _act(machine: Machine, action: str, target: str, properties: Mapping[str, str]) -> int:
     """Open the package as the caller. The installer's service, which runs as SYSTEM, installs or removes it.
 
     Packages for all users need an administrator (errors 1925 and 1730, which result in 1603):
@@ -81,21 +89,29 @@ def _act(machine: Machine, action: str, target: str) -> int:
             return _remove(machine, code) if permitted or not is_installed(machine, code) else FATAL
         if package is None:
             return INVALID_PACKAGE if machine.files.is_file(target) else CANNOT_OPEN
-        return _install(machine, target, package) if permitted else FATAL
+        return _install(machine, target, package, properties) if permitted else FATAL
 
 
-def _install(machine: Machine, path: str, package: InstallerPackage) -> int:
+def _install(machine: Machine, path: str, package: InstallerPackage, properties: Mapping[str, str]) -> int:
+    known = machine.registry.data(f"{UNINSTALL}\\{package.product_code}", "DisplayVersion")
+    if known not in (None, package.version):
+        # A package with the code of an installed product, but a different content.
+        return OTHER_VERSION
+    if package.exit_code not in (OK, REBOOT_REQUIRED):
+        return package.exit_code
+    as_system = bool(package.system_property and properties.get(package.system_property))
     for target, program in package.programs.items():
         machine.files.make_directory(target.rpartition("\\")[0])
         machine.files.write_bytes(target, executables.make(program, package.version))
-    for target, text in package.texts.items():
+    for target, text in {**package.texts, **package.generated}.items():
         machine.files.make_directory(target.rpartition("\\")[0])
         machine.files.write_text(target, text)
-    for user in package.users:
+    for user in () if as_system else package.users:
         if accounts.find(machine, user) is None:
             accounts.add(machine, user, "User")
     for name, service in package.services.items():
-        entries = {"DisplayName": service.display_name, "ObjectName": service.account, "Start": 2}
+        entries = {"DisplayName": service.display_name, "Start": 2}
+        entries["ObjectName"] = "LocalSystem" if as_system else service.account
         if machine.services.exists(name):
             machine.services.configure(name, ImagePath=service.path, **entries)
         else:
@@ -112,7 +128,10 @@ def _install(machine: Machine, path: str, package: InstallerPackage) -> int:
             "LocalPackage": _keep(machine, path, package),
         },
     )
-    return OK
+    if package.exit_code == REBOOT_REQUIRED:
+        # A file that was in use is deleted at the next boot.
+        machine.registry.write(SESSION_MANAGER, {"PendingFileRenameOperations": [r"\??\C:\Config.Msi\1.rbf", ""]})
+    return package.exit_code
 
 
 def _keep(machine: Machine, path: str, package: InstallerPackage) -> str:

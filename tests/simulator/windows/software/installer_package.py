@@ -34,7 +34,12 @@ class InstallerPackage:
     Args:
         programs: for the Windows path of each executable, the identity of the program.
         texts: for the Windows path of each text file, its contents.
+        generated: the same for files that its custom actions write. They stay when the product is removed.
         users: the local users that it creates.
+        system_property: a public property. If it has a value, the services run as LocalSystem, without these users.
+        code: the ProductCode, if it is the same for all versions.
+        exit_code: what msiexec returns: 3010 if the installation needs a reboot, or an error, which changes nothing.
+        errors: lines of the log that explain an error.
     """
 
     name: str
@@ -44,11 +49,19 @@ class InstallerPackage:
     texts: Mapping[str, str] = field(default_factory=dict)
     services: Mapping[str, PackageService] = field(default_factory=dict)
     users: tuple[str, ...] = ()
+    generated: Mapping[str, str] = field(default_factory=dict)
+    system_property: str = ""
+    code: str = ""
+    exit_code: int = 0
+    errors: tuple[str, ...] = ()
 
     @property
     def product_code(self) -> str:
-        """The ProductCode, which differs for each version."""
-        return "{" + str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.publisher}/{self.name}/{self.version}")).upper() + "}"
+        """The ProductCode. It usually differs for each version."""
+        return (
+            self.code
+            or "{" + str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.publisher}/{self.name}/{self.version}")).upper() + "}"
+        )
 
 
 def make(package: InstallerPackage) -> bytes:
@@ -63,4 +76,5 @@ def read(data: bytes) -> InstallerPackage | None:
         return None
     found = json.loads(data[start + len(_MARK) :].split(b"\n", 1)[0])
     services = {name: PackageService(**entry) for name, entry in found.pop("services").items()}
-    return InstallerPackage(services=services, users=tuple(found.pop("users")), **found)
+    users, errors = tuple(found.pop("users")), tuple(found.pop("errors"))
+    return InstallerPackage(services=services, users=users, errors=errors, **found)

@@ -32,7 +32,8 @@ _NAMESPACE = "root/Microsoft/Windows/Storage"
 _SMALLEST = 16 * GIGABYTE
 
 
-def _unallocated(machine: Machine) -> int:
+def unallocated(machine: Machine) -> int:
+    """Return the bytes of the disk that belong to no partition."""
     configured = machine.settings.option("unallocated_gb", 0)
     total = int(float(configured) * GIGABYTE) if isinstance(configured, (int, float)) else 0
     return max(0, total - (machine.files.size() - machine.files.capacity))
@@ -98,7 +99,7 @@ def get_partition(machine: Machine, bound: Bound) -> Iterable[object]:
 def get_supported_size(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Get-PartitionSupportedSize."""
     for letter in _selected_drives(machine, bound, "Get-PartitionSupportedSize"):
-        most = machine.files.size(letter) + (_unallocated(machine) if letter == "C" else 0)
+        most = machine.files.size(letter) + (unallocated(machine) if letter == "C" else 0)
         properties: dict[str, object] = {"SizeMin": min(_SMALLEST, most), "SizeMax": most}
         yield PSObject("Microsoft.Management.Infrastructure.CimInstance", properties)
 
@@ -107,7 +108,7 @@ def resize_partition(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Resize-Partition."""
     for letter in _selected_drives(machine, bound, "Resize-Partition"):
         size, now = bound.number("Size"), machine.files.size(letter)
-        most = now + (_unallocated(machine) if letter == "C" else 0)
+        most = now + (unallocated(machine) if letter == "C" else 0)
         if size == now:
             raise _storage_error(
                 "StorageWMI 4,Resize-Partition", "The size of the extent is less than the minimum of 1MB."
@@ -131,7 +132,7 @@ def get_disk(machine: Machine, bound: Bound) -> Iterable[object]:
             "Number": number,
             "DiskNumber": number,
             "FriendlyName": "Msft Virtual Disk",
-            "Size": machine.files.size(letter) + (_unallocated(machine) if letter == "C" else 0),
+            "Size": machine.files.size(letter) + (unallocated(machine) if letter == "C" else 0),
             "AllocatedSize": machine.files.size(letter),
             "PartitionStyle": Enumeration("GPT", 2),
             "OperationalStatus": Enumeration("Online", 53264),

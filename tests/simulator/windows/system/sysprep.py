@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from simulator.machine.machine import COMPUTER_NAME, SETUP_STATE, TCPIP
 from simulator.machine.objects import Invocation, ProcessEndedError, Program, ProgramResult
 from simulator.windows.software.appx import unprovisioned
+from simulator.windows.system import first_setup
 from simulator.windows.system.sysprep_faults import fault_of
 from simulator.windows.system.time_zones import known
 
@@ -166,7 +167,10 @@ def on_boot(machine: Machine) -> None:
     if machine.services.exists("WinRM"):
         machine.services.configure("WinRM", Start=2, DelayedAutostart=None)
     if sealed.unattend and machine.files.is_file(sealed.unattend):
-        _answer(machine, machine.files.read_text(sealed.unattend))
+        text = machine.files.read_text(sealed.unattend)
+        _answer(machine, text)
+        first_setup.run_synchronous(machine, text)
+    first_setup.start_setup_complete(machine)
 
 
 def _answer(machine: Machine, text: str) -> None:

@@ -71,7 +71,7 @@ def test_roles_that_have_resources() -> None:
         of_role("sysprep", host)
     assert str(refused.value) == (
         "role: expected one of windows_settings, windows_features, container_runtime, cni, kubernetes_node, "
-        "image_cache, node_join, node_reset, got 'sysprep'"
+        "image_cache, cloudbase_init, node_join, node_reset, got 'sysprep'"
     )
 
 

@@ -137,7 +137,7 @@ def test_a_url_replaces_the_publishers_for_all_listed_versions_of_a_kind(kind: s
 def test_a_url_for_every_kind_that_no_role_installs() -> None:
     without = {name for name, kind in catalogue.catalogue().items() if not kind.variables}
     # collect_logs.yml has variables for the scripts.
-    assert without - {"hns-debug-scripts"} == set(CACHED_ONLY) - {"sdn-plugins", "azure-vnet"}
+    assert without - {"hns-debug-scripts"} == set(CACHED_ONLY) - {"sdn-plugins", "azure-vnet", "cloudbase-init"}
 
 
 def test_every_kind_states_its_windows_versions() -> None:
@@ -379,10 +379,8 @@ def test_the_default_version_of_whatever_a_role_installs_is_verified(repository:
     """Programs that run as SYSTEM on every node were unverified: flannel, and with Docker also cri-dockerd."""
     unverified = set()
     for kind in (kind for kind in catalogue.catalogue().values() if kind.variables and kind.url):
-        role = kind.variables if kind.variables == "kubernetes_node" else kind.variables.rpartition("_")[0]
-        role = next(
-            name for name in ("container_runtime", "image_cache", "kubernetes_node", "cni") if role.startswith(name)
-        )
+        roles = ("cloudbase_init", "container_runtime", "image_cache", "kubernetes_node", "cni")
+        role = next(name for name in roles if kind.variables.startswith(name))
         defaults = yaml.safe_load((repository / "roles" / role / "defaults" / "main.yml").read_text(encoding="utf-8"))
         version = re.findall(r"\d+\.\d+[\w.-]*", str(defaults[f"{kind.variables}_version"]))[-1:]
         if not (kind.checksum_suffix or kind.checksum_url) and not set(version) & set(kind.digests):

@@ -35,6 +35,7 @@ def of(resource: dict[str, t.Any], *calls: Call, **more: t.Any) -> str:
 def test_a_reboot_always_disrupts_pods() -> None:
     assert of(FILE, reboot="always") == "reboots the node"
     assert of({**FILE, "disrupts": False}, reboot="if_reported") == "may reboot the node"
+    assert of(FILE, reboot_codes=(3010,)) == "may reboot the node"
 
 
 def test_plain_changes_do_not() -> None:

@@ -10,6 +10,7 @@ from unit import outcomes
 
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import (
     artifacts,
+    cloudbase_init,
     container_images,
     folders,
     image,
@@ -231,6 +232,44 @@ def test_folders_and_images() -> None:
             ),
             "no image": texts(image.problems({"other": 1}, proxies, roles)),
         },
+    )
+
+
+CLOUDBASE: dict[str, Values] = {
+    "nothing": {"cloudbase_init_platform": "", "cloudbase_init_username": ""},
+    "no platform": {"cloudbase_init_enabled": True},
+    "own services": {
+        "cloudbase_init_enabled": True,
+        "cloudbase_init_metadata_services": ["a.B"],
+        "cloudbase_init_unattend_metadata_services": ["a.B"],
+    },
+    "wrong values": {
+        "cloudbase_init_enabled": True,
+        "cloudbase_init_platform": "azure",
+        "sysprep_cloudbase_init": False,
+        "cloudbase_init_plugins": ["UserDataPlugin", "a b.C", "a.B"],
+        "cloudbase_init_username": "a,b",
+        "cloudbase_init_groups": ["Administrators,Users", ""],
+        "cloudbase_init_serial_port": "COM1",
+        "cloudbase_init_settings": {"a b": 1, "c": "x\ny", "d": [1, "a,b"], "e": {"f": {}, "g-h": 1}},
+        "cloudbase_init_unattend_settings": {"a": None},
+    },
+    "right values": {
+        "cloudbase_init_enabled": True,
+        "cloudbase_init_platform": "vmware",
+        "sysprep_cloudbase_init": True,
+        "cloudbase_init_plugins": ["cloudbaseinit.plugins.common.mtu.MTUPlugin"],
+        "cloudbase_init_username": "Node Admin",
+        "cloudbase_init_groups": ["Administrators"],
+        "cloudbase_init_serial_port": "COM1,115200,N,8",
+        "cloudbase_init_settings": {"a": 1, "b": True, "c": "x", "d": ["x", 1], "e": {"f": "g"}},
+    },
+}
+
+
+def test_cloudbase_init() -> None:
+    outcomes.check(
+        "preflight/cloudbase_init", {name: texts(cloudbase_init.problems(values)) for name, values in CLOUDBASE.items()}
     )
 
 

@@ -1,0 +1,122 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The resources of role cloudbase_init: the program, its configuration, and what starts it at the first boot.
+
+The service stays disabled while the image is built. Role sysprep then gives it the start mode of MODE, and Windows
+Setup runs SetupComplete.cmd at its end, which starts it: learn.microsoft.com/windows-hardware/manufacture/desktop/
+add-a-custom-script-to-windows-setup. The publisher's SetSetupComplete.cmd does the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ..engine import managed_marks
+from ..resources.directory import closed
+from ..role_variables.cloudbase_init import ConfigurationVariables
+from ..specification.describe import SECRET
+from ..values.versions import DATA
+from . import cloudbase_configuration as configuration
+from .downloads import Downloads, Proxy, ResourceMapping
+from .variables import Variables
+
+ROLE = "cloudbase_init"
+BUILDS_IMAGE = "winkube_builds_image"
+"""The variable of playbooks that build images. On a live machine, the service would configure the machine again."""
+MODE = "demand"
+_SETUP_COMPLETE = "C:\\Windows\\Setup\\Scripts\\SetupComplete.cmd"
+_COMPLETE = """@echo off
+rem Windows Setup runs this file at its end (winkube.node, role cloudbase_init).
+sc.exe config {service} start= auto
+sc.exe start {service}
+"""
+_PLUGIN = DATA.parents[2] / "roles" / ROLE / "files" / "winkube_user_data.py"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CloudbaseInitSettings(ConfigurationVariables):
+    """The variables `cloudbase_init_*`."""
+
+    enabled: bool
+    version: str
+    url: str = dataclasses.field(metadata=SECRET)
+    sha256: str
+    downloads: Downloads
+
+    @classmethod
+    def of(cls, variables: Variables, prefix: str) -> CloudbaseInitSettings:
+        """Read the role's variables.
+
+        Args:
+            variables: the host's variables.
+            prefix: prefix of the role's variables.
+
+        Returns:
+            The settings.
+        """
+        proxy = Proxy.for_downloads(variables, prefix)
+        return variables.fields(cls, prefix, downloads=variables.fields(Downloads, prefix, proxy=proxy))
+
+
+def of_host(variables: Variables) -> list[ResourceMapping]:
+    """Return the resources of a host, none if its image has no cloudbase-init or if no image is built."""
+    if not (variables.optional(BUILDS_IMAGE, False) and variables.value(f"{ROLE}_enabled")):
+        return []
+    return resources(variables.read(CloudbaseInitSettings, ROLE))
+
+
+def resources(settings: CloudbaseInitSettings) -> list[ResourceMapping]:
+    """Return the resources, in the order in which they are applied.
+
+    Args:
+        settings: the role's variables.
+    """
+    known = configuration.facts()
+    artifact = settings.downloads.artifact(
+        "cloudbase-init", settings.version, url=_url(settings), sha256=settings.sha256
+    )
+    files = {
+        f"{known.folder}\\conf\\cloudbase-init.conf": configuration.of_service(settings),
+        f"{known.folder}\\conf\\cloudbase-init-unattend.conf": configuration.of_setup(settings),
+        _SETUP_COMPLETE: _COMPLETE.format(service=known.service),
+    }
+    return [
+        artifact,
+        {
+            "type": "Package",
+            "name": "Cloudbase-Init",
+            "product_id": known.product_id,
+            "path": artifact["path"],
+            "version": settings.version,
+            "properties": dict(known.properties),
+            "folder": known.folder,
+            "disables": [known.service],
+        },
+        *({"type": "File", "name": name, "content": content, "line_ending": "crlf"} for name, content in files.items()),
+        plugin_file(),
+        *closed(known.closed_folders),
+        _mode(known.service),
+    ]
+
+
+def plugin_file() -> ResourceMapping:
+    """Return the resource of the plugin for user data."""
+    name = f"{configuration.facts().folder}\\Python\\Lib\\site-packages\\{_PLUGIN.name}"
+    return {"type": "File", "name": name, "content": _PLUGIN.read_text(encoding="utf-8")}
+
+
+def _url(settings: CloudbaseInitSettings) -> str:
+    """Return the user's URL, in which role image_cache accepts placeholders for several versions, too."""
+    version = settings.version
+    return settings.url.replace("{version}", version).replace("{underscores}", version.replace(".", "_"))
+
+
+def _mode(service: str) -> ResourceMapping:
+    """Return the note of the start mode that role sysprep gives the service."""
+    return {
+        "type": "Registry",
+        "key": managed_marks.KEY,
+        "value_name": f"Service {service}",
+        "value_type": "String",
+        "value": MODE,
+    }

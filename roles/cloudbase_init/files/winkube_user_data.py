@@ -1,0 +1,163 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A plugin of cloudbase-init that prepares user data for cloudbase-init's own plugin of the same name.
+
+cloudbase-init 1.1.8 evaluates Jinja templates only in user data that is not multi-part, and skips what it does not
+support: it logs a line and continues (plugins/common/userdata.py, userdataplugins/cloudconfig.py). This plugin
+evaluates templates in every part, and refuses user data of which cloudbase-init would skip something. Of such user
+data, nothing runs, and the log names the reason. cloudbase-init's Python runs this file, so it uses no other package.
+"""
+
+from __future__ import annotations
+
+import email
+import email.message
+import shutil
+
+import yaml
+from cloudbaseinit import exception
+from cloudbaseinit.metadata.services import base as services
+from cloudbaseinit.plugins.common import userdata
+from cloudbaseinit.plugins.common.userdataplugins.cloudconfigplugins import factory as cloud_config
+from cloudbaseinit.utils.template_engine import factory as templates
+
+_CONFIG, _SCRIPT, _TEMPLATE = "text/cloud-config", "text/x-shellscript", "text/jinja2"
+_PASSED_ON = ("text/part-handler", "text/x-cfninitdata")
+"""Further types of parts that cloudbase-init supports."""
+_MISSING = "CI_MISSING_JINJA_VAR/"
+"""What cloudbase-init writes in place of an unknown variable (utils/template_engine/jinja2_template.py)."""
+_FORMATS = {
+    "#cloud-config-archive": "a cloud-config archive",
+    "#cloud-config-jsonp": "a cloud-config JSON patch",
+    "#cloud-boothook": "a boothook (text/cloud-boothook)",
+    "#include": "an include file (text/x-include-url)",
+    "#part-handler": "a part handler outside of multi-part user data",
+    "#upstart-job": "an upstart job",
+}
+_ENDINGS = (".ps1", ".cmd", ".py", ".exe")
+"""Names of scripts that cloudbase-init runs on Windows (plugins/common/userdatautils.py)."""
+_HEADERS = ("#ps1", "rem cmd", "#!/usr/bin/env python", "<powershell>", "<script>")
+
+
+class _PreparedService:
+    """A metadata service with user data that has been prepared."""
+
+    def __init__(self, service, user_data):
+        self._service = service
+        self._user_data = user_data
+
+    def __getattr__(self, name):
+        return getattr(self._service, name)
+
+    def get_decoded_user_data(self):
+        """Return the prepared user data."""
+        return self._user_data
+
+
+class UserDataPlugin(userdata.UserDataPlugin):
+    """Runs user data like cloudbase-init's plugin, or refuses it by name."""
+
+    def execute(self, service, shared_data):
+        """Run the plugin, with the arguments and the result of cloudbase-init's plugin."""
+        try:
+            user_data = service.get_decoded_user_data()
+        except services.NotExistingMetadataException:
+            user_data = None
+        if user_data:
+            service = _PreparedService(service, prepared(user_data, service))
+        return super().execute(service, shared_data)
+
+
+def prepared(user_data, service):
+    """Return user data with its templates evaluated.
+
+    Args:
+        user_data: the user data, as bytes.
+        service: the metadata service, which provides the variables of templates.
+
+    Raises:
+        CloudbaseInitException: the user data contains something that cloudbase-init does not run.
+    """
+    head = user_data.replace(b"\r\n", b"\n").split(b"\n\n", 1)[0].lower()
+    if b"content-type: multipart" not in head:
+        return _document(user_data, service, "user data")
+    message = email.message_from_bytes(user_data.replace(b"\r\n", b"\n"))
+    parts = [part for part in message.walk() if not part.is_multipart()]
+    for number, part in enumerate(parts, 1):
+        _prepare_part(part, service, f"part {number} ({part.get_content_type()}) of the user data")
+    # cloudbase-init recognizes multi-part user data only with the name of this header in exactly these letters.
+    content_type = message["Content-Type"]
+    del message["Content-Type"]
+    message["Content-Type"] = content_type
+    return message.as_bytes()
+
+
+def _prepare_part(part, service, where):
+    kind, payload = part.get_content_type(), part.get_payload(decode=True)
+    if kind in (_CONFIG, _TEMPLATE):
+        document = _document(payload, service, where)
+        if kind == _TEMPLATE and not document.startswith(b"#cloud-config"):
+            _refuse(where, "a template of a cloud-config")
+        del part["Content-Transfer-Encoding"]
+        del part["Content-Type"]
+        part.add_header("Content-Type", _CONFIG)
+        part.set_payload(document.decode(), "utf-8")
+    elif kind == _SCRIPT:
+        _check_script(payload, part.get_filename() or "", where)
+    elif kind not in _PASSED_ON:
+        _refuse(where, "a part of type {}".format(" or ".join((_CONFIG, _SCRIPT, *_PASSED_ON))))
+
+
+def _document(content, service, where):
+    """Return a document that is not multi-part, with its template evaluated."""
+    engine = templates.get_template_engine(content)
+    if engine:
+        content = engine.render(service.get_instance_data(), content)
+        missing = content.decode().partition(_MISSING)[2]
+        if missing:
+            name = missing.split()[0].strip("\"'")
+            _refuse(where, "variables that the metadata service provides", f"the unknown variable {name}")
+    try:
+        first = content.lstrip()[:1000].decode(errors="replace").splitlines()[0].strip().lower()
+    except IndexError:
+        return content
+    for header, name in _FORMATS.items():
+        if first.startswith(header):
+            _refuse(where, "a cloud-config or a script", name)
+    if first.startswith("#cloud-config"):
+        _check_config(content, where)
+    elif first.startswith("#!"):
+        _check_script(content, "script.sh", where)
+    return content
+
+
+def _check_config(content, where):
+    try:
+        found = yaml.safe_load(content)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        # The text of the error quotes the content, which contains secrets.
+        _refuse(where, "YAML", "an error in line {}".format(mark.line + 1 if mark else "?"))
+    if not isinstance(found, dict):
+        _refuse(where, "a mapping of cloud-config keys")
+    unknown = sorted(str(key) for key in set(found) - set(cloud_config.PLUGINS))
+    if unknown:
+        _refuse(where, "the keys {}".format(", ".join(cloud_config.PLUGINS)), ", ".join(unknown))
+
+
+def _check_script(content, name, where):
+    first = content.lstrip()[:200].decode(errors="replace").lower()
+    python = first.startswith("#!/usr/bin/env python")
+    if first.startswith("#!") and not python and not shutil.which("bash"):
+        _refuse(where, "a script for PowerShell (#ps1_sysnative) or cmd.exe (rem cmd)", "a script for bash")
+    if not name:
+        _refuse(where, "a script with a file name")
+    if not name.lower().endswith((*_ENDINGS, ".sh")) and not first.startswith(_HEADERS):
+        _refuse(where, "a script whose name ends with .ps1 or .cmd", name)
+
+
+def _refuse(where, expected, got=""):
+    found = f", got {got}" if got else ""
+    raise exception.CloudbaseInitException(
+        f"{where}: expected {expected}{found}. cloudbase-init would skip it, so nothing of the user data runs."
+    )

@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What runs scripts, and what their codes mean (plugins/common/userdatautils.py, execcmd.py, fileexecutils.py)."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Any
+
+from simulator.machine.objects import NotModelled, ProgramResult
+from simulator.machine.programs import SYSTEM
+from simulator.windows.cloudbase.configuration import CloudbaseRun
+
+DONE, AGAIN = 1, 2
+"""States of a plugin: it has run for this instance, or runs again at the next start."""
+_TEMP = r"C:\Windows\Temp"
+_UTILS = "plugins.common.userdatautils"
+
+
+def plugin_result(code: int) -> tuple[int, bool]:
+    """Return the state of the plugin and whether the machine reboots: 1001 to 1003 are requests."""
+    if 1001 <= code <= 1003:
+        return (AGAIN if code & 2 else DONE), bool(code & 1)
+    return DONE, False
+
+
+def run_data(run: CloudbaseRun, data: bytes) -> int:
+    """Run a script that is user data, and return its code. A failure is only logged."""
+    found = _kind(data)
+    if found is None:
+        run.log("WARNING", _UTILS, "Unsupported user_data format")
+        return 0
+    if found == "sections":
+        parts = [("cmd", code) for code in re.findall(rb"<script>([\s\S]+?)</script>", data)]
+        parts += [("ps1", code) for code in re.findall(rb"<powershell>([\s\S]+?)</powershell>", data)]
+        code = sum(_run(run, _stored(run, kind, text.strip()), _UTILS) for kind, text in parts)
+    elif found == "sh":
+        run.log("WARNING", _UTILS, "An error occurred during user_data execution: '[WinError 2] The system cannot find"
+                " the file specified'")  # fmt: skip
+        code = 0
+    else:
+        code = _run(run, _stored(run, found, data), _UTILS)
+    run.log("INFO", _UTILS, f"User_data script ended with return code: {code}")
+    return code
+
+
+def run_file(run: CloudbaseRun, path: str) -> int:
+    """Run a file by its ending, or by its first line."""
+    kind = path.rpartition(".")[2].casefold()
+    module = "plugins.common.fileexecutils"
+    if kind not in ("cmd", "ps1"):
+        found = _kind(run.machine.files.read_bytes(path))
+        if found not in ("cmd", "ps1"):
+            run.log("DEBUG", module, f"No valid extension or header found in the userdata: {path}")
+            return 0
+        path = _stored(run, found, run.machine.files.read_bytes(path))
+    code = _run(run, path, module)
+    run.log("INFO", module, f'Script "{path}" ended with exit code: {code}')
+    return code
+
+
+def _kind(data: bytes) -> str | None:
+    if re.search(rb"^rem\s+cmd\s", data):
+        return "cmd"
+    if re.search(rb"^#!\s*/usr/bin/env\s+python\s", data):
+        raise NotModelled("a Python script of cloudbase-init's user data")
+    if re.search(rb"^#!", data):
+        return "sh"
+    if re.search(rb"^#(ps1|ps1_sysnative|ps1_x86)\s", data):
+        return "ps1"
+    return "sections" if re.search(rb"</?(script|powershell)>", data) else None
+
+
+def _stored(run: CloudbaseRun, kind: str, data: bytes) -> str:
+    run.machine.files.make_directory(_TEMP)
+    path = rf"{_TEMP}\{uuid.uuid4()}.{kind}"
+    run.machine.files.write_bytes(path, data)
+    return path
+
+
+def _run(run: CloudbaseRun, path: str, module: str) -> int:
+    """Run a file, remove it if it is temporary, and log its output at the level DEBUG."""
+    more: dict[str, Any] = {
+        "environment": run.environment,
+        "directory": r"C:\Windows\System32",
+        "stop": run.stop,
+        "user": SYSTEM,
+    }
+    try:
+        if path.endswith(".ps1"):
+            arguments = ["-ExecutionPolicy", "RemoteSigned", "-NonInteractive", "-File", path]
+            result: ProgramResult = run.machine.programs.run("powershell.exe", arguments, **more)
+        else:
+            result = run.machine.programs.run(path, [], **more)
+    finally:
+        if path.startswith(f"{_TEMP}\\") and run.machine.files.is_file(path):
+            run.machine.files.delete(path)
+    run.log("DEBUG", module, f"User_data stdout:\r\n{result.stdout!r}")
+    run.log("DEBUG", module, f"User_data stderr:\r\n{result.stderr!r}")
+    return result.exit_code

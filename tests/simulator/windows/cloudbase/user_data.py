@@ -1,0 +1,105 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""User data (plugins/common/userdata.py and userdataplugins): templates, cloud-config, scripts, multi-part data."""
+
+from __future__ import annotations
+
+import email
+import ntpath
+import re
+from email.message import Message
+from typing import Any
+
+import jinja2
+
+from simulator.machine.objects import NotModelled
+from simulator.windows.cloudbase import cloud_config, scripts
+from simulator.windows.cloudbase.configuration import CloudbaseRun
+from simulator.windows.cloudbase.metadata import MetadataNotExistingError
+from simulator.windows.cloudbase.scripts import DONE
+
+_MODULE = "plugins.common.userdata"
+MISSING = "CI_MISSING_JINJA_VAR/"
+
+
+class _MissingVariable(jinja2.DebugUndefined):
+    def __str__(self) -> str:
+        return f"{MISSING}{self._undefined_name}"
+
+
+class JinjaEngine:
+    """utils/template_engine/jinja2_template.py."""
+
+    def render(self, data: Any, template: bytes) -> bytes:
+        """Return the template, without its first line, with its variables replaced."""
+        text = template.partition(b"\n")[2].decode()
+        rendered: str = jinja2.Template(text, trim_blocks=True, undefined=_MissingVariable).render(**data)
+        return rendered.encode()
+
+
+def template_engine(data: bytes) -> JinjaEngine | None:
+    """Return the engine for a document, by its first line; None if it is no template."""
+    head = re.match(r"##\s*template:(.*)", data.decode(), re.IGNORECASE)
+    return JinjaEngine() if head and head[1].lower().strip() == "jinja" else None
+
+
+class CloudbaseUserDataPlugin:
+    """UserDataPlugin. `program.py` derives a class with the run from it, as plugins take no arguments."""
+
+    run: CloudbaseRun
+
+    def execute(self, service: Any, shared_data: Any) -> tuple[int, bool]:
+        """Run the user data, and return the state of the plugin and whether the machine has to reboot."""
+        try:
+            data = service.get_decoded_user_data()
+        except MetadataNotExistingError:
+            return DONE, False
+        if not data or not self.run.configuration.flag("process_userdata", True):
+            return DONE, False
+        if "Content-Type: multipart" in data.decode().split("\n\n")[0]:
+            return self._multi_part(data)
+        engine = template_engine(data)
+        content = engine.render(service.get_instance_data(), data) if engine else data
+        if content.startswith(b"#cloud-config"):
+            return scripts.plugin_result(cloud_config.process(self.run, content))
+        if content.strip().startswith(b"-----BEGIN CERTIFICATE-----"):
+            return DONE, False
+        return scripts.plugin_result(scripts.run_data(self.run, content))
+
+    def _multi_part(self, data: bytes) -> tuple[int, bool]:
+        self.run.log("DEBUG", _MODULE, f"User data content:\n{data.decode()}")
+        result = DONE, False
+        for part in email.message_from_string(data.decode()).walk():
+            try:
+                result = scripts.plugin_result(self._part(part))
+            except NotModelled:
+                raise
+            except Exception as error:
+                kind, name = part.get_content_type(), part.get_filename()
+                self.run.log("ERROR", _MODULE, f"Exception during multipart part handling: {kind}, {name} ({error})")
+                result = DONE, False
+            if result[1]:
+                break
+        return result
+
+    def _part(self, part: Message) -> int:
+        kind = part.get_content_type()
+        if kind == "multipart/mixed":
+            return 0
+        payload = part.get_payload(decode=True)
+        assert isinstance(payload, bytes)
+        if kind == "text/cloud-config":
+            # Templates are not evaluated here, and the line that names the template engine is a comment of YAML.
+            return cloud_config.process(self.run, payload)
+        if kind == "text/x-shellscript":
+            path = ntpath.join(r"C:\Windows\Temp", part.get_filename() or "")
+            self.run.machine.files.write_bytes(path, payload)
+            return scripts.run_file(self.run, path)
+        if kind == "text/cloud-boothook":
+            self.run.log("INFO", "plugins.common.userdataplugins.cloudboothook", f"{kind} content is currently not"
+                         " supported")  # fmt: skip
+            return 0
+        if kind in ("text/part-handler", "text/x-cfninitdata"):
+            raise NotModelled(f"user data of type {kind}")
+        self.run.log("INFO", _MODULE, f"Userdata plugin not found for content type: {kind}")
+        return 0

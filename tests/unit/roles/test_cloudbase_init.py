@@ -1,0 +1,229 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The role cloudbase_init: its configuration files, and its plugin for user data, on a simulated machine."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import dataclasses
+import json
+import typing as t
+from collections.abc import Iterator
+from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
+from pathlib import Path
+
+import pytest
+from unit.direct_node import DirectNode
+from unit.plugins.plugin_utils.resources.test_on_a_simulated_machine import node, settles
+
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import cloudbase_configuration, cloudbase_init
+from ansible_collections.winkube.node.plugins.plugin_utils.role_variables.cloudbase_init import ConfigurationVariables
+from simulator.artifacts import windows_software
+from simulator.machine.machine import Machine
+
+__all__ = ["node"]
+
+FOLDER = r"C:\Program Files\Cloudbase Solutions\Cloudbase-Init"
+STATE = r"HKLM:\SOFTWARE\Cloudbase Solutions\Cloudbase-Init\i-1\Plugins"
+PLAIN = ConfigurationVariables(
+    platform="nocloud",
+    metadata_services=(),
+    plugins=(),
+    unattend_metadata_services=(),
+    unattend_plugins=(),
+    username="Admin",
+    groups=("Administrators",),
+    inject_user_password=False,
+    first_logon_behaviour="no",
+    rename_admin_user=False,
+    serial_port="",
+    debug=False,
+    settings={},
+    unattend_settings={},
+)
+
+
+def options(text: str) -> configparser.ConfigParser:
+    parsed = configparser.ConfigParser(interpolation=None, delimiters=("=",))
+    parsed.read_string(text)
+    return parsed
+
+
+@pytest.mark.parametrize("platform", cloudbase_configuration.facts().platforms)
+def test_every_platform_has_its_services_and_runs_user_data(platform: t.Any) -> None:
+    variables = dataclasses.replace(PLAIN, platform=platform)
+    service = options(cloudbase_configuration.of_service(variables))["DEFAULT"]
+    setup = options(cloudbase_configuration.of_setup(variables))["DEFAULT"]
+    assert all(name.startswith("cloudbaseinit.metadata.services.") for name in service["metadata_services"].split(","))
+    assert "winkube_user_data.UserDataPlugin" in service["plugins"].split(",")
+    # Windows Setup would be interrupted, and a node would join under a name that it then loses.
+    assert (setup["allow_reboot"], setup["stop_service_on_exit"]) == ("false", "false")
+    assert "UserData" not in setup["plugins"]
+    assert service["log_file"] != setup["log_file"]
+
+
+def test_the_name_comes_before_user_data() -> None:
+    plugins = options(cloudbase_configuration.of_service(PLAIN))["DEFAULT"]["plugins"].split(",")
+    short = [name.rpartition(".")[2] for name in plugins]
+    assert short.index("SetHostNamePlugin") < short.index("NetworkConfigPlugin") < short.index("UserDataPlugin")
+
+
+def test_own_values_replace_the_default_ones() -> None:
+    changed = dataclasses.replace(
+        PLAIN,
+        metadata_services=("a.B", "c.D"),
+        plugins=("e.F",),
+        serial_port="COM1,115200,N,8",
+        settings={"san_policy": "OnlineAll", "debug": True, "config_drive": {"types": ["iso"]}, "username": "a$b"},
+    )
+    parsed = options(cloudbase_configuration.of_service(changed))
+    service = parsed["DEFAULT"]
+    assert (service["metadata_services"], service["plugins"]) == ("a.B,c.D", "e.F")
+    assert service["logging_serial_port_settings"] == "COM1,115200,N,8"
+    assert (service["san_policy"], service["debug"], service["username"]) == ("OnlineAll", "true", "a$$b")
+    assert parsed["config_drive"]["types"] == "iso"
+    assert "a$$b" not in cloudbase_configuration.of_setup(changed)
+
+
+def test_user_data_is_not_logged_but_the_output_of_scripts_is() -> None:
+    service = options(cloudbase_configuration.of_service(PLAIN))["DEFAULT"]
+    levels = dict(pair.split("=") for pair in service["default_log_levels"].split(","))
+    assert service["debug"] == "false"
+    assert {name for name, level in levels.items() if level == "DEBUG"} == {
+        "cloudbaseinit.plugins.common.userdatautils",
+        "cloudbaseinit.plugins.common.fileexecutils",
+    }
+
+
+@pytest.fixture
+def machine(node: DirectNode) -> Iterator[Machine]:
+    """Return a machine with the plugin, and with cloudbase-init that runs it on user data of a config drive."""
+    machine = node.machine
+    machine.files.write_bytes(r"C:\x.msi", windows_software.cloudbase_init("1.1.8"))
+    known = cloudbase_configuration.facts()
+    package = {
+        "type": "Package",
+        "name": "Cloudbase-Init",
+        "product_id": known.product_id,
+        "path": r"C:\x.msi",
+        "folder": known.folder,
+        "properties": dict(known.properties),
+        "disables": [known.service],
+    }
+    plugin = cloudbase_init.plugin_file()
+    configuration = dataclasses.replace(PLAIN, plugins=("winkube_user_data.UserDataPlugin",))
+    conf = {
+        "type": "File",
+        "name": rf"{FOLDER}\conf\cloudbase-init.conf",
+        "content": cloudbase_configuration.of_service(configuration),
+    }
+    assert settles(node, package, plugin, conf) == ["Package create", "File create", "File create"]
+    return machine
+
+
+def run(machine: Machine, user_data: str | bytes, host: str = "node-1.example") -> str:
+    """Run cloudbase-init on user data, and return the new part of its log."""
+    files = {"meta-data": f"instance-id: i-1\nlocal-hostname: {host}\n", "user-data": user_data}
+    machine.settings.options["config_drive"] = {"label": "cidata", "files": files}
+    path = rf"{FOLDER}\log\cloudbase-init.log"
+    if machine.files.exists(path):
+        machine.files.delete(path)
+    init = machine.programs.run(
+        rf"{FOLDER}\Python\Scripts\cloudbase-init.exe", ["--config-file", rf"{FOLDER}\conf\cloudbase-init.conf"]
+    )
+    assert init.exit_code == 0, init.stderr
+    return machine.files.read_text(path)
+
+
+def config(text: str = "{{ ds.meta_data.local_hostname }}", **more: object) -> str:
+    keys = {"write_files": [{"path": r"C:\x.txt", "content": text, "owner": "root:root"}], **more}
+    return f"## template: jinja\n#cloud-config\n{json.dumps(keys)}\n"
+
+
+def mime(*parts: tuple[str, str, str]) -> str:
+    message = MIMEMultipart()
+    for kind, text, name in parts:
+        part = MIMEText(text, kind)
+        if name:
+            part.add_header("Content-Disposition", "attachment", filename=name)
+        message.attach(part)
+    return message.as_string()
+
+
+ACCEPTED = {
+    "a template": config(),
+    "a part": mime(("cloud-config", config(), "a")),
+    "a part of the type for templates": mime(("jinja2", config(), "a")),
+    "a part after a script": mime(
+        ("x-shellscript", "@echo x> C:\\y.txt\r\n", "a.cmd"), ("cloud-config", config(), "b")
+    ),
+    "an encoded part": mime(("cloud-config", config().replace("root:root", "rööt:root"), "a")),
+    "headers in other letters": mime(("cloud-config", config(), "a")).replace("Content-Type: m", "content-type: m", 1),
+    "Windows' line ends": mime(("cloud-config", config(), "a")).replace("\n", "\r\n"),
+}
+
+
+@pytest.mark.parametrize("case", ACCEPTED)
+def test_templates_are_evaluated_wherever_they_are(machine: Machine, case: str) -> None:
+    log = run(machine, ACCEPTED[case])
+    assert "ERROR" not in log
+    assert machine.files.read_text(r"C:\x.txt") == "node-1.example"
+    assert machine.registry.data(STATE, "UserDataPlugin") == 1
+
+
+REFUSED = {
+    "a boothook": (mime(("cloud-config", config(), "a"), ("cloud-boothook", "x", "")), "part 2 (text/cloud-boothook)"),
+    "an include file": (mime(("x-include-url", "file:///etc/x", "")), "part 1 (text/x-include-url)"),
+    "a part without a type": (mime(("plain", config(), "")), "part 1 (text/plain)"),
+    "a boothook alone": ("#cloud-boothook\nx\n", "got a boothook (text/cloud-boothook)"),
+    "an archive": ("#cloud-config-archive\n- x\n", "got a cloud-config archive"),
+    "unknown keys": (config(bootcmd=["x"], mounts=[]), "got bootcmd, mounts"),
+    "unknown keys of a part": (mime(("cloud-config", config(bootcmd=[]), "a")), "got bootcmd"),
+    "an unknown variable": (config("{{ ds.meta_data.region }}"), "got the unknown variable region"),
+    "an unknown variable in a part": (mime(("cloud-config", config("{{ x }}"), "a")), "the unknown variable x"),
+    "no YAML": ("#cloud-config\nruncmd: [s3cret\n", "got an error in line 3"),
+    "a list": ("#cloud-config\n- s3cret\n", "expected a mapping of cloud-config keys"),
+    "a script for bash": ("#!/bin/sh\ns3cret\n", "got a script for bash"),
+    "a part for bash": (mime(("x-shellscript", "#!/bin/sh\n", "a.sh")), "got a script for bash"),
+    "a script without a name": (mime(("x-shellscript", "echo", "")), "expected a script with a file name"),
+    "a script of another kind": (mime(("x-shellscript", "echo", "a.txt")), "got a.txt"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_would_be_skipped_is_refused_by_name(machine: Machine, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The computer that runs the tests has bash. Windows does not have it.
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    user_data, reason = REFUSED[case]
+    log = run(machine, user_data)
+    assert "plugin 'UserDataPlugin' failed with error" in log
+    assert reason in log
+    assert "s3cret" not in log
+    # Nothing has run, and the log says so again at each start until the user data is corrected.
+    assert not machine.files.exists(r"C:\x.txt")
+    assert machine.registry.data(STATE, "UserDataPlugin") is None
+    run(machine, config())
+    assert machine.files.exists(r"C:\x.txt")
+
+
+def test_a_machine_with_bash_may_run_scripts_for_it(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: r"C:\git\bash.exe")
+    assert "failed" not in run(machine, "#!/bin/sh\ntrue\n")
+
+
+@pytest.mark.parametrize("user_data", ["", "#ps1_sysnative\nSet-Content -Path C:\\x.txt -Value x\n", "\n"])
+def test_other_user_data_is_passed_on(machine: Machine, user_data: str) -> None:
+    assert "ERROR" not in run(machine, user_data)
+    assert machine.files.exists(r"C:\x.txt") == user_data.startswith("#ps1")
+
+
+def test_the_plugin_needs_only_the_python_that_cloudbase_init_brings() -> None:
+    source = (Path(__file__).parents[3] / "roles/cloudbase_init/files/winkube_user_data.py").read_text(encoding="utf-8")
+    # The oldest one is 3.8 (cloudbase-init 1.1.2).
+    tree = ast.parse(source, feature_version=(3, 8))
+    imported = {one.module for one in ast.walk(tree) if isinstance(one, ast.ImportFrom) and one.module}
+    imported |= {name.name for one in ast.walk(tree) if isinstance(one, ast.Import) for name in one.names}
+    standard = {"__future__", "email", "email.message", "shutil"}
+    assert {name for name in imported if not name.startswith("cloudbaseinit")} == standard | {"yaml"}
