@@ -18,7 +18,7 @@ from unit.action_run import PSRP, Connection, Node, run, run_on
 from unit.image_contents import CONTENTS, HOSTILE_CONTENTS
 
 from ansible_collections.winkube.node.plugins.action import image_comparison, image_release, release_notes
-from ansible_collections.winkube.node.plugins.plugin_utils.release_notes import contents, observation, sbom
+from ansible_collections.winkube.node.plugins.plugin_utils.release_notes import contents, files, observation, sbom
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import registry_fixes
 
@@ -287,7 +287,7 @@ def test_a_missing_variable_of_the_playbook_is_named() -> None:
 
 
 def test_a_file_that_is_too_large_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(image_comparison, "_LARGEST", 10)
+    monkeypatch.setattr(files, "_LARGEST", 10)
     with pytest.raises(ResourceError, match="before: expected a file of at most 10 bytes"):
         compared(tmp_path, CONTENTS, CONTENTS)
 
