@@ -288,3 +288,14 @@ def _listener(section: str, noted: NotedIdentity, found: NotedIdentity, boot: Fi
 
 def _join(texts: t.Sequence[str]) -> str:
     return ", ".join(texts) or "none"
+
+
+def counts(results: t.Iterable[ImageCheck]) -> dict[str, int]:
+    """Return the number of checks by status."""
+    each = [one.status for one in results]
+    return {status: each.count(status) for status in t.get_args(Status)}
+
+
+def summary(number: t.Mapping[str, int]) -> str:
+    """Return the counts in one line."""
+    return ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in number.items())
