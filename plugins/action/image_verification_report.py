@@ -10,9 +10,15 @@ import typing as t
 
 from ..plugin_utils.actions.controller_action import ControllerAction
 from ..plugin_utils.reports import files, junit, verification
+from ..plugin_utils.values.each_text import each_text
 from ..plugin_utils.values.errors import ResourceError
-from ..plugin_utils.values.printable import all_printable
+from ..plugin_utils.values.printable import printable
 from ..plugin_utils.values.terminal import show
+
+
+def _lines(value: t.Any) -> t.Any:
+    """Make each text printable, in one line: some of them come from the machine."""
+    return each_text(value, lambda text: " ".join(printable(text).split()))
 
 
 class ActionModule(ControllerAction):
@@ -30,8 +36,8 @@ class ActionModule(ControllerAction):
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         found = verification.Verified(
             image=options["image"],
-            checks=all_printable(options["result"].get("checks", [])),
-            stages=[all_printable(self._stage(stage)) for stage in options["stages"]],
+            checks=_lines(options["result"].get("checks", [])),
+            stages=[_lines(self._stage(stage)) for stage in options["stages"]],
         )
         lines, total = verification.table(found, every=options["all"]), verification.total(found)
         why = verification.problem(found)

@@ -101,7 +101,11 @@ def test_a_command_that_fails_is_shown_without_secrets(result: dict[str, t.Any],
     [
         ({"create_command": ["up"]}, False, ""),
         ({"create_tasks": "/up.yml", "delete_tasks": "/down.yml"}, True, ""),
-        ({}, False, "image_create_command, image_create_tasks: expected one of them, which creates the new machine, got"),
+        (
+            {},
+            False,
+            "image_create_command, image_create_tasks: expected one of them, which creates the new machine, got",
+        ),
         (
             {"create_command": ["up"], "create_tasks": "/up.yml"},
             False,
