@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -21,8 +22,11 @@ PowerShell = Callable[[str], str]
 def inventory() -> dict[str, dict[str, Any]]:
     """Return the variables of each host in molecule's inventory, as written there: templates are not rendered.
 
-    WINKUBE_TEST_HOSTS is a pattern of the hosts to test, for inventories with machines that are off.
+    WINKUBE_TEST_HOSTS is a pattern of the hosts to test, for inventories with machines that are off. The module
+    image_tests passes the variables of its host in WINKUBE_TEST_VARIABLES instead.
     """
+    if given := os.environ.get("WINKUBE_TEST_VARIABLES"):
+        return dict(json.loads(given))
     # Molecule names one file, but the whole inventory is the folder that contains this file.
     runner = AnsibleRunner(str(Path(os.environ["MOLECULE_INVENTORY_FILE"]).parent))
     names = runner.get_hosts(os.environ.get("WINKUBE_TEST_HOSTS", "all"))

@@ -127,8 +127,8 @@ def test_the_comparison_is_one_remote_command(site: SiteWithSpares, verified: Pl
 
 def folder(site: SiteWithSpares) -> Path:
     """Return the folder with the results of Kubernetes' tests."""
-    (found,) = (site.folder / "build" / "image-e2e").iterdir()
-    return found
+    (found,) = (site.folder / "build" / "image-tests").iterdir()
+    return found / "kubernetes"
 
 
 def test_kubernetes_tests_run_and_their_results_are_kept(site: SiteWithSpares, verified: PlayRun) -> None:

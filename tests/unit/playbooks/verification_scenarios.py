@@ -26,7 +26,7 @@ _VARIABLES = {
 }
 _E2E = {
     "verify_image_e2e_test": "/site/e2e.test",
-    "verify_image_e2e_dir": "/site/e2e",
+    "verify_image_tests_dir": "/site/tests",
     "verify_image_e2e_repo_list": "/site/repos",
     "verify_image_e2e_arguments": ["--num-nodes=1"],
 }
