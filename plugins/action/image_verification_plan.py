@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import datetime
 import pathlib
 import typing as t
 
@@ -51,6 +52,7 @@ class ActionModule(ControllerAction):
             "runtime": notes.runtime,
             "name": name,
             "summary": sections.summary(notes),
+            "started": f"{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}",
         }
 
     @staticmethod
