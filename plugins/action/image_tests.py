@@ -58,10 +58,10 @@ class ActionModule(ControllerAction):
         """Return the command line. Only the fixtures of the suite and of its parent folders apply."""
         root = suite.parent.parent
         junit = pathlib.Path(directory).resolve() / "junit_testinfra.xml"
-        settings = ["-c", os.devnull, f"--rootdir={root}", f"--confcutdir={root}", "--import-mode=importlib"]
+        options = ["-c", os.devnull, f"--rootdir={root}", f"--confcutdir={root}", "--import-mode=importlib"]
         # If pytest-ansible is installed, it and testinfra both define the option --ansible-inventory.
         plugins = ["-p", "no:pytest-ansible", "-p", "no:cacheprovider"]
-        return [sys.executable, "-m", "pytest", "-q", *settings, *plugins, f"--junitxml={junit}", str(suite)]
+        return [sys.executable, "-m", "pytest", "-q", *options, *plugins, f"--junitxml={junit}", str(suite)]
 
     @staticmethod
     def _run(command: list[str], environment: dict[str, str], timeout: int) -> tuple[int, str]:
@@ -83,9 +83,9 @@ class ActionModule(ControllerAction):
 
     def _connection_variables(self, variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Return the machine's variables for testinfra's connection over WinRM."""
-        found = {name: self._templar.template(variables[name]) for name in (*_PSRP, *_NAMES) if name in variables}
+        settings = {name: self._templar.template(variables[name]) for name in (*_PSRP, *_NAMES) if name in variables}
         psrp = str(self._templar.template(variables.get("ansible_connection", ""))).endswith("psrp")
         if psrp:
-            found |= {ours: found[theirs] for theirs, ours in _PSRP.items() if theirs in found}
-        host = found.get("ansible_host") or variables["inventory_hostname"]
-        return {name: found[name] for name in _NAMES if name in found} | {"ansible_host": str(host)}
+            settings |= {ours: settings[theirs] for theirs, ours in _PSRP.items() if theirs in settings}
+        host = settings.get("ansible_host") or variables["inventory_hostname"]
+        return {name: settings[name] for name in _NAMES if name in settings} | {"ansible_host": str(host)}

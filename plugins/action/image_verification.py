@@ -40,15 +40,15 @@ class ActionModule(NodeAction):
         session.check_windows()
         now = datetime.datetime.now(datetime.UTC)
         try:
-            found = observation.read(
+            current = observation.read(
                 seen, windows, sources, release=notes.release, host=session.name, time=f"{now:%Y-%m-%dT%H:%M:%SZ}"
             )
         except observation.ContentsUnreadable as error:
             raise NodeError(f"{session.name}: read the contents of the machine: {error}") from error
         # The release notes went through the same.
-        found = with_texts(found, Redaction(self.passwords()).text)
+        current = with_texts(current, Redaction(self.passwords()).text)
         expected = verification.Expectations(offline=options["offline"], max_fill_percent=options["max_fill_percent"])
-        results = verification.checks(notes, found, machine.read(seen), expected)
+        results = verification.checks(notes, current, machine.read(seen), expected)
         counts = verification.counts(results)
         session.report_progress(f"release {notes.release}: {verification.summary(counts)}")
         return session.report(

@@ -34,27 +34,27 @@ class ActionModule(ControllerAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        found = verification.Verified(
+        verified = verification.Verified(
             image=options["image"],
             checks=_lines(options["result"].get("checks", [])),
             stages=[_lines(self._stage(stage)) for stage in options["stages"]],
         )
-        lines, total = verification.table(found, every=options["all"]), verification.total(found)
-        why = verification.problem(found)
+        lines, total = verification.table(verified, every=options["all"]), verification.total(verified)
+        why = verification.problem(verified)
         for line in (*lines, *([""] if lines else []), total, *([f"The image has not passed: {why}"] if why else [])):
             show(line)
         if not self._task.check_mode:
             now = datetime.datetime.now(datetime.UTC)
-            data = verification.document(found, time=f"{now:%Y-%m-%dT%H:%M:%SZ}")
+            data = verification.document(verified, time=f"{now:%Y-%m-%dT%H:%M:%SZ}")
             self._write("path", options["path"], lambda path: files.write_json(path, data))
-            html = verification.page(found, written=f"Checked {now:%Y-%m-%d %H:%M} UTC")
+            html = verification.page(verified, written=f"Checked {now:%Y-%m-%d %H:%M} UTC")
             self._write("page", options["page"], lambda path: files.write_text(path, html))
         return {
             "changed": False,
             "table": lines,
             "total": total,
             "problem": why,
-            "counts": verification.counts(found),
+            "counts": verification.counts(verified),
             "path": options["path"],
             "page": options["page"],
         }

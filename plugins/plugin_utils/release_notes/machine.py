@@ -75,8 +75,8 @@ def read(seen: Observation) -> FirstBoot:
 def _noted(result: CallResult) -> dict[str, str] | None:
     if not result.ok:
         return {}
-    found = (_NOTED.match(str(item.get("Line"))) for item in result.output)
-    return {match[1]: printable(match[2]) for match in found if match}
+    matches = (_NOTED.match(str(item.get("Line"))) for item in result.output)
+    return {match[1]: printable(match[2]) for match in matches if match}
 
 
 def _property(result: CallResult, name: str, kind: type[t.Any]) -> t.Any:

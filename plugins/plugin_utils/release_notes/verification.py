@@ -98,7 +98,7 @@ def _image(notes: ImageContents, boot: FirstBoot) -> Checks:
 
 
 def _windows(notes: ImageContents, machine: ImageContents) -> Checks:
-    section, noted, found = "Windows", notes.windows, machine.windows
+    section, noted, current = "Windows", notes.windows, machine.windows
     for item, name in (
         ("product", "product"),
         ("OS build", "build"),
@@ -106,12 +106,12 @@ def _windows(notes: ImageContents, machine: ImageContents) -> Checks:
         ("installation type", "installation"),
         ("display version", "display_version"),
     ):
-        before, after = str(getattr(noted, name)), str(getattr(found, name))
+        before, after = str(getattr(noted, name)), str(getattr(current, name))
         yield _check(section, item, before == after, before, after)
-    before, after = (_switch(one.test_signing) for one in (noted, found))
+    before, after = (_switch(one.test_signing) for one in (noted, current))
     yield _check(section, "test signing", before == after, before, after)
     # A setting of the machine's firmware, not of the image.
-    before, after = (_switch(one.secure_boot) for one in (noted, found))
+    before, after = (_switch(one.secure_boot) for one in (noted, current))
     status: Status = "passed" if before == after else "noted"
     yield ImageCheck(section=section, item="Secure Boot", status=status, expected=before, actual=after)
 
@@ -140,28 +140,28 @@ def _images(contents: ImageContents) -> Items:
     return {name: image.digest or "no digest" for image in contents.container_images for name in image.names}
 
 
-def _listed(section: str, noted: Items, found: Items) -> Checks:
+def _listed(section: str, noted: Items, current: Items) -> Checks:
     """Yield a check for each item. The machine may have more, such as an update that was installed since."""
-    actual = _by_folded_name(found)
+    actual = _by_folded_name(current)
     for name, description in noted.items():
         after = actual.get(name.casefold(), "missing")
         yield _check(section, name, after == description, description, after)
-    yield from _additional(section, noted, found, "noted")
+    yield from _additional(section, noted, current, "noted")
 
 
-def _files(section: str, noted: Items, found: Items, offline: bool) -> Checks:
+def _files(section: str, noted: Items, current: Items, offline: bool) -> Checks:
     """Yield a check for each file or container image. If the run is offline, the machine may not have others."""
-    actual = _by_folded_name(found)
+    actual = _by_folded_name(current)
     for name, digest in noted.items():
         after = actual.get(name.casefold(), "missing")
         yield _check(section, name, after == digest, digest, after)
-    yield from _additional(section, noted, found, "failed" if offline else "noted")
+    yield from _additional(section, noted, current, "failed" if offline else "noted")
 
 
-def _additional(section: str, noted: Items, found: Items, status: Status) -> Checks:
+def _additional(section: str, noted: Items, current: Items, status: Status) -> Checks:
     known = _by_folded_name(noted)
     expected = "not in the image" if status == "noted" else "no download"
-    for name, description in found.items():
+    for name, description in current.items():
         if name.casefold() not in known:
             yield ImageCheck(section=section, item=name, status=status, expected=expected, actual=description)
 
@@ -171,10 +171,10 @@ def _by_folded_name(items: Items) -> dict[str, str]:
 
 
 def _services(notes: ImageContents, machine: ImageContents) -> Checks:
-    section, found = "Services", {one.name.casefold(): one for one in machine.services}
+    section, current = "Services", {one.name.casefold(): one for one in machine.services}
     for service in notes.services:
         expected = f"{service.start_mode}, {service.state}"
-        other = found.get(service.name.casefold())
+        other = current.get(service.name.casefold())
         if other is None:
             yield _check(section, service.name, False, expected, "missing")
             continue
@@ -188,20 +188,20 @@ def _services(notes: ImageContents, machine: ImageContents) -> Checks:
     yield from _additional(section, names, others, "noted")
 
 
-def _same_service(noted: NotedService, found: NotedService) -> bool:
+def _same_service(noted: NotedService, current: NotedService) -> bool:
     """Return whether a service starts as in the image, and runs if it ran there.
 
     Windows starts and stops services with the start mode Manual on demand. A join starts services that were stopped.
     """
     must_run = noted.state == "Running" and noted.start_mode == "Automatic"
-    return noted.start_mode == found.start_mode and (not must_run or found.state == "Running")
+    return noted.start_mode == current.start_mode and (not must_run or current.state == "Running")
 
 
 def _fixes(notes: ImageContents, machine: ImageContents) -> Checks:
-    found = {_fix_name(fix): fix for fix in machine.registry_fixes}
+    current = {_fix_name(fix): fix for fix in machine.registry_fixes}
     for fix in notes.registry_fixes:
         name = _fix_name(fix)
-        other = found.get(name)
+        other = current.get(name)
         actual = _value(other.actual) if other else "unknown"
         yield _check("Registry fixes", name, actual == _value(fix.actual), _value(fix.actual), actual)
 
@@ -240,19 +240,19 @@ _ALWAYS = ("computer name", "SID")
 """Every machine has these, so they are unknown if the machine did not report them."""
 
 
-def _identity(noted: NotedIdentity, found: NotedIdentity, boot: FirstBoot) -> Checks:
+def _identity(noted: NotedIdentity, current: NotedIdentity, boot: FirstBoot) -> Checks:
     """Yield whether the machine has an identity of its own."""
     section = "Identity"
     for item, before, after in (
-        ("computer name", _some(noted.computer_name), _some(found.computer_name)),
-        ("SID", _some(noted.sid), _some(found.sid)),
-        ("SSH host keys", noted.host_keys, found.host_keys),
-        ("certificates", noted.certificates, found.certificates),
-        ("Remote Desktop's certificate", noted.remote_desktop, found.remote_desktop),
-        ("client of Windows Update", _some(noted.update_client), _some(found.update_client)),
+        ("computer name", _some(noted.computer_name), _some(current.computer_name)),
+        ("SID", _some(noted.sid), _some(current.sid)),
+        ("SSH host keys", noted.host_keys, current.host_keys),
+        ("certificates", noted.certificates, current.certificates),
+        ("Remote Desktop's certificate", noted.remote_desktop, current.remote_desktop),
+        ("client of Windows Update", _some(noted.update_client), _some(current.update_client)),
     ):
         yield _own(section, item, before, after)
-    yield _listener(section, noted, found, boot)
+    yield _listener(section, noted, current, boot)
 
 
 def _some(text: str) -> tuple[str, ...]:
@@ -274,14 +274,14 @@ def _own(section: str, item: str, before: t.Sequence[str], after: t.Sequence[str
     return _check(section, item, known and not shared, f"not {_join(before)}", _join(after))
 
 
-def _listener(section: str, noted: NotedIdentity, found: NotedIdentity, boot: FirstBoot) -> ImageCheck:
+def _listener(section: str, noted: NotedIdentity, current: NotedIdentity, boot: FirstBoot) -> ImageCheck:
     """Return whether WinRM's HTTPS listener has a certificate of this machine only."""
     item, expected = "WinRM's HTTPS listener", "a certificate of its own"
     if boot.listeners is None:
         return _check(section, item, False, expected, "unknown")
     if not boot.listeners:
         return ImageCheck(section=section, item=item, status="not_checked", expected=expected, actual="no listener")
-    own = {one.casefold() for one in found.certificates} - {one.casefold() for one in noted.certificates}
+    own = {one.casefold() for one in current.certificates} - {one.casefold() for one in noted.certificates}
     passed = all(one.casefold() in own for one in boot.listeners)
     return _check(section, item, passed, expected, _join(boot.listeners))
 

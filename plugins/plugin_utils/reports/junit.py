@@ -59,8 +59,8 @@ def _name(case: ElementTree.Element) -> str:
 def _reason(case: ElementTree.Element) -> str | None:
     """Return the first line of a failure; None if the test did not fail."""
     for kind in ("failure", "error"):
-        found = case.find(kind)
-        if found is not None:
-            lines = (found.get("message") or found.text or "").strip().splitlines()
+        child = case.find(kind)
+        if child is not None:
+            lines = (child.get("message") or child.text or "").strip().splitlines()
             return lines[0][:_LONGEST] if lines else ""
     return None

@@ -43,9 +43,9 @@ class Verified:
     """The stages of the run that can fail: `name`, `failure`, and, if they run tests, what `junit` read."""
 
 
-def counts(found: Verified) -> dict[str, int]:
+def counts(verified: Verified) -> dict[str, int]:
     """Return the number of checks by status."""
-    each = [one["status"] for one in found.checks]
+    each = [one["status"] for one in verified.checks]
     return {status: each.count(status) for status in _STATUSES}
 
 
@@ -55,15 +55,15 @@ def ordered(checks: t.Iterable[Entry]) -> list[Entry]:
     return sorted(checks, key=lambda one: statuses.index(one["status"]))
 
 
-def table(found: Verified, *, every: bool = False, width: int = 170) -> list[str]:
+def table(verified: Verified, *, every: bool = False, width: int = 170) -> list[str]:
     """Return the lines of a table.
 
     Args:
-        found: the results.
+        verified: the results.
         every: whether checks that passed have a row, too.
         width: maximum line width; the last column is shortened, but keeps at least 60 characters.
     """
-    shown = [one for one in ordered(found.checks) if every or one["status"] != "passed"]
+    shown = [one for one in ordered(verified.checks) if every or one["status"] != "passed"]
     rows = [
         (one["section"], _STATUSES[one["status"]][0], one["item"], _short(one["expected"]), _short(one["actual"]))
         for one in shown
@@ -75,24 +75,24 @@ def _short(text: str) -> str:
     return text[:_SHORT] if text.startswith("sha256:") else text
 
 
-def total(found: Verified) -> str:
+def total(verified: Verified) -> str:
     """Return the last line."""
-    parts = [f"{found.image['release']} ({found.image['host']}) on {found.image['name']}"]
-    parts.append(verification.summary(counts(found)) if found.checks else "the machine was not compared")
+    parts = [f"{verified.image['release']} ({verified.image['host']}) on {verified.image['name']}"]
+    parts.append(verification.summary(counts(verified)) if verified.checks else "the machine was not compared")
     parts += [
         f"{stage['name']}: {stage['passed']} passed, {len(stage['failed'])} failed, {stage['skipped']} skipped"
-        for stage in found.stages
+        for stage in verified.stages
         if "passed" in stage
     ]
     return "; ".join(parts)
 
 
-def problem(found: Verified) -> str:
+def problem(verified: Verified) -> str:
     """Return why the image has not passed; empty if it has."""
-    failed = counts(found)["failed"]
+    failed = counts(verified)["failed"]
     problems = [f"{failed} check{'' if failed == 1 else 's'} failed"] if failed else []
-    problems += [text for stage in found.stages if (text := _stage_problem(stage))]
-    if not found.checks and not problems:
+    problems += [text for stage in verified.stages if (text := _stage_problem(stage))]
+    if not verified.checks and not problems:
         problems.append("the machine was not compared with the release notes")
     return "; ".join(problems)
 
@@ -108,45 +108,45 @@ def _stage_problem(stage: Entry) -> str:
     return f"{stage['name']}: {'. '.join(reasons)}" if reasons else ""
 
 
-def document(found: Verified, *, time: str) -> dict[str, t.Any]:
+def document(verified: Verified, *, time: str) -> dict[str, t.Any]:
     """Return the JSON document.
 
     Args:
-        found: the results.
+        verified: the results.
         time: the time of writing, ISO 8601.
     """
-    why = problem(found)
+    why = problem(verified)
     return {
         "schema_version": SCHEMA_VERSION,
         "time": time,
         "ok": not why,
         "problem": why,
-        "image": dict(found.image),
-        "counts": counts(found),
-        "checks": ordered(found.checks),
-        "stages": list(found.stages),
+        "image": dict(verified.image),
+        "counts": counts(verified),
+        "checks": ordered(verified.checks),
+        "stages": list(verified.stages),
     }
 
 
-def page(found: Verified, *, written: str) -> str:
+def page(verified: Verified, *, written: str) -> str:
     """Return one self-contained HTML page.
 
     Args:
-        found: the results.
+        verified: the results.
         written: the time of writing, as text.
     """
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(DATA), autoescape=True)
     sections: dict[str, list[Entry]] = {}
-    for one in found.checks:
+    for one in verified.checks:
         sections.setdefault(one["section"], []).append(one)
     return environment.get_template("image_verification.html.j2").render(
-        title=f"Verification of the image {found.image['release']}",
+        title=f"Verification of the image {verified.image['release']}",
         written=written,
-        image=found.image,
-        problem=problem(found),
-        counts=[(_STATUSES[status], count) for status, count in counts(found).items()],
-        failures=[one for one in found.checks if one["status"] == "failed"],
+        image=verified.image,
+        problem=problem(verified),
+        counts=[(_STATUSES[status], count) for status, count in counts(verified).items()],
+        failures=[one for one in verified.checks if one["status"] == "failed"],
         sections={name: ordered(checks) for name, checks in sections.items()},
-        stages=found.stages,
+        stages=verified.stages,
         statuses=_STATUSES,
     )

@@ -7,13 +7,11 @@ from __future__ import annotations
 import json
 import typing as t
 from dataclasses import replace
-from pathlib import Path
 
 from unit.playbooks.fleet import KUBECONFIG, LOST, cluster, member
 from unit.playbooks.rehearsal import Rehearsal
 from unit.playbooks.replace_scenarios import joins
 
-_HOOKS = Path(__file__).with_name("hooks")
 _NAME, _RELEASE = "verify-1a2b3c4d", "20261126.1a2b3c4d"
 _PLAN = {"name": _NAME, "release": _RELEASE, "host": "builder", "runtime": "containerd"}
 _PLAN |= {"summary": "Windows", "started": "20261126T010203Z"}
@@ -58,16 +56,10 @@ def _with(run: Rehearsal, results: t.Mapping[str, t.Any], **variables: t.Any) ->
 def verifications() -> dict[str, Rehearsal]:
     """Return all runs of the playbook."""
     run = _plain()
-    tasks = {
-        "verify_image_create_command": [],
-        "verify_image_create_tasks": str(_HOOKS / "create_machine.yml"),
-        "verify_image_delete_command": [],
-        "verify_image_delete_tasks": str(_HOOKS / "delete_machine.yml"),
-    }
     return {
         "verify_image/plain": run,
         "verify_image/check": replace(run, checks=True),
-        # With hooks that are tasks, downloads, and Kubernetes' tests, of which some fail.
+        # With downloads, and Kubernetes' tests, of which some fail.
         "verify_image/tests": _with(
             run,
             {
@@ -75,7 +67,6 @@ def verifications() -> dict[str, Rehearsal]:
                 "Create a virtual machine": {"stdout": "w1"},
             },
             **_E2E,
-            **tasks,
             artifact_mirror="http://mirror.example",
             verify_image_offline=False,
             verify_image_max_fill_percent=80,
