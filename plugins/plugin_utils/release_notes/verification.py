@@ -198,12 +198,15 @@ def _same_service(noted: NotedService, current: NotedService) -> bool:
 
 
 def _fixes(notes: ImageContents, machine: ImageContents) -> Checks:
+    """Yield a check for each registry fix. The preparation of a machine may enable more fixes than the image has."""
     current = {_fix_name(fix): fix for fix in machine.registry_fixes}
     for fix in notes.registry_fixes:
-        name = _fix_name(fix)
-        other = current.get(name)
-        actual = _value(other.actual) if other else "unknown"
-        yield _check("Registry fixes", name, actual == _value(fix.actual), _value(fix.actual), actual)
+        other = current.get(_fix_name(fix))
+        expected, actual = _value(fix.actual), _value(other.actual) if other else "unknown"
+        status: Status = "passed" if actual == expected else "failed"
+        if status == "failed" and other is not None and other.actual == fix.expected:
+            status = "noted"
+        yield ImageCheck(section="Registry fixes", item=_fix_name(fix), status=status, expected=expected, actual=actual)
 
 
 def _fix_name(fix: NotedFix) -> str:

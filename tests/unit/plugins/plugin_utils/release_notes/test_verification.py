@@ -91,6 +91,20 @@ def test_a_service_starts_as_in_the_image(
     assert statuses(with_services(noted), machine) == expected
 
 
+@pytest.mark.parametrize(
+    ("noted", "found", "status"),
+    [(None, 1, "noted"), (0, 1, "noted"), (1, 0, "failed"), (1, None, "failed"), (None, 7, "failed"), (0, 0, None)],
+)
+def test_a_machine_may_have_more_fixes_than_the_image(noted: int | None, found: int | None, status: str | None) -> None:
+    fix = CONTENTS.registry_fixes[0]
+    notes, machine = (
+        dataclasses.replace(contents, registry_fixes=(dataclasses.replace(fix, actual=actual),))
+        for contents, actual in ((NOTES, noted), (MACHINE, found))
+    )
+    item = ("Registry fixes", f"{fix.path}\\{fix.value_name}")
+    assert statuses(notes, machine) == ({item: status} if status else {})
+
+
 def test_what_a_machine_has_in_addition_is_noted() -> None:
     bare = dataclasses.replace(NOTES, features=(), updates=(), services=())
     assert set(statuses(bare).values()) == {"noted"}
