@@ -103,14 +103,14 @@ def test_a_machine_that_differs_does_not_pass(site: SiteWithSpares, verified: Pl
     assert with_status(site, "failed") == [("Windows features", "Telnet-Client"), ("Identity", "SID")]
     # The preparation has downloaded programs, and has enabled fixes.
     assert {"Cached artifacts", "Registry fixes"} <= {section for section, _item in with_status(site, "noted")}
-    found = report(site)
-    assert found["problem"] == (
+    document = report(site)
+    assert document["problem"] == (
         "2 checks failed; tests of Kubernetes: 1 test failed ([sig-windows] DNS should resolve). "
         f"e2e.test ended with 1; see {folder(site)}/e2e.log"
     )
-    assert found["problem"] in verified.messages(NAME)
-    assert [stage["name"] for stage in found["stages"]] == ["create and join", "delete", "tests of Kubernetes"]
-    assert found["counts"]["passed"] > 70
+    assert document["problem"] in verified.messages(NAME)
+    assert [stage["name"] for stage in document["stages"]] == ["create and join", "delete", "tests of Kubernetes"]
+    assert sum(document["counts"].values()) > 100
     assert "Telnet-Client" in (site.folder / "build" / "image-verification.html").read_text(encoding="utf-8")
 
 
