@@ -223,6 +223,11 @@ def test_bad_input_is_refused_before_a_machine_is_created(
     assert message in str(error.value)
 
 
+def test_a_limit_is_refused_because_it_leaves_out_the_machine(document: Path) -> None:
+    with pytest.raises(ResourceError, match="--limit: expected no limit, got 'localhost'"):
+        run(image_verification_plan, {"release_notes": str(document), **PLAN}, {"ansible_limit": "localhost"})
+
+
 IMAGE = {"release": RELEASE, "host": "builder", "name": "verify-1a2b3c4d", "summary": "Windows Server 2022"}
 PASSED = {"section": "Windows", "item": "OS build", "status": "passed", "expected": "1.2", "actual": "1.2"}
 FAILED = {**PASSED, "item": "edition", "status": "failed", "actual": "other"}
