@@ -84,6 +84,17 @@ def test_the_notes_are_what_the_machine_contains(node: Node, tmp_path: Path) -> 
     assert "warnings" not in result
 
 
+def test_the_notes_contain_what_identifies_the_build_machine(node: Node, tmp_path: Path) -> None:
+    put(node.machine, "C:\\ProgramData\\ssh\\ssh_host_ed25519_key", b"private")
+    put(node.machine, "C:\\ProgramData\\ssh\\ssh_host_ed25519_key.pub", b"public")
+    identity = noted(run_on(node, release_notes, options(tmp_path), connection=PASSWORD)).identity
+    assert (identity.computer_name, identity.sid) == ("WIN1", node.machine.sid)
+    # The private key is not even read.
+    assert identity.host_keys == (hashlib.sha256(b"public").hexdigest(),)
+    assert len(identity.certificates) == len(identity.remote_desktop) == 1
+    assert identity.update_client == ""
+
+
 def test_the_image_contains_a_copy(node: Node, tmp_path: Path) -> None:
     result = run_on(node, release_notes, options(tmp_path), connection=PASSWORD)
     assert node.machine.files.read_text(COPY) == Path(result["files"]["json"]).read_text(encoding="utf-8")
