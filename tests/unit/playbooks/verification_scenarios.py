@@ -8,7 +8,7 @@ import json
 import typing as t
 from dataclasses import replace
 
-from unit.playbooks.fleet import KUBECONFIG, LOST, cluster, member
+from unit.playbooks.fleet import KUBECONFIG, LOST, cluster, facts, member
 from unit.playbooks.rehearsal import Rehearsal
 from unit.playbooks.replace_scenarios import joins
 
@@ -73,6 +73,10 @@ def verifications() -> dict[str, Rehearsal]:
         ),
         # The machine is deleted in each of these cases, but it is kept in the last one.
         "verify_image/not-created": _with(run, {"Create the machine": {"rc": 3, "stderr": "quota, password=s3cret"}}),
+        # This task fails all hosts of a play.
+        "verify_image/unsupported": _with(
+            run, {f"join_info@{_NAME}": facts(_NAME, unsupported_windows="expected Windows Server 2019 or newer")}
+        ),
         "verify_image/lost": _with(run, {"Converge the node": LOST}),
         "verify_image/not-compared": _with(run, {"image_verification": LOST, "Delete the machine": {"rc": 1}}),
         "verify_image/kept": _with(run, {"Join the node": {"failed": True, "msg": "no"}}, verify_image_keep=True),
