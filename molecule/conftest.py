@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -19,10 +20,17 @@ PowerShell = Callable[[str], str]
 
 
 def inventory() -> dict[str, dict[str, Any]]:
-    """Return the variables of each host in molecule's inventory, as written there: templates are not rendered."""
+    """Return the variables of each host in molecule's inventory, as written there: templates are not rendered.
+
+    WINKUBE_TEST_HOSTS is a pattern of the hosts to test, for inventories with machines that are off. The module
+    image_tests passes the variables of its host in WINKUBE_TEST_VARIABLES instead.
+    """
+    if given := os.environ.get("WINKUBE_TEST_VARIABLES"):
+        return dict(json.loads(given))
     # Molecule names one file, but the whole inventory is the folder that contains this file.
     runner = AnsibleRunner(str(Path(os.environ["MOLECULE_INVENTORY_FILE"]).parent))
-    return {name: runner.get_variables(name) for name in runner.get_hosts()}
+    names = runner.get_hosts(os.environ.get("WINKUBE_TEST_HOSTS", "all"))
+    return {name: runner.get_variables(name) for name in names}
 
 
 def host_specification(variables: dict[str, Any]) -> str:
@@ -49,14 +57,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.hosts = ",".join(host_specification(variables) for variables in config.stash[HOSTS].values())
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def variables(host: Host, pytestconfig: pytest.Config) -> dict[str, Any]:
     """The host's variables in the inventory, from which the tests take what they expect."""
     address = host.backend.get_hostname()
     return next(found for found in pytestconfig.stash[HOSTS].values() if found["ansible_host"] == address)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def powershell(host: Host) -> PowerShell:
     """A function that runs a script in Windows PowerShell and returns its output, or fails if the script fails.
 

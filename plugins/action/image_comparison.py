@@ -9,13 +9,11 @@ import pathlib
 import typing as t
 
 from ..plugin_utils.actions.controller_action import ControllerAction
-from ..plugin_utils.release_notes import comparison, contents, page
+from ..plugin_utils.release_notes import comparison, page
+from ..plugin_utils.release_notes.files import read_notes
 from ..plugin_utils.reports import files
 from ..plugin_utils.values.errors import ResourceError
 from ..plugin_utils.values.terminal import show
-
-_LARGEST = 50_000_000
-"""Maximum size of a file in bytes."""
 
 
 class ActionModule(ControllerAction):
@@ -29,7 +27,7 @@ class ActionModule(ControllerAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        before, after = (self._read(name, options[name]) for name in ("before", "after"))
+        before, after = (read_notes(name, options[name], f"compare_images_{name}") for name in ("before", "after"))
         differences = comparison.compare(before, after)
         lines = comparison.table(differences) if differences else []
         total = comparison.total(before, after, differences)
@@ -52,21 +50,6 @@ class ActionModule(ControllerAction):
             "path": options["path"],
             "page": options["page"],
         }
-
-    @staticmethod
-    def _read(option: str, name: str) -> contents.ImageContents:
-        hint = f"Set {option}, in the playbook compare_images_{option}, to a .json file that build_image wrote."
-        if not name:
-            raise ResourceError(option, None, "expected the JSON file of a release's notes", hint)
-        path = pathlib.Path(name)
-        try:
-            if path.stat().st_size > _LARGEST:
-                raise ResourceError(option, name, f"expected a file of at most {_LARGEST} bytes")
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            expected = f"expected the JSON file of a release's notes ({error})"
-            raise ResourceError(option, name, expected, hint) from error
-        return contents.from_json(text, option)
 
     @staticmethod
     def _write(option: str, path: str, write: t.Callable[[pathlib.Path], None]) -> None:

@@ -41,25 +41,46 @@ class BadMachine(ValueError):
     """A hook failed, or its output cannot be used."""
 
 
-def of_command(result: t.Mapping[str, t.Any]) -> t.Any:
+def hooks_problem(values: t.Mapping[str, t.Any], prefix: str, *, must_delete: bool = False) -> str:
+    """Return why the hooks cannot be used; empty if they can be.
+
+    Args:
+        values: the variables of the hooks, by name.
+        prefix: begin of their names.
+        must_delete: whether a hook that deletes machines is required.
+    """
+    creates, deletes = ([f"{prefix}_{work}_{kind}" for kind in ("command", "tasks")] for work in ("create", "delete"))
+    given, deleting = ([name for name in names if values[name]] for names in (creates, deletes))
+    if len(given) != 1:
+        expected = "expected one of them, which creates the new machine"
+        return refusal(", ".join(creates), " and ".join(given) or None, expected)
+    if len(deleting) > 1:
+        return refusal(", ".join(deletes), " and ".join(deleting), "expected at most one of them")
+    if must_delete and not deleting:
+        return refusal(", ".join(deletes), None, "expected one of them, which deletes the machine")
+    return ""
+
+
+def of_command(result: t.Mapping[str, t.Any], variable: str) -> t.Any:
     """Return the document that a command printed.
 
     Args:
         result: the result of ansible.builtin.command.
+        variable: the variable with the command, for messages.
 
     Raises:
         BadMachine: the command failed, or printed no JSON.
     """
     failed = command_problem(result)
     if failed:
-        raise BadMachine(f"node_replace_create_command {failed}")
+        raise BadMachine(f"{variable} {failed}")
     output = str(result.get("stdout") or "")
     if len(output) > _LONGEST_OUTPUT:
-        raise BadMachine(f"node_replace_create_command printed {len(output)} characters, expected one JSON document")
+        raise BadMachine(f"{variable} printed {len(output)} characters, expected one JSON document")
     try:
         return json.loads(output)
     except ValueError:
-        raise BadMachine(f"node_replace_create_command: its output is not JSON. {_EXAMPLE}") from None
+        raise BadMachine(f"{variable}: its output is not JSON. {_EXAMPLE}") from None
 
 
 def command_problem(result: t.Mapping[str, t.Any]) -> str:

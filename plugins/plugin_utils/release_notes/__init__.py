@@ -4,5 +4,6 @@
 
 Read contents.py first.
 
-observation.py reads a machine; markdown.py, page.py and sbom.py show its contents; comparison.py compares two releases.
+observation.py reads a machine; markdown.py, page.py and sbom.py show its contents; comparison.py compares two releases;
+verification.py compares a machine that was started from an image with the image's release notes.
 """

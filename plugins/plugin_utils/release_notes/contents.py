@@ -122,6 +122,23 @@ class NotedDisk:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class NotedIdentity:
+    """What identifies a machine. A field is empty if the machine has nothing of this kind, or if it is unknown."""
+
+    computer_name: str = ""
+    sid: str = ""
+    """The machine's SID: that of its accounts without their last part."""
+    host_keys: tuple[str, ...] = ()
+    """SHA-256 of the files with the SSH server's public host keys."""
+    certificates: tuple[str, ...] = ()
+    """Thumbprints of the certificates in the computer's personal store, such as that of WinRM."""
+    remote_desktop: tuple[str, ...] = ()
+    """Thumbprints of Remote Desktop's self-signed certificates."""
+    update_client: str = ""
+    """The client id of Windows Update (WSUS)."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ImageContents:
     """The release notes of one image."""
 
@@ -141,6 +158,8 @@ class ImageContents:
     artifacts: tuple[NotedArtifact, ...] = ()
     container_images: tuple[NotedImage, ...] = ()
     disk: NotedDisk = NotedDisk()
+    identity: NotedIdentity = NotedIdentity()
+    """What identifies the build machine; no machine from the image may have it."""
 
 
 def to_json(contents: ImageContents) -> str:

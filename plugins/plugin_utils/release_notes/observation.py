@@ -25,7 +25,7 @@ from ..windows import registry_fixes
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Input, Json, Observation
-from . import cached_files
+from . import cached_files, machine_identity
 from .contents import (
     ImageContents,
     NotedDisk,
@@ -99,6 +99,7 @@ def calls(sources: ContentSources) -> tuple[Call, ...]:
             select=("Path", "Hash"),
         ),
         query("cache.manifests", "Select-String", {"Path": manifests, "Pattern": "."}, select=("Path", "Line")),
+        *machine_identity.calls(),
         *sources.store.list_calls(),
     )
 
@@ -151,6 +152,7 @@ def read(
         ),
         container_images=_images(sources.store.read(seen.calls)),
         disk=NotedDisk(free=space.get("free"), total=space.get("total")),
+        identity=machine_identity.read(seen, windows.active_computer_name),
     )
 
 

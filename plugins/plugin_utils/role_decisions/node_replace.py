@@ -28,8 +28,6 @@ def variable_problem(values: t.Mapping[str, t.Any], limit: str) -> str:
         limit: value of --limit; empty if it is not used.
     """
     generation, surge = str(values["node_replace_generation"]), str(values["node_replace_surge"])
-    creates = [name for name in ("node_replace_create_command", "node_replace_create_tasks") if values[name]]
-    deletes = [name for name in ("node_replace_delete_command", "node_replace_delete_tasks") if values[name]]
     if limit:
         hint = "Machines that join during the run would be left out. Use -e winkube_hosts=PATTERN instead"
         return refusal("--limit", limit, "expected no limit", hint)
@@ -37,21 +35,21 @@ def variable_problem(values: t.Mapping[str, t.Any], limit: str) -> str:
         hint = "Nodes with another generation, or with none, are replaced"
         expected = "expected the name of a generation, such as 2026-11 (lower-case letters, digits, - and .)"
         return refusal("node_replace_generation", generation or None, expected, hint)
-    if len(creates) != 1:
-        expected = "expected one of them, which creates the new machine"
-        given = " and ".join(creates) or None
-        return refusal("node_replace_create_command, node_replace_create_tasks", given, expected)
-    if len(deletes) > 1:
-        both = " and ".join(deletes)
-        return refusal("node_replace_delete_command, node_replace_delete_tasks", both, "expected at most one of them")
+    if problem := new_machine.hooks_problem(values, "node_replace"):
+        return problem
     if not replacement.is_surge(surge):
         expected = "expected a number of machines, 1 or more, or a percentage such as 25%"
         return refusal("node_replace_surge", surge, expected)
-    if values["node_replace_old"] == "none" and not deletes:
+    if values["node_replace_old"] == "none" and not _deletes(values):
         hint = "The kubelet of a machine that keeps running would register its node again"
         expected = "expected reset or shutdown without node_replace_delete_command or node_replace_delete_tasks"
         return refusal("node_replace_old", "none", expected, hint)
     return ""
+
+
+def _deletes(values: t.Mapping[str, t.Any]) -> bool:
+    """Return whether a hook deletes old machines."""
+    return bool(values["node_replace_delete_command"] or values["node_replace_delete_tasks"])
 
 
 _CHECKED = (
@@ -169,8 +167,9 @@ def _machine(host: Variables) -> dict[str, t.Any]:
 
 def _document(host: Variables, name: str) -> t.Any:
     """Return the document that the hook returned for a new machine of this batch."""
-    if host.value("node_replace_create_command"):
-        return new_machine.of_command(host.of_host(name, "node_replace_command_result", default={}))
+    if host.value("node_replace_hook_create_command"):
+        result = host.of_host(name, "node_replace_command_result", default={})
+        return new_machine.of_command(result, f"{host.value('node_replace_hook_prefix')}_create_command")
     return host.of_host(name, "node_replace_created", default=None)
 
 
@@ -235,11 +234,16 @@ def _new_is_ready(host: Variables) -> bool:
 
 
 def _command_problem(command: str, result: str) -> t.Callable[[Variables], str]:
-    """Return a decision: why the command of a variable failed; empty if it succeeded."""
+    """Return a decision: why the command of a hook failed; empty if it succeeded.
+
+    Args:
+        command: name of the hook's variable, without its prefix.
+        result: the registered result.
+    """
 
     def decide(host: Variables) -> str:
         problem = new_machine.command_problem(host.optional(result, {}))
-        return f"{command} {problem}" if problem else ""
+        return f"{host.value('node_replace_hook_prefix')}_{command} {problem}" if problem else ""
 
     return decide
 
@@ -280,8 +284,8 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         "node_replace_labels": _labels,
         "node_replace_nodes_to_delete": _nodes_to_delete,
         "node_replace_new_is_ready": _new_is_ready,
-        "node_replace_verify_problem": _command_problem("node_replace_verify_command", "node_replace_verify_result"),
-        "node_replace_delete_problem": _command_problem("node_replace_delete_command", "node_replace_delete_result"),
+        "node_replace_verify_problem": _command_problem("verify_command", "node_replace_verify_result"),
+        "node_replace_delete_problem": _command_problem("delete_command", "node_replace_delete_result"),
         "node_replace_shutdown_problem": _shutdown_problem,
     }
 )

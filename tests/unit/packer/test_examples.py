@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -17,12 +18,14 @@ import yaml
 from unit.packer.packer_templates import MISSING, ROOT, TEMPLATES, Packer
 from unit.packer.test_fetch_iso import FETCH
 
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import new_machine
 from ansible_collections.winkube.node.plugins.plugin_utils.release_notes.publication import Publication
 
 needs_packer = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 PAGE = ROOT / "docs" / "images.md"
 EXAMPLES = TEMPLATES / "examples"
 PIPELINES = sorted(EXAMPLES.glob("*.yml"))
+HOOK = EXAMPLES / "azure_vm.sh"
 CHECKOUT = "winkube-node"
 """The folder of the checkout in the commands."""
 AZ = {
@@ -32,7 +35,10 @@ AZ = {
     "group delete": "--name --yes --no-wait",
     "image show": "--resource-group --name --query --output",
     "vm image list": "--publisher --offer --sku --all --output",
-    "vm create": "--resource-group --name --image --admin-username --admin-password --public-ip-address --output",
+    "vm create": "--resource-group --name --image --admin-username --admin-password --public-ip-address --output "
+    "--subnet --os-disk-delete-option --nic-delete-option",
+    "vm show": "--resource-group --name --show-details --query --output",
+    "vm delete": "--resource-group --name --yes",
     "vm run-command invoke": "--resource-group --name --command-id --scripts --output",
     "sig image-version create": "--resource-group --gallery-name --gallery-image-definition --gallery-image-version "
     "--managed-image --tags",
@@ -63,7 +69,7 @@ def scripts(document: Any) -> Iterator[str]:
 
 def commands_of_az(script: str) -> list[tuple[str, list[str]]]:
     """Return the commands of the Azure CLI in a shell script, each with its options."""
-    found = re.findall(r"(?:^\s*|\$\(|')az ([^\n|]*)", script.replace("\\\n", " "), re.MULTILINE)
+    found = re.findall(r"(?:^\s*|\$\(|'|\|\| )az ([^\n|]*)", script.replace("\\\n", " "), re.MULTILINE)
     # Strings may contain anything.
     return [(text, re.findall(r"--[a-z-]+", re.sub(r'"[^"]*"', "", text))) for text in found]
 
@@ -71,6 +77,7 @@ def commands_of_az(script: str) -> list[tuple[str, list[str]]]:
 def all_scripts() -> list[str]:
     return [
         *commands_of_page(),
+        HOOK.read_text(encoding="utf-8"),
         *(script for path in PIPELINES for script in scripts(yaml.safe_load(path.read_text()))),
     ]
 
@@ -108,11 +115,12 @@ def test_packers_commands_of_the_page_are_valid(packer: Packer, command: str) ->
 
 def test_the_page_uses_what_the_repository_has() -> None:
     others = [shlex.split(command) for command in commands_of_page() if not re.match(r"packer |az ", command)]
-    programs = ["git", "python3", ".", "pip", "ansible-galaxy", "cp", "ls", "python3", "export"]
-    assert [words[0] for words in others] == [*programs, "ansible-galaxy", "pip", *["ansible-playbook"] * 2]
+    first = ["git", "python3", ".", "pip", "ansible-galaxy", "cp", "cp", "export", "ansible-playbook"]
+    programs = [*first, "ls", "python3", "export", "ansible-galaxy", "pip", *["ansible-playbook"] * 2]
+    assert [words[0] for words in others] == programs
     used = [word for words in others for word in words if word.startswith((f"{CHECKOUT}/", f"./{CHECKOUT}"))]
     paths = [word.removeprefix("./").removeprefix(CHECKOUT).lstrip("/") for word in used]
-    assert len(paths) == 4
+    assert len(paths) == 5
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
@@ -188,3 +196,56 @@ def test_private_images_stay_in_places_of_their_own() -> None:
         assert ours[name] != theirs[name]
     assert theirs["privatePatches"]
     assert "privatePatches" not in ours
+
+
+def test_the_variables_of_the_verification_are_those_of_the_playbook() -> None:
+    document = yaml.safe_load((EXAMPLES / "verify.yml").read_text(encoding="utf-8"))
+    known = yaml.safe_load((ROOT / "docs" / "variables.yml").read_text(encoding="utf-8"))["playbooks"]
+    # Connection variables on the command line would apply to the controller, too.
+    assert [name for name in document if name not in known] == []
+    assert (ROOT / "playbooks" / "verify_image.yml").is_file()
+    for name in ("verify_image_create_command", "verify_image_delete_command"):
+        assert ROOT / document[name][0].removeprefix(f"{CHECKOUT}/") == HOOK
+    release = document["verify_image_release_notes"].split("/")[2]
+    assert f'release    = "{release}"' in (EXAMPLES / "azure.pkrvars.hcl").read_text(encoding="utf-8")
+
+
+AZ_CLI = """#!/bin/sh
+echo "$@" >>"$CALLS"
+case "$1 $2 $*" in
+"vm show "*--show-details*) echo 10.0.0.31 ;;
+"vm show "*) test -e "$CALLS.exists" ;;
+"vm create "*) touch "$CALLS.exists" ;;
+"vm delete "*) rm "$CALLS.exists" ;;
+esac
+"""
+
+
+def test_the_hook_creates_one_machine_and_deletes_it(tmp_path: Path) -> None:
+    (tmp_path / "az").write_text(AZ_CLI, encoding="utf-8")
+    (tmp_path / "az").chmod(0o755)
+    calls = tmp_path / "calls"
+    environment = {
+        "PATH": f"{tmp_path}:/usr/bin:/bin",
+        "CALLS": str(calls),
+        "RESOURCE_GROUP": "images",
+        "SUBNET": "/subnets/a",
+        "ADMIN_PASSWORD": "s3cret",
+    }
+
+    def hook(*words: str) -> str:
+        done = subprocess.run([HOOK, *words], env=environment, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    # The first call of each kind works, and the second one finds the work done.
+    for _ in range(2):
+        machine = json.loads(hook("create", "verify-1", "image"))
+        assert machine["variables"]["ansible_password"] == "s3cret"
+        read = new_machine.connection_variables(machine, "verify-1", {})
+        assert (read["ansible_host"], read["ansible_connection"]) == ("10.0.0.31", "psrp")
+    for _ in range(2):
+        assert hook("delete", "verify-1") == ""
+    work = [line for line in calls.read_text(encoding="utf-8").splitlines() if not line.startswith("vm show")]
+    assert len(work) == 2
+    assert work[0].startswith("vm create --resource-group images --name verify-1 --image image --subnet /subnets/a")
+    assert work[1] == "vm delete --resource-group images --name verify-1 --yes"

@@ -15,6 +15,7 @@ from unit.playbooks.rehearsal import Rehearsal
 from unit.playbooks.replace_scenarios import replacements
 from unit.playbooks.reset_scenarios import RESETS
 from unit.playbooks.upgrade_scenarios import upgrades
+from unit.playbooks.verification_scenarios import verifications
 
 BUNDLE = {
     "bundle_server": {"pid": 4711, "token": "t"},
@@ -291,5 +292,6 @@ OTHERS: dict[str, Rehearsal] = {
     **patches(),
     **upgrades(),
     **replacements(),
+    **verifications(),
     **roles(),
 }

@@ -51,7 +51,7 @@ def _nodes(**record: str) -> dict[str, t.Any]:
     )
 
 
-def _joins(new: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def joins(new: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """Return the results of the tasks that join the new machines."""
     token_ids = {name: f"{number:06}" for number, name in enumerate(new)}
     return {
@@ -92,7 +92,7 @@ def _plain() -> Rehearsal:
     results = {
         "cluster_info": _nodes(),
         **{f"{_CREATE}@{name}": _machine(name, number) for number, name in enumerate(new, start=31)},
-        **_joins(new),
+        **joins(new),
         **_removals(),
         "Report": {"nodes": {name: {"status": "replaced", "message": ""} for name in hosts}},
     }

@@ -18,7 +18,7 @@ from unit.action_run import PSRP, Connection, Node, run, run_on
 from unit.image_contents import CONTENTS, HOSTILE_CONTENTS
 
 from ansible_collections.winkube.node.plugins.action import image_comparison, image_release, release_notes
-from ansible_collections.winkube.node.plugins.plugin_utils.release_notes import contents, observation, sbom
+from ansible_collections.winkube.node.plugins.plugin_utils.release_notes import contents, files, observation, sbom
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from ansible_collections.winkube.node.plugins.plugin_utils.windows import registry_fixes
 
@@ -82,6 +82,17 @@ def test_the_notes_are_what_the_machine_contains(node: Node, tmp_path: Path) -> 
     assert (artifact.source, artifact.verified) == ("http://mirror.example/nssm-2.24.zip", True)
     assert 0 < (notes.disk.free or 0) < (notes.disk.total or 0)
     assert "warnings" not in result
+
+
+def test_the_notes_contain_what_identifies_the_build_machine(node: Node, tmp_path: Path) -> None:
+    put(node.machine, "C:\\ProgramData\\ssh\\ssh_host_ed25519_key", b"private")
+    put(node.machine, "C:\\ProgramData\\ssh\\ssh_host_ed25519_key.pub", b"public")
+    identity = noted(run_on(node, release_notes, options(tmp_path), connection=PASSWORD)).identity
+    assert (identity.computer_name, identity.sid) == ("WIN1", node.machine.sid)
+    # The private key is not even read.
+    assert identity.host_keys == (hashlib.sha256(b"public").hexdigest(),)
+    assert len(identity.certificates) == len(identity.remote_desktop) == 1
+    assert identity.update_client == ""
 
 
 def test_the_image_contains_a_copy(node: Node, tmp_path: Path) -> None:
@@ -287,7 +298,7 @@ def test_a_missing_variable_of_the_playbook_is_named() -> None:
 
 
 def test_a_file_that_is_too_large_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(image_comparison, "_LARGEST", 10)
+    monkeypatch.setattr(files, "_LARGEST", 10)
     with pytest.raises(ResourceError, match="before: expected a file of at most 10 bytes"):
         compared(tmp_path, CONTENTS, CONTENTS)
 

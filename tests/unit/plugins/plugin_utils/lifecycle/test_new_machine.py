@@ -75,7 +75,7 @@ def test_other_documents_are_refused(document: t.Any, text: str) -> None:
 
 
 def test_a_command_prints_json() -> None:
-    assert new_machine.of_command({"rc": 0, "stdout": json.dumps({"address": "a"})}) == {"address": "a"}
+    assert new_machine.of_command({"rc": 0, "stdout": json.dumps({"address": "a"})}, "hook") == {"address": "a"}
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,42 @@ def test_a_command_prints_json() -> None:
 )
 def test_a_command_that_fails_is_shown_without_secrets(result: dict[str, t.Any], text: str) -> None:
     with pytest.raises(BadMachine) as caught:
-        new_machine.of_command(result)
+        new_machine.of_command(result, "my_hook")
+    assert str(caught.value).startswith("my_hook")
     assert text in str(caught.value)
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "must_delete", "problem"),
+    [
+        ({"create_command": ["up"]}, False, ""),
+        ({"create_tasks": "/up.yml", "delete_tasks": "/down.yml"}, True, ""),
+        (
+            {},
+            False,
+            "image_create_command, image_create_tasks: expected one of them, which creates the new machine, got",
+        ),
+        (
+            {"create_command": ["up"], "create_tasks": "/up.yml"},
+            False,
+            "expected one of them, which creates the new machine, got 'image_create_command and image_create_tasks'",
+        ),
+        (
+            {"create_command": ["up"]},
+            True,
+            "image_delete_command, image_delete_tasks: expected one of them, which deletes the machine, got nothing",
+        ),
+        (
+            {"create_command": ["up"], "delete_command": ["down"], "delete_tasks": "/down.yml"},
+            True,
+            "expected at most one of them",
+        ),
+    ],
+)
+def test_hooks_are_checked_before_they_are_called(given: dict[str, t.Any], must_delete: bool, problem: str) -> None:
+    empty = {"create_command": [], "create_tasks": "", "delete_command": [], "delete_tasks": ""}
+    values = {f"image_{name}": value for name, value in {**empty, **given}.items()}
+    found = new_machine.hooks_problem(values, "image", must_delete=must_delete)
+    assert problem in found
+    assert bool(problem) == bool(found)

@@ -1,0 +1,91 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Action of the module image_tests: see plugins/modules/image_tests.yml."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import typing as t
+
+from ..module_utils.redaction.texts import Redaction
+from ..plugin_utils.actions.controller_action import ControllerAction
+from ..plugin_utils.values.errors import ResourceError
+from ..plugin_utils.values.printable import printable
+
+_PSRP = {
+    "ansible_psrp_protocol": "ansible_winrm_scheme",
+    "ansible_psrp_cert_validation": "ansible_winrm_server_cert_validation",
+}
+"""Variables of the connection plugin psrp, by those of winrm, which testinfra uses in any case."""
+_NAMES = ("ansible_host", "ansible_port", "ansible_user", "ansible_password", *_PSRP.values())
+_LAST = 4000
+"""Number of characters of the output that are returned."""
+
+
+class ActionModule(ControllerAction):
+    """Runs a testinfra suite on the controller. No argument and no file contains the machine's password."""
+
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "suite": {"type": "path", "required": True},
+        "release_notes": {"type": "path", "required": True},
+        "directory": {"type": "path", "required": True},
+        "timeout": {"type": "int", "default": 1800},
+    }
+
+    def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        suite = pathlib.Path(options["suite"]).resolve()
+        if not suite.is_dir():
+            raise ResourceError("suite", options["suite"], "expected a folder with tests")
+        if self._task.check_mode:
+            return {"changed": False, "rc": 0, "output": ""}
+        known = self._connection_variables(variables)
+        hosts = {str(variables["inventory_hostname"]): known}
+        environment = {
+            **os.environ,
+            "WINKUBE_TEST_VARIABLES": json.dumps(hosts),
+            "WINKUBE_RELEASE_NOTES": str(pathlib.Path(options["release_notes"]).resolve()),
+        }
+        code, output = self._run(self._command(suite, options["directory"]), environment, options["timeout"])
+        shown = printable(Redaction([str(known.get("ansible_password") or "")]).text(output))[-_LAST:]
+        return {"changed": False, "rc": code, "output": shown}
+
+    @staticmethod
+    def _command(suite: pathlib.Path, directory: str) -> list[str]:
+        """Return the command line. Only the fixtures of the suite and of its parent folders apply."""
+        root = suite.parent.parent
+        junit = pathlib.Path(directory).resolve() / "junit_testinfra.xml"
+        options = ["-c", os.devnull, f"--rootdir={root}", f"--confcutdir={root}", "--import-mode=importlib"]
+        # If pytest-ansible is installed, it and testinfra both define the option --ansible-inventory.
+        plugins = ["-p", "no:pytest-ansible", "-p", "no:cacheprovider"]
+        return [sys.executable, "-m", "pytest", "-q", *options, *plugins, f"--junitxml={junit}", str(suite)]
+
+    @staticmethod
+    def _run(command: list[str], environment: dict[str, str], timeout: int) -> tuple[int, str]:
+        try:
+            done = subprocess.run(
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                check=False,
+                timeout=timeout,
+            )
+        except subprocess.TimeoutExpired:
+            return 124, f"the tests did not end within {timeout} seconds"
+        return done.returncode, done.stdout
+
+    def _connection_variables(self, variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Return the machine's variables for testinfra's connection over WinRM."""
+        settings = {name: self._templar.template(variables[name]) for name in (*_PSRP, *_NAMES) if name in variables}
+        psrp = str(self._templar.template(variables.get("ansible_connection", ""))).endswith("psrp")
+        if psrp:
+            settings |= {ours: settings[theirs] for theirs, ours in _PSRP.items() if theirs in settings}
+        host = settings.get("ansible_host") or variables["inventory_hostname"]
+        return {name: settings[name] for name in _NAMES if name in settings} | {"ansible_host": str(host)}

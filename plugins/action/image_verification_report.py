@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Action of the module image_verification_report: see plugins/modules/image_verification_report.yml."""
+
+from __future__ import annotations
+
+import datetime
+import pathlib
+import typing as t
+
+from ..plugin_utils.actions.controller_action import ControllerAction
+from ..plugin_utils.reports import files, junit, verification
+from ..plugin_utils.values.each_text import each_text
+from ..plugin_utils.values.errors import ResourceError
+from ..plugin_utils.values.printable import printable
+from ..plugin_utils.values.terminal import show
+
+
+def _lines(value: t.Any) -> t.Any:
+    """Make each text printable, in one line: some of them come from the machine."""
+    return each_text(value, lambda text: " ".join(printable(text).split()))
+
+
+class ActionModule(ControllerAction):
+    """Prints and writes the results of the verification of an image; contacts no node."""
+
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "image": {"type": "dict", "required": True},
+        "result": {"type": "dict", "default": {}},
+        "stages": {"type": "list", "elements": "dict", "default": []},
+        "path": {"type": "path", "required": True},
+        "page": {"type": "path", "required": True},
+        "all": {"type": "bool", "default": False},
+    }
+
+    def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        verified = verification.Verified(
+            image=options["image"],
+            checks=_lines(options["result"].get("checks", [])),
+            stages=[_lines(self._stage(stage)) for stage in options["stages"]],
+        )
+        lines, total = verification.table(verified, every=options["all"]), verification.total(verified)
+        why = verification.problem(verified)
+        for line in (*lines, *([""] if lines else []), total, *([f"The image has not passed: {why}"] if why else [])):
+            show(line)
+        if not self._task.check_mode:
+            now = datetime.datetime.now(datetime.UTC)
+            data = verification.document(verified, time=f"{now:%Y-%m-%dT%H:%M:%SZ}")
+            self._write("path", options["path"], lambda path: files.write_json(path, data))
+            html = verification.page(verified, written=f"Checked {now:%Y-%m-%d %H:%M} UTC")
+            self._write("page", options["page"], lambda path: files.write_text(path, html))
+        return {
+            "changed": False,
+            "table": lines,
+            "total": total,
+            "problem": why,
+            "counts": verification.counts(verified),
+            "path": options["path"],
+            "page": options["page"],
+        }
+
+    @staticmethod
+    def _stage(given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Return a stage with the results in its JUnit files, if it has any."""
+        name, folder = str(given.get("name") or ""), str(given.get("junit") or "")
+        if not name:
+            raise ResourceError("stages", given, "expected stages with a name")
+        stage = {"name": name, "failure": str(given.get("failure") or ""), "junit": folder}
+        return {**stage, **(junit.read(pathlib.Path(folder)).to_result() if folder else {})}
+
+    @staticmethod
+    def _write(option: str, path: str, write: t.Callable[[pathlib.Path], None]) -> None:
+        try:
+            write(pathlib.Path(path))
+        except OSError as error:
+            raise ResourceError(option, path, f"expected the path of a file that can be written ({error})") from error

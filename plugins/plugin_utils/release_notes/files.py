@@ -1,0 +1,38 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Read release notes from a file on the controller."""
+
+from __future__ import annotations
+
+import pathlib
+
+from ..values.errors import ResourceError
+from .contents import ImageContents, from_json
+
+_LARGEST = 50_000_000
+"""Maximum size of a file in bytes."""
+
+
+def read_notes(option: str, name: str, variable: str) -> ImageContents:
+    """Read the JSON document of a release.
+
+    Args:
+        option: the module's option that names the file, for messages.
+        name: path of the file.
+        variable: the variable of the playbook that sets the option.
+
+    Raises:
+        ResourceError: the file cannot be read, or contains no release notes.
+    """
+    hint = f"Set {option}, in the playbook {variable}, to a .json file that build_image wrote."
+    if not name:
+        raise ResourceError(option, None, "expected the JSON file of a release's notes", hint)
+    path = pathlib.Path(name)
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise ResourceError(option, name, f"expected a file of at most {_LARGEST} bytes")
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        expected = f"expected the JSON file of a release's notes ({error})"
+        raise ResourceError(option, name, expected, hint) from error
+    return from_json(text, option)

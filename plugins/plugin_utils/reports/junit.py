@@ -1,0 +1,66 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Read the JUnit files that a test program on the controller wrote."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import typing as t
+from xml.etree import ElementTree
+
+_LONGEST = 300
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JUnitResults:
+    """The test cases of one or more JUnit files."""
+
+    passed: int = 0
+    skipped: int = 0
+    failed: tuple[tuple[str, str], ...] = ()
+    """The test cases that failed, each with the first line of its message."""
+    problem: str = ""
+    """Why the results cannot be used; empty if they can be."""
+
+    def to_result(self) -> dict[str, t.Any]:
+        """Return the results as a part of a module's result."""
+        failed = [{"name": name, "message": message} for name, message in self.failed]
+        return {"passed": self.passed, "skipped": self.skipped, "failed": failed, "problem": self.problem}
+
+
+def read(folder: pathlib.Path) -> JUnitResults:
+    """Read all JUnit files of a folder.
+
+    pytest and Kubernetes' e2e.test (Ginkgo) write the same elements: a `testcase` contains `failure` or `error` if it
+    failed, and `skipped` if it did not run (github.com/onsi/ginkgo reporters/junit_report.go; pytest's junitxml.py).
+
+    Args:
+        folder: the folder. A missing or empty one is a problem, because a program that ended early wrote no results.
+    """
+    cases: list[ElementTree.Element] = []
+    for path in sorted(folder.glob("*.xml")):
+        try:
+            # A program that the user chose wrote these files, on the controller.
+            cases += ElementTree.parse(path).getroot().iter("testcase")  # noqa: S314
+        except (OSError, ElementTree.ParseError) as error:
+            return JUnitResults(problem=f"{path}: expected a JUnit file ({error})")
+    failed = tuple((_name(case), reason) for case in cases if (reason := _reason(case)) is not None)
+    skipped = sum(1 for case in cases if case.find("skipped") is not None)
+    passed = len(cases) - len(failed) - skipped
+    problem = "" if passed or failed else f"no test ran, according to the JUnit files in {folder}"
+    return JUnitResults(passed=passed, skipped=skipped, failed=failed, problem=problem)
+
+
+def _name(case: ElementTree.Element) -> str:
+    return " ".join((case.get("name") or "a test without a name").split())[:_LONGEST]
+
+
+def _reason(case: ElementTree.Element) -> str | None:
+    """Return the first line of a failure; None if the test did not fail."""
+    for kind in ("failure", "error"):
+        child = case.find(kind)
+        if child is not None:
+            lines = (child.get("message") or child.text or "").strip().splitlines()
+            return lines[0][:_LONGEST] if lines else ""
+    return None
