@@ -167,8 +167,8 @@ def _pools(node: HostVariables, calico: Facts) -> list[Problem]:
             continue
         if ipaddress.ip_network(pool["cidr"], strict=False).version != 4:
             hint = (
-                "Calico on Windows supports neither IPv6 nor dual stack. Set ipv6_stack: false in kubespray's inventory, "
-                "and disable or remove the IPPool."
+                "Calico on Windows supports neither IPv6 nor dual stack. Set ipv6_stack: false in kubespray's "
+                "inventory, and disable or remove the IPPool."
             )
             different.append(Problem(f"cidr of {where}", pool["cidr"], "expected an IPv4 network", hint))
             continue
