@@ -98,16 +98,26 @@ def test_what_is_refused_is_part_of_the_same_table(site: Site) -> None:
     core = client.CoreV1Api(cluster_api(site))
     core.replace_namespaced_config_map("kube-flannel-cfg", "kube-flannel", config_map(VNI=1))
     refused = [one for one in planned(site) if one["outcome"] == "refused"]
+    assert site.world.cluster is not None
+    # It runs on localhost, which has no variables of the server.
+    given = {"kubeconfig": str(site.world.cluster.kubeconfig), "flannel_backend_type": "vxlan"}
+    applied = site.run("cluster.yml", variables={**given, "cluster_support_network": True}).expect(2)
     core.replace_namespaced_config_map("kube-flannel-cfg", "kube-flannel", config_map(MTU=1400))
     assert [one["value"] for one in refused] == ["VNI 1, Port 4789"]
     assert "flannel_vxlan_vni: 4096" in refused[0]["fix"]
+    # cluster.yml applies the same network without any node. It shows the same table, and refuses it, too.
+    assert refused[0]["fix"] in applied.output[applied.output.index(TITLE) :]
+    assert "monitoring/exporter" in applied.output
+    assert applied.recap["localhost"]["changed"] == 0
+    assert not client.NodeV1Api(cluster_api(site)).list_runtime_class().items
+    assert selectors(site) == dict.fromkeys(DAEMON_SETS)
     assert site.counters(HOST)["connections"] == 0
 
 
 def test_check_mode_shows_what_a_run_would_change(site: Site) -> None:
     run = site.run("site.yml", "--check", variables={"cni_linux_daemon_sets": ["logging/*", "monitoring/*"]})
     table = run.output[run.output.index(TITLE) :].splitlines()
-    changed = [line for line in table if line.startswith("site.yml changes it")]
+    changed = [line for line in table if line.startswith("runs change it")]
     assert [name for name in DAEMON_SETS if any(name in line for line in changed)] == [
         "kube-system/kube-flannel-ds-amd64",
         "logging/fluent",

@@ -13,7 +13,7 @@ import typing as t
 from ..lifecycle.join import LEFTOVERS
 from ..node_config import nssm
 from ..pod_networks import kube_proxy, kube_proxy_pods, kubeconfigs
-from ..pod_networks.catalogue import catalogue
+from ..pod_networks.catalogue import NetworkFiles, catalogue
 from ..pod_networks.catalogue import network as known_network
 from ..pod_networks.network import PodNetwork
 from ..pod_networks.settings import NetworkService, NodeSettings, as_line
@@ -212,15 +212,19 @@ def _former_services(node: JoinedNode) -> list[ResourceMapping]:
     if not node.former_services:
         return []
     former = known_network(node.former_services)
-    names, files = [KUBE_PROXY, *former.services], [*former.files.service_files, _KUBE_PROXY_KUBECONFIG]
-    if node.network.runs_as_services:
-        needed = node.network.known
-        names = [name for name in names if name not in (KUBE_PROXY, *needed.services)]
-        files = [path for path in files if path not in (_KUBE_PROXY_KUBECONFIG, *needed.files.service_files)]
-    return [
-        *({"type": "Service", "name": name, "state": "absent"} for name in names),
-        *({"type": "File", "name": path, "state": "absent"} for path in files),
+    needed = node.network.known if node.network.runs_as_services else None
+    kept = {KUBE_PROXY, _KUBE_PROXY_KUBECONFIG, *needed.services, *_paths(needed.files)} if needed else set()
+    found = [
+        *(("Service", name) for name in (KUBE_PROXY, *former.services)),
+        *(("File", path) for path in (*former.files.service_files, _KUBE_PROXY_KUBECONFIG)),
+        *(("Directory", path) for path in (*former.files.service_folders, *former.files.service_logs)),
     ]
+    return [{"type": kind, "name": name, "state": "absent"} for kind, name in found if name not in kept]
+
+
+def _paths(files: NetworkFiles) -> list[str]:
+    """Return the files and folders that a network's services need."""
+    return [*files.service_files, *files.service_folders, *files.service_logs]
 
 
 def _reserved_address(node: JoinedNode) -> list[ResourceMapping]:

@@ -107,7 +107,9 @@ class NetworkFiles:
     folders: tuple[str, ...] = ()
     """Folders of the network's state that only administrators may change."""
     service_folders: tuple[str, ...] = ()
-    """Folders like `folders`, but which exist only if the network runs as services."""
+    """Folders like `folders`, but which exist only if the network runs as services, and are removed with them."""
+    service_logs: tuple[str, ...] = ()
+    """Folders of the services' logs, which are removed with the services."""
     service_files: tuple[str, ...] = ()
     """Files that only the network's services read, such as their kubeconfigs. They are removed with the services."""
     state: tuple[str, ...] = ()

@@ -30,7 +30,6 @@ _DAEMON_SET = "kube-flannel/kube-flannel-windows"
 _LABELS = {"app": "flannel-windows"}
 _KUBECONFIG = f"{node_paths.KUBERNETES}\\flannel.kubeconfig"
 _NET_CONF = "C:\\etc\\kube-flannel\\net-conf.json"
-_LOGS = "C:\\var\\log\\flannel"
 
 
 class Flannel(NetworkRules):
@@ -138,7 +137,7 @@ class Flannel(NetworkRules):
                 program=f"{node.folders['flannel_dir']}\\flanneld.exe",
                 arguments=tuple(arguments),
                 environment={"NODE_NAME": node.name},
-                log_dir=_LOGS,
+                log_dir=self.settings.known.files.service_logs[0],
                 configuration="".join(read),
                 cuts_connection=True,
                 kube_proxy_first=not self.settings.known_mode.is_overlay,

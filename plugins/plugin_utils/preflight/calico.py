@@ -23,6 +23,9 @@ _VXLAN_SETTINGS = (
     "Set calico_network_backend: vxlan, calico_vxlan_mode: Always and calico_ipip_mode: Never in kubespray's "
     "inventory, or change the IPPool."
 )
+_NOTHING_ELSE = (
+    "Windows nodes support nothing else. Change the Installation, or set cni_plugin: none on the Windows hosts."
+)
 _LOGS = "C:\\var\\log\\calico\\cni"
 """The folder of logs that is removed with Calico (data/networks/calico.yml)."""
 Facts: t.TypeAlias = t.Mapping[str, t.Any]
@@ -163,7 +166,10 @@ def _pools(node: HostVariables, calico: Facts) -> list[Problem]:
         if pool["disabled"]:
             continue
         if ipaddress.ip_network(pool["cidr"], strict=False).version != 4:
-            hint = "Calico on Windows supports neither IPv6 nor dual stack (kubespray: ipv6_stack)."
+            hint = (
+                "Calico on Windows supports neither IPv6 nor dual stack. Set ipv6_stack: false in kubespray's "
+                "inventory, and disable or remove the IPPool."
+            )
             different.append(Problem(f"cidr of {where}", pool["cidr"], "expected an IPv4 network", hint))
             continue
         different += _inside(node, pool)
@@ -231,15 +237,22 @@ def _fixed(calico: Facts) -> list[Problem]:
     different = []
     if vni is not None and vni < fixed["vni"]:
         expected = f"expected {fixed['vni']} or more, which Windows needs"
-        different.append(
-            Problem("the VNI of Calico (calico_vxlan_vni)", vni, expected, "Change it on the Linux nodes.")
-        )
+        different.append(Problem("the VNI of Calico (calico_vxlan_vni)", vni, expected, _linux("vni", fixed["vni"])))
     if port is not None and port != fixed["port"]:
         expected = f"expected {fixed['port']}, the only port that Windows supports"
         different.append(
-            Problem("the VXLAN port of Calico (calico_vxlan_port)", port, expected, "Change it on the Linux nodes.")
+            Problem("the VXLAN port of Calico (calico_vxlan_port)", port, expected, _linux("port", fixed["port"]))
         )
     return different
+
+
+def _linux(setting: t.Literal["vni", "port"], value: int) -> str:
+    """Return how to change a VXLAN setting of the Linux nodes."""
+    field = {"vni": "vxlanVNI", "port": "vxlanPort"}[setting]
+    return (
+        f"Set calico_vxlan_{setting}: {value} in kubespray's inventory, or {field}: {value} in the FelixConfiguration "
+        "default."
+    )
 
 
 def _felix(calico: Facts) -> list[Problem]:
@@ -281,7 +294,7 @@ def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
         return []
     where = "of the Installation default"
     different = [
-        Problem(f"{field} {where}", installation[key], f"expected {accepted}", "Windows nodes support nothing else.")
+        Problem(f"{field} {where}", installation[key], f"expected {accepted}", _NOTHING_ELSE)
         for field, key, accepted, is_wrong in (
             ("cni.type", "cni_type", "Calico", installation["cni_type"] != "Calico"),
             ("calicoNetwork.linuxDataplane", "linux_dataplane", "Iptables", installation["linux_dataplane"] == "BPF"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..pod_networks.catalogue import network
+from ..pod_networks.catalogue import catalogue, network
 from .host import HostVariables
 from .variables import Problem
 
@@ -38,14 +38,24 @@ def problems(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list[Proble
                 "flannel on Windows supports no other backend. Change the ConfigMap and flannel_backend_type.",
             )
         ]
-    hint = f"flannel's Linux nodes use {kind} ({where}), and all nodes need the same backend."
+    reason = f"flannel's Linux nodes use {kind} ({where}), and all nodes need the same backend."
     known = network(node.cni_plugin)
     own = node.backend if known.mode_variable else next(iter(known.modes.values())).flannel_backend
     if kind != own and known.mode_variable:
-        return [Problem(_BACKEND, own, f"expected {kind}", hint)]
+        return [Problem(_BACKEND, own, f"expected {kind}", f"{reason} Set flannel_backend_type: {kind}.")]
     if kind != own:
+        hint = f"{reason} Set cni_plugin to {_plugins(kind)} on the Windows hosts."
         return [Problem(_PLUGIN, known.name, f"expected flannel's backend {own} on Linux nodes", hint)]
     return (_vxlan(backend, where) if kind == "vxlan" else []) + _pod_network(node, conf, where)
+
+
+def _plugins(backend: str) -> str:
+    """Return the networks that work with a backend of flannel on Linux nodes."""
+    return " or ".join(
+        name
+        for name, known in catalogue().items()
+        if any(mode.flannel_backend == backend for mode in known.modes.values())
+    )
 
 
 def _vxlan(backend: t.Mapping[str, t.Any], where: str) -> list[Problem]:
@@ -70,5 +80,5 @@ def _pod_network(node: HostVariables, conf: t.Mapping[str, t.Any], where: str) -
     pods = str(conf.get("Network") or "")
     if not pods or pods == node.pods:
         return []
-    hint = f"flannel's Linux nodes use this network ({where})."
+    hint = f"flannel's Linux nodes use this network ({where}). Set kube_pods_subnet: {pods}."
     return [Problem("cni_pods_subnet (from kube_pods_subnet)", node.pods, f"expected {pods}", hint)]

@@ -52,6 +52,7 @@ class HostCheck:
         misspelt, warnings = shared_names.misspelt(self._variables)
         values, untemplated = self._values(chosen)
         problems += misspelt + untemplated + checked_values.mistyped_variables(values, chosen)
+        problems += pod_networks.problems(values)
         return [str(problem) for problem in problems], warnings
 
     def run(self, options: t.Mapping[str, t.Any]) -> tuple[list[str], list[str]]:

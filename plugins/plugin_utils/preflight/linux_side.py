@@ -86,7 +86,7 @@ def _requested(change: RequestedChange) -> Finding:
         object=change.object,
         value=change.before,
         expected=change.after,
-        fix=f"site.yml and join_nodes.yml change it. {change.more}".strip(),
+        fix=f"site.yml, join_nodes.yml and cluster.yml change it. {change.more}".strip(),
     )
 
 
@@ -143,7 +143,7 @@ def _daemon_set(one: t.Mapping[str, t.Any], restricted: Restricted) -> Finding:
     owner, changes = manager(one), bool(restricted.of([one]))
     owned = f", managed by {owner.title}" if owner is not None else ""
     if changes:
-        fix = "site.yml and join_nodes.yml add the node selector."
+        fix = "site.yml, join_nodes.yml and cluster.yml add the node selector."
         if owner is not None:
             fix += f" Its manager may remove it again. {owner.remedy}"
     elif owner is not None and owner.reverts:

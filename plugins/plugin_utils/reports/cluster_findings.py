@@ -10,7 +10,7 @@ from ..values.text_table import text_table
 
 FIELDS = ("outcome", "finding", "object", "value", "expected", "fix")
 TITLE = "Findings on the Linux side of the cluster:"
-_WHAT = {"refused": "site.yml refuses it", "changed": "site.yml changes it", "reported": "site.yml leaves it"}
+_WHAT = {"refused": "runs are refused", "changed": "runs change it", "reported": "runs do not change it"}
 
 
 def shared(results: t.Mapping[str, t.Mapping[str, t.Any] | None]) -> list[dict[str, t.Any]]:

@@ -13,6 +13,7 @@ from ..cluster_support.demo import demo_services
 from ..cluster_support.settings import SupportSettings
 from ..node_resources.variables import Variables
 from ..pod_networks.catalogue import catalogue
+from .node_join import linux_purposes
 
 ROLE = "cluster_support"
 _SECRET = ("Secret", gmsa.KIND)
@@ -33,11 +34,11 @@ def _objects(host: Variables, *, secret: bool) -> list[dict[str, t.Any]]:
 
 
 def _purposes(host: Variables) -> list[str]:
-    """Return the purposes of applying the network's DaemonSets, whose rights are checked before anything is changed."""
+    """Return the purposes of applying the network, whose rights are checked before anything is changed."""
     if not settings(host).network:
         return []
-    known = catalogue()[str(host.value("cni_plugin"))]
-    return [*([known.read_purpose] if known.read_purpose else []), known.purpose]
+    plugin = str(host.value("cni_plugin"))
+    return ["read", *linux_purposes(host, plugin), catalogue()[plugin].purpose]
 
 
 DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyType(

@@ -7,7 +7,7 @@ from __future__ import annotations
 import types
 import typing as t
 
-from ...module_utils.node_labels import REVISION_LABEL
+from ...module_utils.node_labels import REVISION_LABEL, RUN_AS_LABEL
 from ..node_resources.variables import Variables
 from ..pod_networks import kube_proxy_pods
 from ..pod_networks.catalogue import catalogue
@@ -66,15 +66,21 @@ def _owner(pod: Pod) -> str:
     return f"{pod['namespace']}/{pod['daemon_set']}"
 
 
-def awaited_daemon_sets(replaced: t.Iterable[Pod], plugin: str) -> list[dict[str, str]]:
+def awaited_daemon_sets(
+    replaced: t.Iterable[Pod], plugin: str, labels: t.Mapping[str, str | None]
+) -> list[dict[str, str]]:
     """Return the DaemonSets that create new pods for replaced ones, each with `namespace` and `name`.
 
-    The DaemonSets of other networks no longer exist, or no longer run on the node.
+    The DaemonSets of other networks no longer exist, or no longer run on the node. If the network and kube-proxy are
+    services now, none of the DaemonSets runs on the node.
 
     Args:
         replaced: the pods that were deleted.
         plugin: value of `cni_plugin`.
+        labels: the labels that the node needs for its network.
     """
+    if labels.get(RUN_AS_LABEL):
+        return []
     others = {name for other in catalogue() for name in daemon_sets(other)} - {*daemon_sets(plugin)}
     owners = dict.fromkeys(_owner(pod) for pod in replaced if pod["daemon_set"])
     pairs = (name.partition("/") for name in owners if name not in others)
@@ -120,7 +126,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
         ),
         "cni_pods_to_replace": _pods_to_replace,
         "cni_daemon_sets_to_await": lambda host: awaited_daemon_sets(
-            host.value("cni_pods_to_replace"), str(host.value("cni_plugin"))
+            host.value("cni_pods_to_replace"), str(host.value("cni_plugin")), host.value("cni_node_labels")
         ),
         "cni_revision_selector": lambda host: revision_selector(REVISION_LABEL, host.value("cni_expected_revisions")),
     }

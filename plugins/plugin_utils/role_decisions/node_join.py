@@ -161,13 +161,19 @@ def _purposes(host: Variables) -> list[str]:
         linux=[
             purpose
             for plugin in sorted({plugin for plugin, _how in networks})
-            for purpose in _linux_purposes(host, plugin, read_only=read_only)
+            for purpose in linux_purposes(host, plugin, read_only=read_only)
         ],
     )
 
 
-def _linux_purposes(host: Variables, plugin: str, *, read_only: bool) -> list[str]:
-    """Return the purposes that follow from what the run does with a network on Linux nodes."""
+def linux_purposes(host: Variables, plugin: str, *, read_only: bool = False) -> list[str]:
+    """Return the purposes that follow from what the run does with a network on Linux nodes.
+
+    Args:
+        host: the host that asks.
+        plugin: the network.
+        read_only: whether the run changes nothing.
+    """
     known = catalogue().get(plugin)
     if known is None:
         return []

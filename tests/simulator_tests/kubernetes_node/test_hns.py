@@ -12,6 +12,7 @@ import pytest
 from simulator.kubernetes_node import hns
 from simulator.machine import commands
 from simulator.machine.objects import CmdletError, PSObject
+from simulator.windows.networking.network_state import state_of
 
 from .conftest import Node, wait_for
 
@@ -80,10 +81,14 @@ def test_a_restart_of_the_service_loses_endpoints_but_not_networks(make_node: Ca
     store = hns.store(node.machine)
     network = store.create_network("cbr0", "L2Bridge", "10.244.1.0/24")
     store.add_endpoint("pod", network.id, "10.244.1.3", container="c", namespace="ns")
+    store.add_endpoint("cbr0_ep", network.id, "10.244.1.2")
+    assert "vEthernet (cbr0_ep)" in state_of(node.machine).interfaces
 
     node.machine.services.stop("hns", force=True)
     node.machine.services.start("hns")
 
+    # The host's own endpoint is gone, too, and so is its interface.
+    assert "vEthernet (cbr0_ep)" not in state_of(node.machine).interfaces
     assert [item.name for item in store.networks()] == ["cbr0"]
     assert store.endpoints() == []
     assert [item.default for item in store.namespaces()] == [True]

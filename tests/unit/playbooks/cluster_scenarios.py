@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from unit.calico_facts import facts
 from unit.playbooks.fleet import KUBECONFIG
 from unit.playbooks.rehearsal import Rehearsal
 
@@ -23,6 +24,35 @@ def clusters() -> dict[str, Rehearsal]:
             {},
             {**answers, "k8s": {"changed": True, "result": {"results": []}}},
             {**KUBECONFIG, "cluster_support_network": True, "cni_flannel_backend": "vxlan"},
+        ),
+        # The changes of Calico that the variables request.
+        "cluster/calico": Rehearsal(
+            "cluster.yml",
+            {},
+            {
+                **answers,
+                "cluster_info": {
+                    "api_server": "lb:6443",
+                    "node_version": "1.36.3",
+                    "service_subnet": "10.233.0.0/18",
+                    "unbound_daemon_sets": [],
+                    "calico": facts(strict_affinity=False),
+                },
+                "k8s": {"changed": True, "result": {"results": []}},
+            },
+            {
+                **KUBECONFIG,
+                "cluster_support_network": True,
+                "cni_plugin": "calico",
+                "cni_calico_set_strict_affinity": True,
+                "kube_pods_subnet": "10.233.64.0/18",
+            },
+        ),
+        "cluster/refused": Rehearsal(
+            "cluster.yml",
+            {},
+            {**answers, "preflight_report": {"failed": True, "msg": "cni_flannel_backend: expected vxlan"}},
+            {**KUBECONFIG, "cluster_support_network": True},
         ),
         "cluster/full": Rehearsal(
             "cluster.yml",

@@ -118,3 +118,21 @@ def test_a_run_checks_the_rights_that_it_uses(
     runtimes: dict[str, str], variables: dict[str, t.Any], expected: set[str]
 ) -> None:
     assert purposes(runtimes, **variables) == expected
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"cluster_support_network": False, "cni_plugin": "calico"}, []),
+        ({}, ["read", "flannel"]),
+        ({"cni_plugin": "none"}, ["read", "kube_proxy"]),
+        ({"cni_plugin": "calico"}, ["read", "calico_read", "calico"]),
+        (
+            {"cni_plugin": "calico", "cni_calico_set_strict_affinity": True, "cni_calico_enable_windows": True},
+            ["read", "calico_read", "calico_affinity", "calico_windows", "calico"],
+        ),
+    ],
+)
+def test_cluster_yml_checks_the_rights_for_the_network(variables: dict[str, t.Any], expected: list[str]) -> None:
+    known = {"inventory_hostname": "localhost", "groups": {}, "hostvars": {}, "cluster_support_network": True}
+    assert value(templar(["cni", "cluster_support"], {**known, **variables}), "cluster_support_purposes") == expected

@@ -16,6 +16,7 @@ from simulator.kubernetes_node.hns.objects import (
     ELEMENT_NOT_FOUND,
     SERVICE,
     UNSPECIFIED,
+    Endpoint,
     HnsError,
     HnsState,
     Network,
@@ -143,8 +144,9 @@ class _RunningHns(IdleService):
             if not hang.service_may_stop(machine):
                 raise ServiceError(1053, SERVICE)
             state = machine.part(HnsState)
-            before = list(state.networks.values())
+            before, endpoints = list(state.networks.values()), list(state.endpoints.values())
             state.restarted()
+            _forget_interfaces(machine, endpoints)
             for network in _gone(before, state):
                 switch.vanished(machine, network, list(state.networks.values()))
             ports.restarted(machine, set(state.networks))
@@ -163,11 +165,20 @@ def _gone(before: Iterable[Network], state: HnsState) -> list[Network]:
     return [item for item in before if item.id not in state.networks]
 
 
+def _forget_interfaces(machine: Machine, before: Iterable[Endpoint]) -> None:
+    """Remove the interfaces of the host's own endpoints that do not exist any more."""
+    left = machine.part(HnsState).endpoints
+    for endpoint in before:
+        if endpoint.id not in left:
+            switch.host_endpoint(machine, endpoint, present=False)
+
+
 def on_boot(machine: Machine) -> None:
     """Restore the persistent objects of HNS, and end all hangs."""
     state = machine.part(HnsState)
-    before = list(state.networks.values())
+    before, endpoints = list(state.networks.values()), list(state.endpoints.values())
     state.rebooted(keep_endpoints=machine.settings.option("hns_keeps_endpoints", True) is True)
+    _forget_interfaces(machine, endpoints)
     for network in _gone(before, state):
         switch.forgotten(machine, network, list(state.networks.values()))
     ports.restarted(machine, {*state.networks, *state.policies})

@@ -40,8 +40,8 @@ def test_findings_on_the_linux_side_are_shown_and_written(shown: list[str], tmp_
     assert result["cluster_findings"] == [{**FINDING, "hosts": ["a", "b"]}]
     assert shown[-3:] == [
         "Findings on the Linux side of the cluster:",
-        "OUTCOME              FINDING      OBJECT         VALUE  EXPECTED  FIX",
-        "site.yml changes it  no selector  DaemonSet a/b  none   linux     site.yml adds it.",
+        "OUTCOME         FINDING      OBJECT         VALUE  EXPECTED  FIX",
+        "runs change it  no selector  DaemonSet a/b  none   linux     site.yml adds it.",
     ]
     assert json.loads(path.read_text(encoding="utf-8"))["cluster_findings"] == result["cluster_findings"]
 

@@ -66,6 +66,18 @@ def test_services_of_a_former_runtime_are_removed() -> None:
     assert "C:\\etc\\kubernetes\\kube-proxy.kubeconfig" in {
         one["name"] for one in found if one.get("state") == "absent"
     }
+    # After the services that write to them.
+    last = [one["name"] for one in found if (one["type"], one.get("state")) == ("Directory", "absent")]
+    assert last == ["C:\\etc\\kube-flannel", "C:\\var\\log\\flannel"]
+    order = [one.get("name") for one in found]
+    assert order.index("flanneld") < order.index(last[0])
+
+
+def test_services_that_the_next_network_needs_keep_their_folders() -> None:
+    found = node_join.resources(samples.joined(**DOCKER, former_services="flannel"))
+    absent = {one["name"] for one in found if one.get("state") == "absent"}
+    kept = {"kube-proxy", "flanneld", "C:\\etc\\kube-flannel", "C:\\var\\log\\flannel"}
+    assert not absent & {*kept, "C:\\etc\\kubernetes\\flannel.kubeconfig"}
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 
 import pytest
@@ -14,6 +15,7 @@ from unit.plugins.plugin_utils.preflight.test_cluster import CLUSTER, NODE
 from ansible_collections.winkube.node.plugins.plugin_utils.preflight import (
     calico,
     cluster,
+    flannel,
     kubespray_calico,
     kubespray_flannel,
 )
@@ -77,6 +79,48 @@ def test_windows_nodes_can_take_part(known: dict[str, t.Any], host: dict[str, t.
 def test_a_setting_that_windows_nodes_cannot_take_part_in_is_named(known: dict[str, t.Any], expected: str) -> None:
     (problem,) = problems(known)
     assert expected in problem
+
+
+FIXES = re.compile(r"(Set|set|If) (\w+_\w+|the variable)|(Change|Upgrade|Install|Create|Drain|Enable) ")
+"""How the hint of a problem begins to say what to change: a variable, or an object of the cluster."""
+SETTINGS: list[dict[str, t.Any]] = [
+    {"has_etcd": True},
+    {"version": "v3.26.4"},
+    {"strict_affinity": False},
+    {"pools": [pool(ipip="Always")]},
+    {"pools": [pool(vxlan="CrossSubnet")]},
+    {"pools": [pool(cidr="fd00::/64")]},
+    {"pools": []},
+    {"vxlan": {"vni": 1, "port": 4789, "mtu": None}},
+    {"vxlan": {"vni": 4096, "port": 8472, "mtu": None}},
+    {"felix": {"bpfEnabled": True}},
+    {"uses_host_local": True},
+    {"typha": "calico-typha", "typha_secure": True},
+    {**OPERATOR, "installation": installation(windows_dataplane="Disabled")},
+    {**OPERATOR, "installation": installation(cni_type="AmazonVPC")},
+]
+
+
+@pytest.mark.parametrize("known", [{}, *SETTINGS], ids=lambda known: ", ".join(known) or "no Calico")
+def test_each_problem_says_what_to_change(known: dict[str, t.Any]) -> None:
+    found = calico.problems(HOST, facts(**known) if known else {})
+    assert found
+    for one in found:
+        # The datastore cannot be changed without a new cluster.
+        assert FIXES.search(one.hint) or "calico_" in one.variable, one
+
+
+@pytest.mark.parametrize(
+    ("plugin", "linux", "fix"),
+    [
+        ("flannel", "vxlan", "flannel_backend_type: vxlan"),
+        ("sdnbridge", "vxlan", "cni_plugin to flannel or sdnoverlay"),
+    ],
+)
+def test_another_backend_of_flannel_names_the_variable(plugin: str, linux: str, fix: str) -> None:
+    node = dataclasses.replace(NODE, cni_plugin=plugin, backend="host-gw")
+    (one,) = flannel.problems(node, {"config_map": "a/b", "net_conf": {"Backend": {"Type": linux}}})
+    assert f"Set {fix}" in one.hint
 
 
 def test_the_mode_is_that_of_the_cluster() -> None:

@@ -132,3 +132,10 @@ def test_only_the_types_of_the_chosen_roles_are_checked_on_a_host_that_is_no_nod
         "kube_versoin",
     ]
     assert "s3cret" not in str(result)
+
+
+def test_what_a_network_cannot_do_is_refused_on_a_host_that_is_no_node() -> None:
+    values = {"inventory_hostname": "localhost", "cni_plugin": "flannel", "cni_network_policy": "calico"}
+    (problem,) = run(preflight, {"roles": ["cluster_support", "cni"]}, values)["problems"]
+    assert problem.startswith("cni_network_policy: expected an empty value with flannel")
+    assert run(preflight, {"roles": ["cluster_support"]}, values)["problems"] == []

@@ -25,8 +25,8 @@ def test_findings_that_hosts_share_are_one_row() -> None:
     assert title == "Findings on the Linux side of the cluster:"
     assert header.split() == ["HOSTS", "OUTCOME", "FINDING", "OBJECT", "VALUE", "EXPECTED", "FIX"]
     assert first.split("  ")[0] == "one,two"
-    assert "site.yml changes it" in first
-    assert "site.yml refuses it" in second
+    assert "runs change it" in first
+    assert "runs are refused" in second
     # A command is never shortened.
     assert second.endswith(str(SECOND["fix"]))
 

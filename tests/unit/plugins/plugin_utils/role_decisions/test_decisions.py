@@ -233,11 +233,21 @@ def test_the_nodes_metadata_of_a_former_network_go(
     assert bool(annotations) == ("annotations" in metadata)
 
 
-def test_the_daemon_sets_of_replaced_pods_are_awaited() -> None:
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"cni_plugin": "calico"}, ["kube-proxy-windows"]),
+        ({"cni_plugin": "azure"}, ["kube-proxy-windows"]),
+        # The DaemonSets do not run on a node whose network and kube-proxy are services now.
+        ({"cni_plugin": "azure", "cni_run_as": "service"}, []),
+        ({"container_runtime": "moby"}, []),
+    ],
+)
+def test_the_daemon_sets_of_replaced_pods_are_awaited(given: dict[str, str], expected: list[str]) -> None:
     pod = {"namespace": "kube-system", "name": "p", "revision": "", "daemon_set": "kube-proxy-windows"}
-    known = {"inventory_hostname": "a", "cni_plugin": "calico", "cni_pods_to_replace": [pod]}
-    found = value(templar(["cni"], known), "cni_daemon_sets_to_await")
-    assert found == [{"namespace": "kube-system", "name": "kube-proxy-windows"}]
+    known = {"inventory_hostname": "a", "groups": {}, "hostvars": {}, "cni_pods_to_replace": [pod], **given}
+    found = value(templar(["container_runtime", "cni"], known), "cni_daemon_sets_to_await")
+    assert found == [{"namespace": "kube-system", "name": name} for name in expected]
 
 
 @pytest.mark.parametrize(

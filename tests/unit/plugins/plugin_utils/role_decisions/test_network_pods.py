@@ -64,7 +64,7 @@ def test_calico_keeps_its_pod_when_only_kube_proxy_has_a_new_configuration() -> 
 
 
 def awaited(*pods: dict[str, str], plugin: str) -> list[str]:
-    found = network_pods.awaited_daemon_sets(pods, plugin)
+    found = network_pods.awaited_daemon_sets(pods, plugin, {"winkube.node/network-runs-as": None})
     return [f"{one['namespace']}/{one['name']}" for one in found]
 
 
