@@ -31,14 +31,12 @@ INFO = 'failed to request the cluster-info ConfigMap: Get "https://cp:6443/api/v
             "proxy",
         ),
         (
-            f'{DISCOVERY}cluster CA found in cluster-info ConfigMap is invalid: none of the public keys "sha256:ab" '
-            "are pinned",
+            f'{DISCOVERY}cluster CA found in cluster-info ConfigMap is invalid: none of the public keys "a" are pinned',
             "is not the CA of the cluster",
             "proxy",
         ),
         (
-            f"{DISCOVERY}{INFO}tls: failed to verify certificate: x509: certificate has expired or is not yet valid: "
-            "current time 2026-11-26T00:00:00Z is before 2026-11-26T00:05:00Z",
+            f"{DISCOVERY}{INFO}tls: failed to verify certificate: x509: certificate has expired or is not yet valid: …",
             "expired or not yet valid",
             "clocks",
         ),
@@ -55,15 +53,13 @@ INFO = 'failed to request the cluster-info ConfigMap: Get "https://cp:6443/api/v
         ),
         ("[kubelet-check] The kubelet is not healthy after 4m0s", "the kubelet does not start", "node_doctor"),
         (
-            "error execution phase preflight: unable to fetch the kubeadm-config ConfigMap: failed to get config map: "
-            "Unauthorized",
+            "unable to fetch the kubeadm-config ConfigMap: failed to get config map: Unauthorized",
             "rejects the node's credentials",
             "new token",
         ),
         (f"{INFO}dial tcp: lookup cp: no such host", "cannot resolve the name", "windows_settings_hosts"),
         (
-            f"{INFO}dial tcp 192.0.2.1:6443: connectex: No connection could be made because the target machine actively "
-            "refused it.",
+            f"{INFO}connectex: No connection could be made because the target machine actively refused it.",
             "the node cannot reach the API server",
             "firewalls",
         ),
