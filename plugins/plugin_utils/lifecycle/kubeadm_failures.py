@@ -16,7 +16,7 @@ class KubeadmFailure:
     """A known cause of a failure."""
 
     pattern: str
-    """Regular expression of a text in kubeadm's output."""
+    """Regular expression of a text in kubeadm's output. Case is ignored."""
     cause: str
     remedy: str
     source: str
@@ -42,6 +42,6 @@ def message(output: str, exit_code: int | None) -> str:
     """
     reported = f"exit code {exit_code}: {output}" if exit_code else output
     for failure in known():
-        if re.search(failure.pattern, output):
+        if re.search(failure.pattern, output, re.IGNORECASE):
             return f"{failure.cause}. {failure.remedy}. kubeadm reports: {reported}"
     return reported
