@@ -56,7 +56,7 @@ def versions(site: Site, runtime: dict[str, str]) -> dict[str, dict[str, str]]:
 def site(start_site: SiteFactory) -> Site:
     """Return a cluster with a node with Docker and one with containerd."""
     servers = [{"name": host, "windows": "2022", "link_drop_seconds": 0.5} for host in HOSTS]
-    site = start_site(*servers, cluster={"kind": "memory"}, node_upgrade_roles=["container_runtime"])
+    site = start_site(*servers, cluster={"kind": "memory"}, node_upgrade_roles=["container_runtime", "kubernetes_node"])
     site.host_variables["moby"] = docker_variables(site, container_runtime="moby")
     for host, variables in versions(site, OLD).items():
         site.host_variables.setdefault(host, {}).update(variables)
