@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Joins that fail name the cause, and the next one succeeds; an API server that is away for a while is waited for."""
+"""Joins that fail name the cause, and the next one succeeds; an API server that is away for a while is waited for.
+
+A variant uses a real control plane and a real kubeadm, with its own messages.
+"""
 
 from __future__ import annotations
 
@@ -20,24 +23,34 @@ from integration.playbooks import Site, cluster_api
 from kubernetes import client
 
 from ansible_collections.winkube.node.plugins.module_utils import bootstrap_tokens
+from simulator.cluster.cluster import real_unavailable
 from simulator.kubernetes_node.kubeadm import real as kubeadm_real
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("join_failures"), pytest.mark.usefixtures("prompt")]
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("prompt")]
 
+KINDS = [
+    pytest.param("memory", marks=pytest.mark.xdist_group("join_failures")),
+    pytest.param(
+        "real",
+        marks=[
+            pytest.mark.control_plane,
+            pytest.mark.variant,
+            pytest.mark.xdist_group("join_failures-real"),
+            pytest.mark.skipif(bool(real_unavailable()), reason=real_unavailable()),
+        ],
+    ),
+]
 KUBEADM = r"C:\k\kubeadm.exe"
 HOSTS = 3
 
 
-@pytest.fixture(autouse=True)
-def simulated_kubeadm(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use the simulated kubeadm, because a real one does not join a cluster in memory."""
-    monkeypatch.setattr(kubeadm_real, "find", lambda dummy: None)
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
+@pytest.fixture(params=KINDS)
+def site(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """Yield a site with prepared servers."""
-    with fleet(tmp_path, HOSTS) as (site, hosts):
+    if request.param == "memory":
+        # A real kubeadm does not join a cluster in memory.
+        monkeypatch.setattr(kubeadm_real, "find", lambda dummy: None)
+    with fleet(tmp_path, HOSTS, request.param) as (site, hosts):
         for host in hosts:
             joined_nodes.prepare(site, host)
         joined_nodes.deploy_flannel(site)
