@@ -133,9 +133,9 @@ from ..module_utils.approval_api import ApprovalApi
 from ..module_utils.cluster_client import Cluster, cluster_arguments
 
 MIN_TTL = 60
-RETRY_SECONDS, POLL_SECONDS = 120.0, 1.0
-"""How long the module tries to delete a token if the API server cannot be reached, and the time between two requests.
-"""
+RETRY_SECONDS = 120.0
+"""How long the module tries to delete a token if the API server cannot be reached."""
+POLL_SECONDS = 1.0
 
 
 def prepare(module: AnsibleModule, api: ApprovalApi) -> bool:
