@@ -20,7 +20,9 @@ description:
 options:
   state:
     description:
-      - V(present) creates new tokens. V(absent) deletes the tokens in O(token_ids).
+      - V(present) creates new tokens. If one of them cannot be created, the others are deleted.
+      - V(absent) deletes the tokens in O(token_ids). If the API server cannot be reached, the module waits up to two
+        minutes for it.
       - V(permitted) creates no tokens. It only grants the module's group the roles that C(kubeadm join) needs, for
         tokens that C(kubeadm token create) creates with C(--groups).
     type: str
@@ -118,7 +120,9 @@ deleted:
   returned: when O(state=absent)
 """
 
+import contextlib
 import datetime
+import time
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
@@ -129,6 +133,9 @@ from ..module_utils.approval_api import ApprovalApi
 from ..module_utils.cluster_client import Cluster, cluster_arguments
 
 MIN_TTL = 60
+RETRY_SECONDS = 120.0
+"""How long the module tries to delete a token if the API server cannot be reached."""
+POLL_SECONDS = 1.0
 
 
 def prepare(module: AnsibleModule, api: ApprovalApi) -> bool:
@@ -164,10 +171,17 @@ def create(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
         if not auto_approved:
             prepare(module, api)
         group = bootstrap_tokens.AUTO_APPROVED_GROUP if auto_approved else bootstrap_tokens.GROUP
-        for name in tokens:
-            tokens[name] = bootstrap_tokens.new_token()
-            about = f"{module.params['description']}: {name}" if name else module.params["description"]
-            api.create_token(bootstrap_tokens.secret(tokens[name], expires, about, group))
+        try:
+            for name in tokens:
+                tokens[name] = bootstrap_tokens.new_token()
+                about = f"{module.params['description']}: {name}" if name else module.params["description"]
+                api.create_token(bootstrap_tokens.secret(tokens[name], expires, about, group))
+        except ApiError:
+            # The module returns no tokens, so nothing else would delete them. The last one may exist as well: a
+            # connection can break after the server has created it.
+            with contextlib.suppress(ApiError):
+                delete_all(api, [token.partition(".")[0] for token in tokens.values()])
+            raise
     token_ids = {name: token.partition(".")[0] for name, token in tokens.items()}
     result = {"changed": True, "expires": expires if not module.check_mode else "", "tokens": {}, "token_ids": {}}
     if nodes:
@@ -182,8 +196,36 @@ def permit(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
 
 def delete(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
     """Delete the tokens that still exist."""
-    deleted = [one for one in module.params["token_ids"] if one and api.delete_token(one, dry=module.check_mode)]
+    deleted = delete_all(api, module.params["token_ids"], dry=module.check_mode)
     return {"changed": bool(deleted), "deleted": deleted}
+
+
+def delete_all(api: ApprovalApi, token_ids: t.Iterable[str], *, dry: bool = False) -> list[str]:
+    """Delete tokens. If the API server cannot be reached, wait for it, because a token must not outlive its run.
+
+    Args:
+        api: the API.
+        token_ids: ids of the tokens; empty ones are ignored.
+        dry: only check whether they could be deleted.
+
+    Returns:
+        The ids of the tokens that existed.
+
+    Raises:
+        ApiError: a request was rejected, or the API server could not be reached for too long.
+    """
+    end = time.monotonic() + RETRY_SECONDS
+    return [one for one in token_ids if one and _delete(api, one, end, dry)]
+
+
+def _delete(api: ApprovalApi, token_id: str, end: float, dry: bool) -> bool:
+    while True:
+        try:
+            return api.delete_token(token_id, dry=dry)
+        except ApiError as error:
+            if not error.is_temporary or time.monotonic() >= end:
+                raise
+        time.sleep(POLL_SECONDS)
 
 
 STATES = {"present": create, "permitted": permit, "absent": delete}

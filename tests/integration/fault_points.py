@@ -88,12 +88,12 @@ def failures(result: Mapping[str, Any]) -> list[str]:
 
 
 @contextlib.contextmanager
-def fleet(folder: Path, count: int) -> Iterator[tuple[Site, list[str]]]:
-    """Yield a site with a cluster and servers hurt-0, hurt-1, …, and their names."""
+def fleet(folder: Path, count: int, kind: str = "memory") -> Iterator[tuple[Site, list[str]]]:
+    """Yield a site with a cluster of a kind and servers hurt-0, hurt-1, …, and their names."""
     # The dash prevents replacements in base64 data when the names are replaced to compare servers.
     hosts = [f"hurt-{number}" for number in range(count)]
     servers = [joined_nodes.server(host, reboot_seconds=0.1) for host in hosts]
-    with World(describe(servers, free_network(), {"kind": "memory"}), folder / "fleet") as world:
+    with World(describe(servers, free_network(), {"kind": kind}), folder / "fleet") as world:
         yield Site(world, folder / "controller"), hosts
 
 

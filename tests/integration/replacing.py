@@ -24,10 +24,12 @@ VARIABLES = {
 LABEL = "winkube.node-restriction.kubernetes.io/generation"
 RECORD = "winkube.node/replaced-by"
 _HOOK = """#!{python}
-import json, pathlib, sys
+import fcntl, json, pathlib, sys
 folder, action, name = pathlib.Path({folder!r}), sys.argv[1], sys.argv[2]
-with (folder / "calls").open("a") as calls:
-    calls.write(f"{{action}} {{name}}\\n")
+calls = (folder / "calls").open("a")
+# Several hosts call the hook at the same time. The lock ends with the process.
+fcntl.flock(calls, fcntl.LOCK_EX)
+print(action, name, file=calls, flush=True)
 if (folder / f"{{action}} fails").exists():
     sys.exit("no quota, password=hook-s3cret")
 file = folder / "machines.json"

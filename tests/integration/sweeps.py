@@ -117,8 +117,14 @@ class Sweeps:
 
 def describe(name: str, injected: int, converged: int, possible: int) -> str:
     """Return one line about a sweep."""
-    chosen = f" (a sample of {possible}, {SEED}={seed()})" if injected < possible else ""
-    return f"{name}: faults injected {injected}, converged {converged}{chosen}"
+    if injected >= possible:
+        about = ""
+    elif is_full():
+        # The number of polls depends on the load, so a run may have fewer requests than the counted one.
+        about = f" ({possible - injected} of {possible} points were not reached)"
+    else:
+        about = f" (a sample of {possible}, {SEED}={seed()})"
+    return f"{name}: faults injected {injected}, converged {converged}{about}"
 
 
 TALLY = Tally(

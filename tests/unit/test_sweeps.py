@@ -77,6 +77,14 @@ def test_the_result_contains_the_seed_to_repeat_it(monkeypatch: pytest.MonkeyPat
     assert sweeps.TALLY.lines([]) == []
 
 
+def test_a_full_sweep_says_how_many_points_were_not_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(sweeps.MODE, "full")
+    assert sweeps.describe("reset", 10, 10, 12) == (
+        "reset: faults injected 10, converged 10 (2 of 12 points were not reached)"
+    )
+    assert sweeps.describe("reset", 12, 12, 12) == "reset: faults injected 12, converged 12"
+
+
 @pytest.mark.parametrize("name", [name for names in sweeps.TALLY.sums.values() for name in names])
 def test_sums_are_of_sweeps_that_exist(name: str, repository: Path) -> None:
     texts = [path.read_text(encoding="utf-8") for path in (repository / "tests/integration").glob("test_*_sweep.py")]

@@ -19,7 +19,7 @@ from ..windows.registry_calls import set_value
 from ..windows.sddl import ADMINISTRATORS_ONLY, ADMINISTRATORS_ONLY_FILE, SHARED
 from ..wire.calls import action, query
 from ..wire.messages import Batch, Call, Input, Json, Observation
-from . import join_commands
+from . import join_commands, kubeadm_failures
 from .join_commands import JoinCommand
 
 _PRIVATE_FOLDERS = (node_paths.KUBERNETES, node_paths.KUBELET_PKI)
@@ -30,6 +30,8 @@ _KEY = f"{node_paths.KUBELET_PKI}\\kubelet-client.key.tmp"
 its previous request, which was made with the token of an earlier run (kubernetes/kubernetes,
 pkg/kubelet/certificate/bootstrap: LoadClientCert)."""
 _CA = f"{node_paths.KUBERNETES}\\pki\\ca.crt"
+_KUBEADM = "join"
+"""Id of the call that runs kubeadm."""
 LEFTOVERS = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF, DISCOVERY)
 """Files with the token. If a machine goes down while kubeadm runs, they stay until the role node_join removes them."""
 MADE_FILES = (*LEFTOVERS, node_paths.KUBELET_CONF, node_paths.JOIN_RECORD)
@@ -160,7 +162,7 @@ def calls(joining: KubeadmJoin, *, again: bool = False) -> tuple[Call, ...]:
         *_set_kubelet(joining.kubelet),
         *([join_commands.record(0)] if after else []),
         action(
-            "join",
+            _KUBEADM,
             joining.kubeadm,
             arguments=("join", "--config", node_paths.JOIN_CONFIGURATION),
             timeout=joining.timeout,
@@ -294,7 +296,7 @@ def had_joined(seen: Observation) -> bool:
 
 
 def problem(seen: Observation, known: t.Iterable[str] = ()) -> str | None:
-    """Return why the join failed, in kubeadm's words, or None if the join did not fail.
+    """Return why the join failed, with kubeadm's output, or None if the join did not fail.
 
     Args:
         seen: results of the batch.
@@ -309,4 +311,6 @@ def problem(seen: Observation, known: t.Iterable[str] = ()) -> str | None:
     if own is not None:
         return own
     output = join_commands.shortened(result.stderr.strip() or result.stdout.strip() or str(result.error))
+    if seen.stopped.id == _KUBEADM:
+        return f"{_KUBEADM}: {kubeadm_failures.message(output, result.exit_code)}"
     return f"{seen.stopped.id}: exit code {result.exit_code}: {output}" if result.exit_code else output

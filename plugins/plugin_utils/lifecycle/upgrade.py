@@ -17,6 +17,7 @@ from ..values.versions import Version
 from ..windows import node_paths
 from ..wire.calls import action, query
 from ..wire.messages import Batch, Call, Input, Json, Observation
+from . import kubeadm_failures
 
 STEP = "kubeadm upgrade node"
 FOLDER = f"{node_paths.TRUSTED_FOLDER}\\upgrade"
@@ -152,13 +153,14 @@ def _call_id(version: str) -> str:
 
 
 def problem(seen: Observation) -> str | None:
-    """Return why a step failed, in kubeadm's words, or None if all steps succeeded."""
+    """Return why a step failed, with kubeadm's output, or None if all steps succeeded."""
     if seen.stopped is None:
         return None
     call_id = seen.stopped.id
-    step = f"{STEP} of {call_id.removeprefix('upgrade-')}" if call_id.startswith("upgrade-") else call_id
+    of_kubeadm = call_id.startswith("upgrade-")
+    step = f"{STEP} of {call_id.removeprefix('upgrade-')}" if of_kubeadm else call_id
     result = seen.calls.get(call_id)
     if result is None or result.error is None:
         return f"{step}: stopped"
-    output = result.stderr.strip() or result.stdout.strip() or str(result.error)
-    return f"{step}: exit code {result.exit_code}: {output[-2000:]}" if result.exit_code else f"{step}: {output}"
+    output = (result.stderr.strip() or result.stdout.strip() or str(result.error))[-2000:]
+    return f"{step}: {kubeadm_failures.message(output, result.exit_code) if of_kubeadm else output}"

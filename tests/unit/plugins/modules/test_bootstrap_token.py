@@ -222,6 +222,30 @@ def test_existing_tokens_are_deleted(cluster: FakeCluster, check_mode: bool) -> 
     assert run_module(bootstrap_token, cluster, state="absent", token_ids=["bbbbbb"])["failed"] is True
 
 
+def test_no_token_stays_if_one_of_them_cannot_be_created(cluster: FakeCluster) -> None:
+    cluster.fail("POST", SECRETS, 201, {})
+    cluster.fail("POST", SECRETS, 503, {"message": "etcd is busy"})
+    found = run_module(bootstrap_token, cluster, nodes=["a", "b", "c"], auto_approved=True)
+    assert "etcd is busy" in found["msg"]
+    created = [one.body["metadata"]["name"] for one in cluster.asked if one.method == "POST"]
+    assert len(created) == 2
+    assert [one.path for one in cluster.asked if one.method == "DELETE"] == [f"{SECRETS}/{name}" for name in created]
+
+
+def test_tokens_are_deleted_when_the_server_is_back(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bootstrap_token, "POLL_SECONDS", 0.01)
+    path = f"{SECRETS}/bootstrap-token-aaaaaa"
+    cluster.add(path)
+    cluster.fail("DELETE", path, 503)
+    cluster.fail("DELETE", path, 500)
+    assert run_module(bootstrap_token, cluster, state="absent", token_ids=["aaaaaa"])["deleted"] == ["aaaaaa"]
+    assert path not in cluster.objects
+    monkeypatch.setattr(bootstrap_token, "RETRY_SECONDS", 0.05)
+    cluster.close()
+    found = run_module(bootstrap_token, cluster, state="absent", token_ids=["aaaaaa"])
+    assert "cannot be reached" in found["msg"]
+
+
 def test_tokens_of_others_may_be_permitted_to_join(cluster: FakeCluster) -> None:
     assert run_module(bootstrap_token, cluster, check_mode=True, state="permitted") == {"changed": False}
     assert cluster.asked == []

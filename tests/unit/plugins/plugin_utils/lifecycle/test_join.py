@@ -147,7 +147,8 @@ def failed(exit_code: int | None, stdout: str = "", stderr: str = "") -> CallRes
         ("join", failed(1, "", 2001 * "x"), f"join: exit code 1: {2000 * 'x'}"),
         ("configuration", failed(None), "it failed"),
         ("configuration", failure("PermissionDenied", "x", "no access"), "no access"),
-        ("join", failed(0, "", "odd"), "odd"),
+        ("join", failed(0, "", "odd"), "join: odd"),
+        ("configuration", failed(None, "", ": Unauthorized"), ": Unauthorized"),
     ],
 )
 def test_why_a_join_failed(stopped: str | None, result: CallResult | None, problem: str | None) -> None:
