@@ -103,7 +103,7 @@ FOLLOWERS = {
     "Wait for the static address, and end its guard",
 }
 FILES = {
-    "node_join": ("converge.yml", "join.yml", "metadata.yml", "apply.yml", "addressed.yml"),
+    "node_join": ("converge.yml", "join.yml", "join_machine.yml", "metadata.yml", "apply.yml", "addressed.yml"),
     "cni": ("linux.yml", "services.yml", "calico.yml", "cluster.yml", "replace_network.yml", "pods.yml"),
     "node_prepare": ("converge.yml",),
 }

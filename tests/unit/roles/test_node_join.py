@@ -86,7 +86,7 @@ def test_a_clock_that_is_far_off_is_refused(skew: float, limit: int, accepted: b
 def test_a_node_is_deleted_only_where_its_machine_is_new_and_that_was_asked_for(
     joined: bool, ready: bool, rejoin: bool
 ) -> None:
-    deletes = task("node_join", "join.yml", "Delete the node of a machine that joins again")
+    deletes = task("node_join", "join_machine.yml", "Delete the node of a machine that joins again")
     assert deletes["kubernetes.core.k8s"]["state"] == "absent"
     found = known(
         node_join_info={"joined": joined, "computer_name": "WIN1", "cni": {}},
@@ -102,7 +102,7 @@ def test_a_node_is_deleted_only_where_its_machine_is_new_and_that_was_asked_for(
     [({"token_ids": {"win1": "abcdef"}}, True), ({"token_ids": {}}, False), ({"skipped": True}, False)],
 )
 def test_tokens_are_deleted_where_this_run_made_some(dry: bool, tokens: dict[str, t.Any], made: bool) -> None:
-    deletes = task("node_join", "join.yml", "Delete the bootstrap tokens")
+    deletes = task("node_join", "join_machine.yml", "Delete the bootstrap tokens")
     found = known(node_join_tokens=tokens, ansible_check_mode=dry)
     assert holds(found, deletes["when"]) is (made and not dry)
     assert deletes["winkube.node.bootstrap_token"]["state"] == "absent"
@@ -140,8 +140,8 @@ def test_a_token_of_a_control_plane_host_is_used_and_deleted_there() -> None:
     bootstrap = yaml.safe_load(value(found, "node_join_configuration"))["discovery"]["bootstrapToken"]
     assert bootstrap["token"] == "abcdef.0123456789abcdef"
     assert value(found, "node_join_token_ids") == {"win1": "abcdef"}
-    over_api = task("node_join", "join.yml", "Delete the bootstrap tokens")
-    over_ssh = task("node_join", "join.yml", "Delete the bootstrap tokens on the control plane host")
+    over_api = task("node_join", "join_machine.yml", "Delete the bootstrap tokens")
+    over_ssh = task("node_join", "join_machine.yml", "Delete the bootstrap tokens on the control plane host")
     assert [holds(found, one["when"]) for one in (over_api, over_ssh)] == [False, True]
     # The whole token is in no command line.
     assert over_ssh[COMMAND]["argv"][1:] == ["token", "delete", "{{ item.value }}"]
@@ -161,7 +161,7 @@ def test_a_dry_run_needs_no_token_of_a_control_plane_host() -> None:
     ("approval", "group"), [("run", "winkube:node-token"), ("cluster", "kubeadm:default-node-token")]
 )
 def test_what_kubeadm_creates_tokens_with(approval: str, group: str) -> None:
-    creates = task("node_join", "join.yml", "Create a bootstrap token for each node on the control plane host")
+    creates = task("node_join", "join_machine.yml", "Create a bootstrap token for each node on the control plane host")
     found = known(
         node_join_approval=approval, node_join_token_ttl=900, item="win1", node_join_control_plane_kubeadm="/a/b"
     )

@@ -54,7 +54,7 @@ def test_no_task_shows_a_token() -> None:
         "playbooks/join_token.yml",
         "roles/cni/tasks/accounts.yml",
         "roles/cni/tasks/services.yml",
-        "roles/node_join/tasks/join.yml",
+        "roles/node_join/tasks/join_machine.yml",
     }
     assert len(found) == 6
 
