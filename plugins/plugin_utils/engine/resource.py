@@ -61,7 +61,7 @@ class SpaceRequirement:
     (as the `path` of its own requirement), the size of this requirement is UNPACKED times the size of the archive."""
 
     UNPACKED: t.ClassVar[int] = 4
-    """How many times larger than their archive unpacked programs may be: Go programs such as Kubernetes' and
+    """Unpacked programs may be this many times larger than their archive: Go programs such as Kubernetes' and
     containerd's have 3.2 to 3.8 times the size of their gzip archive (measured on kubeadm 1.30 to 1.36)."""
 
 
@@ -82,8 +82,8 @@ class ServiceInterruption:
     service: str
     """The service's name."""
     start: str | None = None
-    """The id of the call that starts the service again with its present definition; None if no call of the change
-    does."""
+    """The id of the call that starts the service again with its present definition; None if the change has no such
+    call."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,8 @@ class Change:
     service: ServiceEffect | None = None
     """What the change does to a service. The engine then does not restart that service again for earlier changes."""
     interruptions: tuple[ServiceInterruption, ...] = ()
-    """The services that the calls stop, restart or delete. The change disrupts pods if they need any of them."""
+    """The services that the calls stop, restart or delete. The change disrupts pods if pods need any of these
+    services."""
     changes_network: bool = False
     """Whether the change changes the network of the node, which disrupts pods."""
     warnings: tuple[str, ...] = ()
@@ -180,7 +181,8 @@ class Resource(abc.ABC):
             other: a later resource of the same type and name.
 
         Returns:
-            Their union, which for equal resources is the resource itself; None if they contradict each other.
+            The union of both resources, which for equal resources is the resource itself; None if the resources
+            contradict each other.
         """
         return self if self == other else None
 
@@ -218,7 +220,7 @@ class Resource(abc.ABC):
         return None
 
     def lacks(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for subclasses
-        """Return the Windows path of the file whose absence made a change fail; None if that was not the reason.
+        """Return the Windows path of the file whose absence made a change fail; None if it failed for another reason.
 
         Args:
             call_id: the call of the change that failed.
@@ -230,14 +232,15 @@ class Resource(abc.ABC):
     def observe(self) -> tuple[Call, ...]:
         """Return the calls that read the current state; each must continue after an error (`on_error="continue"`).
 
-        The engine calls this once per resource and run.
+        The engine calls this method once for each resource and run.
         """
 
     def likely_space(self) -> SpaceRequirement | None:
-        """Return the disk space that the resource needs if it is missing; None if that is only known from the plan.
+        """Return the disk space that the resource needs if it is missing; None if only the plan shows it.
 
-        The node is then asked for it during the observation, which saves a remote command. The calls of the probe may
-        refer to those of `observe`. They must be skipped on the node if the resource is not missing.
+        If this method returns a requirement, the observation also asks for its size, which saves a remote command. The
+        calls of the probe may refer to the calls of `observe`. They must be skipped on the node if the resource is not
+        missing.
         """
         return None
 

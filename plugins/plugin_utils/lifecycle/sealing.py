@@ -36,7 +36,7 @@ SHUTDOWN_COMMAND = f"schtasks /Run /TN {TASK}"
 """Packer's `shutdown_command` for builders that shut the machine down with a command."""
 FOLDER = f"{TRUSTED_FOLDER}\\image"
 RESULT = f"{FOLDER}\\result.json"
-"""The result of the batch, for the controller and for an administrator at the console."""
+"""The file with the batch's result, for the controller and for an administrator at the console."""
 _BETWEEN = 2.0
 """Seconds between two checks on the node."""
 CONFIRMATION = 900
@@ -176,14 +176,14 @@ def followed(seen: Observation) -> bool | None:
 
 
 def failure(seen: Observation) -> str:
-    """Return which call of the batch failed; empty if none did."""
+    """Return which call of the batch failed; empty if none failed."""
     if seen.stopped is None or seen.stopped.id not in seen.calls:
         return ""
     return f"{seen.stopped.id}: {seen[seen.stopped.id].error}"
 
 
 def explanation(batch: Observation, logs: Observation) -> str:
-    """Return why the batch failed: sysprep's own reason if sysprep failed.
+    """Return why the batch failed, with sysprep's own reason if sysprep failed.
 
     Args:
         batch: the observation of the batch.

@@ -21,7 +21,9 @@ _IN_PROGRESS = 1115
 
 
 def calls() -> tuple[Call, ...]:
-    """Return the calls. With a disabled kubelet, the machine does not register its node again if it is started."""
+    """Return the calls. The kubelet is disabled, so that the machine does not register its node if it is started
+    again.
+    """
     arguments = ("/s", "/t", str(_DELAY), "/c", "winkube.node: replaced by another machine")
     return (
         action("disable", "Set-Service", {"Name": "kubelet", "StartupType": "Disabled"}),
@@ -36,7 +38,7 @@ def shut_down(node: RemoteNode) -> None:
         node: the machine.
 
     Raises:
-        NodeError: Windows refused.
+        NodeError: Windows refused the shutdown.
         AnsibleConnectionFailure: the machine cannot be reached.
     """
     batch = Batch(calls=calls())

@@ -20,7 +20,7 @@ from ..wire.messages import Batch, Call, Input, Json, Observation
 
 STEP = "kubeadm upgrade node"
 FOLDER = f"{node_paths.TRUSTED_FOLDER}\\upgrade"
-"""The folder with a folder for each step, which contains the kubeadm.exe of the step's version."""
+"""The folder that contains one folder for each step, with the kubeadm.exe of the step's version."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ def plan(before: str, after: str, known: t.Iterable[str]) -> UpgradePlan:
     Args:
         before: version of the node's kubelet, as the cluster reports it.
         after: version that the node gets.
-        known: versions that may be used for the steps between them.
+        known: versions that may be used for steps between the two versions.
     """
     before = before.removeprefix("v")
     if not before:
@@ -126,7 +126,8 @@ def calls(steps: t.Sequence[str], timeout: float, ends: t.Sequence[str] = ()) ->
         steps: the versions, in order.
         timeout: time limit of each kubeadm in seconds.
         ends: names of processes in pods whose programs are going to be replaced, such as `kube-proxy`. Windows cannot
-            delete the program of a running process. The kubelet stops first, because it would start them again.
+            delete the program of a running process. The kubelet stops first, because it would start these processes
+            again.
     """
     upgrades = (
         action(

@@ -268,14 +268,17 @@ def _make(directory: pathlib.Path) -> None:
 
 
 def file_name(node: str) -> str:
-    """Return a safe file name for a host, whatever its inventory name."""
+    """Return a safe file name for a host, which may have any name in the inventory."""
     name = _UNSAFE.sub("_", node).lstrip(".")
     # Two hosts of the inventory never get the same name.
     return name if name == node else f"{name}-{hashlib.sha256(node.encode()).hexdigest()[:8]}"
 
 
 def not_running(survey: logs_survey.Survey) -> list[str]:
-    """Return the services that are not running and not disabled; a start type other than Automatic follows the name."""
+    """Return the services in the catalogue that are neither running nor disabled.
+
+    A start type other than Automatic follows the name in parentheses.
+    """
     ours = {service.name.casefold() for service in catalogue.sources().services}
     return [
         service.name if service.start == "Automatic" else f"{service.name} ({service.start.lower()})"

@@ -160,7 +160,8 @@ def _newest(
 
 
 def _age(file: LogFile) -> float:
-    """Return the sort key that puts the newest first; a file to which a service writes counts as the newest."""
+    """Return the sort key that puts the newest file first. A file counts as the newest if only its name is known.
+    """
     if file.size < 0:
         return float("-inf")
     return -file.modified.timestamp() if file.modified else 0.0
@@ -173,7 +174,7 @@ def _member(path: str) -> str:
 
 
 def _unused(name: str, names: set[str]) -> str:
-    """Return the name, with a number if a different path already has this name."""
+    """Return the name, with a number appended if another path already has this name."""
     unused, number = name, 2
     while unused.casefold() in names:
         unused, number = f"{name}.{number}", number + 1
