@@ -91,9 +91,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def pin(self, reference: str) -> tuple[Call, ...]:
-        """Return the calls that protect an image from the kubelet's garbage collection; empty if the runtime has
-        none.
-        """
+        """Return the calls that protect an image from the kubelet's garbage collection, if the runtime can do this."""
 
     def removable(self, names: t.Sequence[str], images: t.Mapping[str, StoredImage]) -> list[str]:
         """Return the names that must be passed to `remove`; the store removes the other names along with them."""

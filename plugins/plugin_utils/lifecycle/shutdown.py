@@ -21,7 +21,7 @@ _IN_PROGRESS = 1115
 
 
 def calls() -> tuple[Call, ...]:
-    """Return the calls. The kubelet is disabled, so that the machine does not register its node if it is started
+    """Return the calls, which also disable the kubelet, so that the machine does not register its node if it starts
     again.
     """
     arguments = ("/s", "/t", str(_DELAY), "/c", "winkube.node: replaced by another machine")

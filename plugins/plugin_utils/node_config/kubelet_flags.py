@@ -18,7 +18,7 @@ from ..windows.command_line import flags_of
 
 
 class Flags(t.NamedTuple):
-    """The flags that a kubelet accepts, and those that it does not accept."""
+    """Flags that a kubelet accepts (`kept`), and flags that it does not accept (`dropped`)."""
 
     kept: list[str]
     dropped: list[str]

@@ -31,7 +31,8 @@ BUILDKIT_CONFIG = "C:\\ProgramData\\buildkitd\\buildkitd.toml"
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _PEM = "-----BEGIN CERTIFICATE-----"
 _ANY = "https://_default"
-"""The server of `_default` if the user sets none. It means that each registry is served by its own server."""
+"""The server of `_default` if the user sets no server. This value means that each registry is served by its own
+server."""
 _HIDDEN = AsItIs("a different value")
 """The text that is printed instead of a value that may be secret."""
 _NO_QUOTES = "expected no quotes and no control characters"

@@ -40,7 +40,7 @@ class BatchResult:
     started: tuple[str, ...] = ()
     """Services that were running at the end."""
     hang: str = ""
-    """The HNS call that exceeded its time limit."""
+    """The HNS call that exceeded its time limit; empty if there is none."""
     aborted: bool = False
     """Whether a cmdlet gave up at one object before it had tried all the others."""
     seconds: t.Mapping[str, float] = dataclasses.field(default_factory=dict)

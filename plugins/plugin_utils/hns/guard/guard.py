@@ -32,7 +32,7 @@ class AddressGuard:
         self._check_mode = check_mode
 
     def start(self) -> dict[str, Json]:
-        """Start a guard, unless one with the same addresses is running.
+        """Start a guard, unless a guard with the same addresses is running.
 
         Returns:
             The guard in the form of `addresses.to_json`; empty if the node needs no guard.
