@@ -21,8 +21,9 @@ _IN_PROGRESS = 1115
 
 
 def calls() -> tuple[Call, ...]:
-    """Return the calls, which also disable the kubelet, so that the machine does not register its node if it starts
-    again.
+    """Return the calls that shut the machine down.
+
+    They also disable the kubelet, so that the machine does not register its node again if it is started.
     """
     arguments = ("/s", "/t", str(_DELAY), "/c", "winkube.node: replaced by another machine")
     return (

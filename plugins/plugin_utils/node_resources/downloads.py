@@ -88,7 +88,7 @@ class Downloads(DownloadVariables):
         Args:
             kind: a kind of the catalogue, such as `containerd`.
             version: the version.
-            url: URL to use instead of the publisher's; empty to use the publisher's URL.
+            url: URL of the user's own download; empty to use the publisher's URL.
             sha256: expected SHA-256 of the file; empty if the user requires none.
 
         Returns:

@@ -41,7 +41,7 @@ class JoinedNode:
     internal_ip: str
     """Address of the node in the cluster; empty if unknown."""
     overlay_address: str
-    """Address of the node in the network's overlay; empty if the network has none, or has not assigned one."""
+    """Address of the node in the network's overlay; empty if there is no overlay, or no address yet."""
     kube_proxy_configuration: t.Mapping[str, t.Any]
     network: PodNetwork
     kubernetes: KubernetesSettings
@@ -113,7 +113,7 @@ class JoinedNode:
 
     @property
     def settings(self) -> NodeSettings:
-        """What the network's services and files on the node are built from."""
+        """The settings from which the network's services and files on the node are built."""
         return NodeSettings(
             name=self.name,
             internal_ip=self.internal_ip,
@@ -152,8 +152,8 @@ def resources(node: JoinedNode) -> list[ResourceMapping]:
 def possible(node: JoinedNode) -> list[ResourceMapping]:
     """Return the resources of joins with any network, because a machine may have joined with other variables.
 
-    Only their types and names are meaningful. A reset removes them, so that this module alone defines what a join
-    makes.
+    Only their types and names are meaningful. A reset removes these resources, so that this module alone defines what a
+    join makes.
 
     Args:
         node: a node with values for everything that a network needs, such as addresses and tokens.
@@ -225,7 +225,7 @@ def _former_services(node: JoinedNode) -> list[ResourceMapping]:
 
 
 def _reserved_address(node: JoinedNode) -> list[ResourceMapping]:
-    """Return the resource of the file that reserves kube-proxy's source address; it precedes those of kube-proxy."""
+    """Return the resource of the file that reserves kube-proxy's source address. It precedes kube-proxy's resources."""
     reserved = node.network.reservation(node.pod_cidr)
     if reserved is None:
         return []
@@ -266,7 +266,9 @@ def _services(node: JoinedNode) -> list[ResourceMapping]:
 
 
 def _is_configured(node: JoinedNode) -> bool:
-    """Return whether this run may write the CNI configuration: not before the network's services can be defined."""
+    """Return whether this run may write the CNI configuration, which requires that it can define the network's
+    services.
+    """
     network = node.network
     known = node.tokens_known or not network.runs_as_services
     return network.writes_configuration and node.is_ready_for_network and known
