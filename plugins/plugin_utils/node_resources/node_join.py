@@ -266,8 +266,9 @@ def _services(node: JoinedNode) -> list[ResourceMapping]:
 
 
 def _is_configured(node: JoinedNode) -> bool:
-    """Return whether this run may write the CNI configuration, which requires that it can define the network's
-    services.
+    """Return whether this run may write the CNI configuration.
+
+    It may not write it before it can define the network's services.
     """
     network = node.network
     known = node.tokens_known or not network.runs_as_services

@@ -100,9 +100,7 @@ class ResetMachine:
 
     @property
     def joined(self) -> JoinedNode:
-        """A placeholder for this machine as a node. Its resources have the types and names that a real join's resources
-        have.
-        """
+        """A placeholder for this machine as a node. Its resources have the types and names of a real join's resources."""
         tokens = dict.fromkeys(accounts(name for name, known in catalogue().items() if "service" in known.run_as), "")
         return JoinedNode(
             **_PLACEHOLDERS,

@@ -28,7 +28,7 @@ def kubespray_dns(services: str) -> str:
 
 
 def reachable_dns(configured: t.Iterable[str], service: str) -> list[str]:
-    """Return the DNS addresses that replace those of the kubelets' configuration on Windows nodes.
+    """Return the DNS addresses that replace the addresses in the kubelets' configuration on Windows nodes.
 
     nodelocaldns runs on Linux nodes only, at a link-local address. A pod on a Windows node reaches nothing there.
 

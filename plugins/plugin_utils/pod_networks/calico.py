@@ -7,10 +7,9 @@ collection applies the operator's DaemonSet of the cluster's Calico version (tig
 pkg/render/windows.go). Differences:
 
 * The init container uninstall-calico is left out. It removes installations without HostProcess containers, and deletes
-  a service kube-proxy.
-* The address of the API server is literal, because its service can be reached only after kube-proxy has started, and
-  kube-proxy waits for Calico's network.
-* The node's address is that of its Node object (`kubernetes-internal-ip`), and calico-node creates no IP pools.
+a service named kube-proxy. * The address of the API server is literal, because its service can be reached only after
+kube-proxy has started, and kube-proxy waits for Calico's network. * The node's address is the address in its Node
+object (`kubernetes-internal-ip`), and calico-node creates no IP pools.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class Calico(NetworkRules):
         return mode_of(facts) or ("bgp" if str(of_cluster("calico_network_backend")) == "bird" else "vxlan")
 
     def cluster_objects(self, cluster: ClusterSettings) -> list[KubernetesObject]:
-        """Return Calico's DaemonSet for Windows and its ConfigMap; nothing if something else runs Calico there.
+        """Return Calico's DaemonSet for Windows and its ConfigMap; empty if something else runs Calico there.
 
         Args:
             cluster: the cluster.
@@ -101,7 +100,7 @@ class Calico(NetworkRules):
         ]
 
     def images(self, cluster: ClusterSettings) -> list[str]:
-        """Return Calico's images for Windows; nothing if their version is unknown, or if another program runs them.
+        """Return Calico's images for Windows; empty if their version is unknown, or if another program runs them.
 
         Args:
             cluster: the cluster.

@@ -40,9 +40,9 @@ def source_vip(pod_cidr: str) -> str:
 
 
 def endpoint_address(overlay_address: str) -> str:
-    """Return kube-proxy's source address on Calico's overlay: that of the HNS endpoint that calico-node creates.
+    """Return kube-proxy's source address on Calico's overlay: the address of calico-node's HNS endpoint.
 
-    calico-node publishes the first address of the node's block, and gives the second one to the endpoint
+    calico-node publishes the first address of the node's block, and gives the second address to the endpoint
     (projectcalico/calico v3.31.5, node/pkg/lifecycle/startup/startup_windows.go).
 
     Args:
@@ -102,7 +102,7 @@ def configuration(
         cluster_cidr: network of all pods.
         gates: feature gates.
         winkernel: the section of this name.
-        given: the user's settings, which override the collection's key by key.
+        given: the user's settings, which override the collection's settings key by key.
     """
     own = {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
@@ -121,8 +121,9 @@ def feature_gates(mode: Mode, kubernetes: str) -> dict[str, bool]:
     """Return the feature gates that kube-proxy needs.
 
     Direct server return needs the gate WinDSR, which is off by default until 1.32, on in 1.33, and part of kube-proxy
-    since 1.34 (kubernetes test/compatibility_lifecycle/reference/versioned_feature_list.yaml). Later versions remove it
-    (kubernetes/kubernetes#142125) and refuse unknown gates. WinOverlay is on by default in all supported versions.
+    since 1.34 (kubernetes test/compatibility_lifecycle/reference/versioned_feature_list.yaml). Later versions remove
+    the gate (kubernetes/kubernetes#142125) and refuse unknown gates. WinOverlay is on by default in all supported
+    versions.
 
     Args:
         mode: the network's mode.

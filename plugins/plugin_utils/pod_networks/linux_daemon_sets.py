@@ -30,7 +30,7 @@ class LabelledManager:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OwnerKind:
-    """A kind of objects whose controller creates DaemonSets."""
+    """A kind of object whose controller creates DaemonSets."""
 
     title: str
     remedy: str
@@ -102,7 +102,7 @@ class Restricted:
 
 
 def place(daemon_set: t.Mapping[str, t.Any]) -> str:
-    """Return `NAMESPACE/NAME`."""
+    """Return a DaemonSet as `NAMESPACE/NAME`."""
     return f"{daemon_set['namespace']}/{daemon_set['name']}"
 
 

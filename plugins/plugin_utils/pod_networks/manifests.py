@@ -29,7 +29,7 @@ def environment(*names: str) -> list[dict[str, t.Any]]:
     """Return environment variables with fields of the pod.
 
     Args:
-        names: names of the variables; all known ones if there are none.
+        names: names of the variables. If none are given, all known variables are returned.
     """
     return [
         {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}

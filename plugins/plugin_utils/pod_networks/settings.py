@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the variables say about a network, its cluster and its node; and what a network adds to a node."""
+"""Settings of a network, its cluster and its node, which come from variables, and what a network adds to a node."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ class NetworkSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClusterSettings:
-    """What the objects of a network in the cluster are built from; they are the same for all nodes of a run."""
+    """Settings from which a network's objects in the cluster are built. The objects are the same for all nodes of a
+    run.
+    """
 
     api_server: str
     """The API server as `host:port`."""
@@ -84,13 +86,13 @@ class ClusterSettings:
 
     @property
     def network_version(self) -> str:
-        """Version of the network: that of the Linux nodes, if the cluster shows it. Empty if unknown."""
+        """Version of the network, on Linux nodes if the cluster shows it; empty if unknown."""
         return str(self.linux.get("version") or self.version).removeprefix("v")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NodeSettings:
-    """What the services and files of a network on a node are built from."""
+    """Settings from which the services and files of a network on a node are built."""
 
     name: str
     """Name of the node."""
