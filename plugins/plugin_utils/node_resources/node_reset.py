@@ -100,7 +100,10 @@ class ResetMachine:
 
     @property
     def joined(self) -> JoinedNode:
-        """A placeholder for this machine as a node. Its resources have the types and names of a real join's resources."""
+        """A placeholder for this machine as a node.
+
+        Its resources have the same types and names as the resources of a real join.
+        """
         tokens = dict.fromkeys(accounts(name for name, known in catalogue().items() if "service" in known.run_as), "")
         return JoinedNode(
             **_PLACEHOLDERS,

@@ -81,8 +81,9 @@ def batch(mode: Mode, install_dir: str) -> str:
 
 
 def _source_address(field: str, formula: str, install_dir: str) -> list[str]:
-    """Return the lines that set `address`. If the field is missing, the container fails, and the kubelet starts it
-    again.
+    """Return the lines that set `address`.
+
+    If the Node object lacks the field, the container fails, and the kubelet starts the container again.
     """
     read = f'"{install_dir}\\kubectl.exe" --kubeconfig=access\\kubeconfig.conf get node %NODE_NAME%'
     return [

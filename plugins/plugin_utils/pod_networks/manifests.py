@@ -58,7 +58,7 @@ def host_process_pod(
 ) -> dict[str, t.Any]:
     """Return the specification of a HostProcess pod that runs on every Windows node whose network runs in pods.
 
-        Docker cannot run HostProcess containers, so the network of a node with Docker runs as services instead.
+    Docker cannot run HostProcess containers, so the network of a node with Docker runs as services instead.
 
     Args:
         account: name of the service account.

@@ -49,8 +49,9 @@ def linux_mtu(known: KnownNetwork, mode: str, cluster: t.Mapping[str, t.Any]) ->
 
 
 def _flannel(flannel: t.Mapping[str, t.Any], overhead: int) -> LinuxMtu | None:
-    """Return the pods' MTU. flannel's ConfigMap contains the MTU of encapsulated packets
-    (Documentation/backends.md).
+    """Return the pods' MTU according to flannel's ConfigMap.
+
+    The ConfigMap contains the MTU of the encapsulated packets (Documentation/backends.md).
     """
     backend = (flannel.get("net_conf") or {}).get("Backend") or {}
     # flannel ignores upper and lower case in the names of the ConfigMap (Go's encoding/json).

@@ -62,9 +62,7 @@ class NetworkSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClusterSettings:
-    """Settings from which a network's objects in the cluster are built. The objects are the same for all nodes of a
-    run.
-    """
+    """Settings from which a network's objects in the cluster are built. They are the same for all nodes of a run."""
 
     api_server: str
     """The API server as `host:port`."""

@@ -70,7 +70,7 @@ class UnsupportedVersion(Problem):
 
     subject: version_support.Subject = "kubernetes"
     nearest: str = ""
-    """The version whose rules apply if users allow the unsupported one; empty if it cannot be allowed."""
+    """The version whose rules apply if users allow the unsupported version; empty if it cannot be allowed."""
 
     @classmethod
     def of(cls, variable: str, value: object, release: UnsupportedRelease) -> UnsupportedVersion:
@@ -87,7 +87,7 @@ class UnsupportedVersion(Problem):
 
     @property
     def warning(self) -> str:
-        """What users are warned of if they have allowed the version."""
+        """The warning for users who have allowed the version."""
         text = f"{self.variable}: {self.value} is not supported ({self.expected}) and is treated like {self.nearest}"
         why = self.hint.partition("allow_unsupported_versions")[0].strip()
         return f"{text}. {why}" if why else text
@@ -96,7 +96,7 @@ class UnsupportedVersion(Problem):
 def allowed_versions(
     problems: t.Sequence[Problem], *, allowed: bool, own_builds: t.Container[str]
 ) -> tuple[list[Problem], list[str]]:
-    """Separate the problems that users have allowed from the others.
+    """Separate the problems that users have allowed from the other problems.
 
     Args:
         problems: problems with versions.
