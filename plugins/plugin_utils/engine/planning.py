@@ -332,7 +332,7 @@ def ordered_reboot(work: PlannedBatch, calls: t.Mapping[str, CallResult]) -> boo
 
 
 def failed_call(planned: Planned, calls: t.Mapping[str, CallResult], stopped: Stopped | None) -> str | None:
-    """Return the id of the call that made a change fail; None if no call did."""
+    """Return the id of the call that made a change fail; None if the change did not fail."""
     if stopped is not None and stopped.reason == "error" and stopped.id in planned.scope:
         return stopped.id
     if not is_independent(planned.resource):

@@ -94,8 +94,8 @@ class Change:
     """What differs, in one short sentence for the user."""
     before: t.Mapping[str, t.Any]
     after: t.Mapping[str, t.Any]
-    """`before` and `after` are the state for --diff. Both have the same keys: the properties that differ, and those
-    that identify the resource."""
+    """`before` and `after` are the state for --diff. Both have the same keys: the properties that differ, and the
+    properties that identify the resource."""
     calls: tuple[Call, ...]
     """The calls that make the change. Their ids are local to the resource."""
     reboot: t.Literal["never", "if_reported", "always"] = "never"
@@ -189,7 +189,7 @@ class Resource(abc.ABC):
     def builds_on(self, earlier: Resource) -> bool:  # noqa: ARG002  # for subclasses
         """Return whether this change must wait for the change of an earlier resource; by default, it always must.
 
-        If an independent resource does not wait for all earlier ones, its change may run in parallel with earlier
+        If an independent resource does not wait for all earlier resources, its change may run in parallel with earlier
         changes of its type, and need not wait for changes that disrupt pods.
         """
         return True
@@ -246,7 +246,7 @@ class Resource(abc.ABC):
 
     @abc.abstractmethod
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        """Compare the desired state with the observed one, without any I/O.
+        """Compare the desired state with the observed state, without any I/O.
 
         Args:
             seen: the results of the calls of `observe`, by the ids that the resource gave them.

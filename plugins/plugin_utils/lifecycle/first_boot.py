@@ -35,7 +35,7 @@ def script() -> str:
 def calls(*, accounts: t.Sequence[str], winrm_https: bool, certificates: t.Sequence[str] = ()) -> tuple[Call, ...]:
     """Return the calls that put the script and its task into the image.
 
-    They must run after sysprep has succeeded. Otherwise, a reboot of the build machine would run the script there.
+    They must run after sysprep has succeeded. Otherwise, the script would run on the build machine when it reboots.
 
     Args:
         accounts: the accounts to remove.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read whether a Windows machine is a node of a cluster, and what prevents it from becoming one."""
+"""Read whether a Windows machine is a node of a cluster, and what prevents it from becoming a node."""
 
 from __future__ import annotations
 

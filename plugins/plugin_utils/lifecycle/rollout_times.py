@@ -125,7 +125,7 @@ def earlier_rings(batch: t.Sequence[Record], records: t.Sequence[Record]) -> lis
         records: records of all hosts of the rollout that are nodes.
 
     Returns:
-        The records, including those of nodes that failed; empty if the ring began with an earlier batch.
+        The records, including the records of nodes that failed; empty if the ring began with an earlier batch.
     """
     rings = {ring_of(one) for one in batch if one}
     worked = [one for one in records if "started" in one]

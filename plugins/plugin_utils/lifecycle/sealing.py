@@ -195,7 +195,7 @@ def explanation(batch: Observation, logs: Observation) -> str:
 
 
 def _go(key: str) -> str:
-    """Return the path of the file that lets a waiting batch continue. A later build has another file."""
+    """Return the path of the file that lets a waiting batch continue. Each build has its own file."""
     return f"{FOLDER}\\{key}.go"
 
 

@@ -53,7 +53,7 @@ def shut_down(node: RemoteNode) -> None:
 
 
 def problem(seen: Observation) -> str | None:
-    """Return why a machine does not shut down, or None if it does."""
+    """Return why a machine does not shut down, or None if it shuts down."""
     if seen.stopped is None:
         return None
     result = seen.calls.get(seen.stopped.id)

@@ -160,7 +160,7 @@ def _newest(
 
 
 def _age(file: LogFile) -> float:
-    """Return the sort key that puts the newest file first. A file with only a known name counts as the newest."""
+    """Return the sort key that puts the newest file first, after files of which only the name is known."""
     if file.size < 0:
         return float("-inf")
     return -file.modified.timestamp() if file.modified else 0.0

@@ -206,7 +206,7 @@ def _recorded(minor: str) -> tuple[str, ...]:
 
 
 def _is_newer(minor: str) -> bool:
-    """Return whether a version is newer than all recorded ones, so that it may have fields and gates of its own."""
+    """Return whether a version is newer than all recorded versions, so that it may have further fields and gates."""
     return numbers(minor) > numbers(_measured()[-1])
 
 

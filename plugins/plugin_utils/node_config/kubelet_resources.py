@@ -29,7 +29,7 @@ class Signal:
     """A signal to which the kubelet reacts on Windows."""
 
     since: str = ""
-    """The first minor version of Kubernetes whose kubelet reacts to the signal; empty if all supported versions do."""
+    """The first minor version of Kubernetes whose kubelet reacts to the signal; empty: all kubelets do."""
     default: str = ""
     """The hard threshold that the kubelet uses if the configuration sets none at all."""
 

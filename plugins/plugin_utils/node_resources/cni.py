@@ -242,8 +242,7 @@ def former_remains(former: KnownNetwork, mode: str, network: PodNetwork, variabl
 
     Args:
         former: the former network.
-        mode: its mode; empty if unknown.
-        network: the pod network.
+        mode: the former network's mode; empty if unknown. network: the pod network.
         variables: the host's variables.
     """
     router = _former_router(former.modes.get(mode), network, variables)
@@ -285,7 +284,7 @@ def remains(former: KnownNetwork, network: PodNetwork, variables: Variables) -> 
 
 
 def _former_router(mode: Mode | None, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
-    """Return the resource that removes the router of a former mode, with the features that only it needs."""
+    """Return the resource that removes the router of a former mode, with the features that only this router needs."""
     if mode is None or not mode.routing or network.mode.routing:
         return []
     kept = {str(name).lower() for name in variables.optional("windows_features_names", ())}

@@ -51,7 +51,7 @@ _LOG_FOLDER = "C:\\var\\log\\kubelet"
 
 _OF_CLOUD: t.Mapping[str, str] = {"cloud-provider": "external", "node-ip": "0.0.0.0"}  # noqa: S104 - not an interface
 """Flags of a kubelet whose cloud provider is external. Without `node-ip`, the node has no address until the provider
-has set one, and pods that need the host's address cannot start. 0.0.0.0 is the address that a kubelet without a
+has set an address, and pods that need the host's address cannot start. 0.0.0.0 is the address that a kubelet without a
 provider finds (kubernetes/kubernetes#125337)."""
 
 

@@ -37,7 +37,7 @@ class JoinedNode:
 
     name: str
     pod_cidr: str
-    """Pod network of the node; empty if the cluster has not assigned one."""
+    """Pod network of the node; empty if the cluster has assigned none."""
     internal_ip: str
     """Address of the node in the cluster; empty if unknown."""
     overlay_address: str

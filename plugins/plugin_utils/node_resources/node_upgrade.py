@@ -1,6 +1,7 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role node_upgrade: the kubeadm.exe of each step of an upgrade, in addition to the installed one."""
+"""The resources of role node_upgrade: the kubeadm.exe of each step of an upgrade, in addition to the installed
+program."""
 
 from __future__ import annotations
 

@@ -290,6 +290,6 @@ def read_job(text: str) -> dict[str, t.Any]:
 
 
 def _settled(seen: Observation) -> bool:
-    """Return whether the waits of `settle_calls` ended before their time limits; true if nothing was to wait for."""
+    """Return whether the waits of `settle_calls` ended before their time limits; true if there were no waits."""
     again = seen.calls.get("settle.again")
     return again is None or again.ok or (again.error is not None and "NoProcessFound" in again.error.id)

@@ -174,7 +174,7 @@ class RegistryValue:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NetworkRelease:
-    """What differs between releases of a network. Each entry applies until the next one."""
+    """What differs between releases of a network. Each entry applies until the next entry."""
 
     since: str
     """The first release."""

@@ -84,7 +84,9 @@ class ClusterSettings:
 
     @property
     def network_version(self) -> str:
-        """Version of the network, on Linux nodes if the cluster shows it; empty if unknown."""
+        """Version of the network: the version on Linux nodes if the cluster shows it, else `version`; empty if
+        unknown.
+        """
         return str(self.linux.get("version") or self.version).removeprefix("v")
 
 

@@ -93,7 +93,7 @@ def requested_changes(node: HostVariables, calico: Facts) -> list[RequestedChang
 def windows_nodes(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return the problem if the operator's DaemonSet would replace the networks of live Windows nodes.
 
-    This DaemonSet runs on all Windows nodes, including those that are not drained, and removes other HNS networks when
+    This DaemonSet runs on all Windows nodes, including nodes that are not drained, and removes other HNS networks when
     it starts (projectcalico/calico v3.31.5 node/windows-packaging/CalicoWindows/node, node-service.ps1).
 
     Args:

@@ -45,7 +45,7 @@ def network_problems(
     Args:
         values: templated values of the roles' options that are set.
         known_roles: the roles, which show where a value comes from.
-        given: the networks that are known already. The others have defaults, which may overlap.
+        given: the networks that are known already. The other networks have defaults, which may overlap.
         address: the address or name at which Ansible reaches the node.
     """
     sources = {name: f" (from {source})" for role in known_roles for name, source in role.sources.items()}

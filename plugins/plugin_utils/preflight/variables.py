@@ -133,7 +133,7 @@ NO_VERSION = Problem(
     "Without kube_version the version is read from the cluster, for which kubeconfig must be set. Only site.yml, "
     "join_nodes.yml, upgrade_nodes.yml and plan.yml use it.",
 )
-"""The problem if no Kubernetes version is set and there is no cluster from which to read one."""
+"""The problem if no Kubernetes version is set and there is no cluster from which to read it."""
 
 
 def misspelt_value(name: str, value: object) -> AsItIs:

@@ -195,7 +195,7 @@ def _elsewhere(user: str | None) -> OwnerEvidence:
 
 
 def _strength(evidence: OwnerEvidence) -> tuple[int, str]:
-    """Return an owner's sort key, which puts owners that certainly use the object before those that may use it."""
+    """Return an owner's sort key, which puts owners that certainly use the object before owners that may use it."""
     return ("in use", "unknown", "host", "remote", "stopped", "stale").index(evidence.state), evidence.owner
 
 
