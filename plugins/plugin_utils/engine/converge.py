@@ -222,7 +222,7 @@ class Convergence:
         """Check that the changes fit on the node's volumes, if they need disk space.
 
         Returns:
-            The index of the first change that must be measured again later, or the number of changes if none must.
+            The index of the first change that must be measured again later, or the number of changes if there is none.
 
         Raises:
             NodeError: there is not enough disk space.

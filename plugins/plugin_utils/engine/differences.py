@@ -25,9 +25,9 @@ def before_and_after(before: State, after: State) -> tuple[dict[str, t.Any] | st
         after: the properties after the change.
 
     Returns:
-        Mappings, unless a property has several lines or is `content`. Otherwise texts: first a line for each of the
-        other properties, then the lines of these properties. Line endings and a byte-order mark are shown only if
-        nothing else differs.
+        Mappings if each property has one line and none is `content`. Otherwise texts: a line for each property with one
+        line, followed by the lines of the remaining properties, including `content`. Line endings and a byte-order mark
+        are shown only if nothing else differs.
     """
     texts = [key for key in {**before, **after} if _is_text(key, before.get(key)) or _is_text(key, after.get(key))]
     if not texts:

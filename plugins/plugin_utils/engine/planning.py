@@ -182,7 +182,7 @@ class PlannedBatch:
     reboot: bool
     """Whether the node reboots after the last of the changes."""
     barriers: t.Mapping[str, int]
-    """The ids of barrier calls, with the number of changes before each."""
+    """The ids of barrier calls, with the number of changes before each barrier."""
     calls: tuple[Call, ...]
 
     @property
@@ -285,7 +285,7 @@ def apply_calls(planned: Planned) -> list[Call]:
 
 
 def is_independent(resource: Resource) -> bool:
-    """Return whether later resources are applied even if this one fails."""
+    """Return whether later resources are applied even if this resource fails."""
     return bool(getattr(resource, "independent", False))
 
 

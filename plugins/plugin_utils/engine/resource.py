@@ -53,7 +53,7 @@ class SpaceRequirement:
     path: str
     """Any Windows path on the volume."""
     size: int | None = None
-    """Maximum number of bytes written, including a download and its unpacked content; None: unknown, see `probe`."""
+    """Maximum number of bytes written, including a download and its unpacked content; None: unknown (see `probe`)."""
     probe: SizeProbe | None = None
     """The question that determines the size if `size` is None."""
     unpacks: str | None = None
@@ -125,7 +125,7 @@ class Resource(abc.ABC):
 
     type: t.ClassVar[str]
     independent: t.ClassVar[bool] = False
-    """Whether later resources are applied even if this one fails (the run still fails at its end)."""
+    """Whether later resources are applied even if this resource fails (the run still fails at its end)."""
     name: str = dataclasses.field(metadata={"help": "Identifies the resource among those of its type."})
     windows: tuple[str, ...] = dataclasses.field(
         default=(),
@@ -175,7 +175,7 @@ class Resource(abc.ABC):
             object.__setattr__(self, name, value)
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Return one resource in place of this one and a later one, because two roles may list the same resource.
+        """Return one resource in place of this resource and a later one, because two roles may list the same resource.
 
         Args:
             other: a later resource of the same type and name.
@@ -239,8 +239,8 @@ class Resource(abc.ABC):
         """Return the disk space that the resource needs if it is missing; None if only the plan shows it.
 
         If this method returns a requirement, the observation also asks for its size, which saves a remote command. The
-        calls of the probe may refer to the calls of `observe`. They must be skipped on the node if the resource is not
-        missing.
+        calls of the probe may refer to the calls of `observe`. The node must skip the calls of the probe if the
+        resource is not missing.
         """
         return None
 

@@ -22,7 +22,7 @@ _SSH = "C:\\ProgramData\\ssh"
 """The folder of sshd's host keys. sshd creates missing keys when it starts: github.com/PowerShell/openssh-portable
 contrib/win32/win32compat/wmain_sshd.c."""
 _REMOTE_DESKTOP = "Cert:\\LocalMachine\\Remote Desktop"
-"""The store of Remote Desktop's self-signed certificate. A connection or a boot creates a new one:
+"""The store of Remote Desktop's self-signed certificate. A connection or a boot creates a new certificate:
 blogs.technet.microsoft.com/askpfeplat/2017/02/01/removing-self-signed-rdp-certificates."""
 _STORE = "HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates\\Remote Desktop\\Certificates"
 """Registry key of the store Remote Desktop: learn.microsoft.com/windows/win32/seccrypto/system-store-locations."""
@@ -51,7 +51,7 @@ def local_names(names: t.Iterable[str], computer: str | None) -> list[str]:
 
     Args:
         names: names in any of these forms: `NAME`, `.\NAME`, `COMPUTER\NAME`, `DOMAIN\NAME`, `NAME@domain`.
-        computer: the computer's name; None while it is unknown; any name in front is accepted then.
+        computer: the computer's name; None if it is unknown, so that any name in front is accepted.
     """
     by_name: dict[str, str] = {}
     for name in names:
@@ -128,7 +128,7 @@ def app_calls(identity: MachineIdentity) -> tuple[Call, ...]:
 
 
 def removal_calls(identity: MachineIdentity) -> tuple[Call, ...]:
-    """Return the calls that remove the machine's identity. They run after sysprep; if one fails, the batch stops."""
+    """Return the calls that remove the machine's identity. They run after sysprep; if a call fails, the batch stops."""
     values: list[Json] = [{"path": _WINDOWS_UPDATE, "name": name} for name in _CLIENT_ID]
     return (
         # A running service would write its id again.
@@ -155,7 +155,7 @@ def removal_calls(identity: MachineIdentity) -> tuple[Call, ...]:
 def _drop_certificate(number: int, mark: str) -> t.Iterator[Call]:
     """Yield the calls that remove a certificate of Remote Desktop, if possible with its key, and verify the removal.
 
-    Only SYSTEM and the service may be able to delete the key.
+    Only SYSTEM and the service of Remote Desktop may be able to delete the key.
     """
     path, call_id = f"{_REMOTE_DESKTOP}\\{mark}", f"remote-desktop-{number}"
     quiet: dict[str, Json] = {"LiteralPath": path, "Force": True, "ErrorAction": "SilentlyContinue"}

@@ -31,7 +31,8 @@ its previous request, which was made with the token of an earlier run (kubernete
 pkg/kubelet/certificate/bootstrap: LoadClientCert)."""
 _CA = f"{node_paths.KUBERNETES}\\pki\\ca.crt"
 LEFTOVERS = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF, DISCOVERY)
-"""Files with the token. If a machine goes down while kubeadm runs, they stay until the role node_join removes them."""
+"""Files with the token. If a machine goes down while kubeadm runs, these files stay until the role node_join removes
+them."""
 MADE_FILES = (*LEFTOVERS, node_paths.KUBELET_CONF, node_paths.JOIN_RECORD)
 """Files that a join makes. A reset removes them."""
 MADE_FOLDERS = (ntpath.dirname(_CA), f"{node_paths.KUBERNETES}\\tmp")
@@ -60,7 +61,8 @@ class KubeadmJoin:
     """Content of the file `kubeadm.DISCOVERY`. It may contain the token."""
     kubelet: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """What makes the kubelet start with the flags that kubeadm will write: the `command_line` of its service, or its
-    arguments (`parameters`) if nssm runs it. Empty if kubeadm passes no flags on."""
+    arguments (`parameters`) if nssm runs it. Empty if kubeadm passes on no flags, or if the launcher runs the
+    kubelet."""
     before: tuple[JoinCommand, ...] = ()
     """Programs to run before kubeadm."""
     after: tuple[JoinCommand, ...] = ()

@@ -3,7 +3,7 @@
 """Programs that users run on a machine before and after `kubeadm join`, in the batch of the join.
 
 The node records how many of the programs after kubeadm have ended. If a run finds that a machine has joined but has not
-run all of these programs, it runs the remaining ones.
+run all of these programs, it runs the remaining programs.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def safe_time(seen: Observation, now: datetime.datetime) -> datetime.datetime:
 
 
 def reason(own: KubeletCredentials, cluster: ClusterFacts, now: datetime.datetime) -> str:
-    """Return why a machine that has joined has to join again; empty if it does not have to, or has not joined.
+    """Return why a machine that has joined has to join again; empty if it need not, or if it has not joined.
 
     Args:
         own: the machine's credentials. The certificate contains the name of the machine's node.

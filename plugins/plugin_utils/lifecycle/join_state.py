@@ -151,7 +151,7 @@ def read(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> Joi
 
 
 def server_of(kubeconfig: str) -> str:
-    """Return the API server of a kubeconfig as `host:port`; empty if the text names none."""
+    """Return the API server of a kubeconfig as `host:port`; empty if the text names no server."""
     server = _SERVER.search(kubeconfig)
     return urllib.parse.urlsplit(server[1]).netloc if server else ""
 

@@ -26,7 +26,7 @@ class NodeNetwork:
     """What a machine reports about its network adapters."""
 
     mtu: int | None = None
-    """MTU of the network adapter with the default route, the largest of several; None: unknown."""
+    """The largest MTU of the network adapters with a default route; None: unknown."""
     addresses: tuple[ipaddress.IPv4Interface, ...] = ()
     """IPv4 addresses with their subnets, without loopback and link-local addresses."""
     hns: t.Mapping[str, str] = dataclasses.field(default_factory=dict)

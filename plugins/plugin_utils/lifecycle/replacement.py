@@ -117,7 +117,7 @@ def _record_problem(planned: Replacement, record: t.Mapping[str, t.Any], generat
 
 
 def _name_problem(planned: Replacement, nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> str:
-    """Return why a new machine cannot have its name; empty if it can."""
+    """Return why a new machine cannot have its name; empty if it can have the name."""
     hint = "Set node_replace_name to a template with another name for each node"
     where = f"{planned.node}: name of the new machine"
     if not NODE_NAME.fullmatch(planned.new):

@@ -126,7 +126,7 @@ def make(
     """Return the plan of a reset.
 
     Args:
-        resources: describe the machine after the reset.
+        resources: the resources that describe the machine after the reset.
         questions: the questions of these resources.
         seen: the results of `observation_calls`.
         windows: the machine's version of Windows.
@@ -216,7 +216,7 @@ def batch_calls(
 
 
 def _needs_kubeadm(plan: ResetPlan) -> bool:
-    """Return whether kubeadm must run. It must not if the kubelet's folder is already as it was before the join.
+    """Return whether kubeadm must run. It need not run if the kubelet's folder is already as it was before the join.
 
     kubeadm also removes subfolders that the preparation created. They are created again only if this plan changes the
     folder.
@@ -226,7 +226,7 @@ def _needs_kubeadm(plan: ResetPlan) -> bool:
 
 
 def _kubeadm(plan: ResetPlan, kubeadm: KubeadmReset) -> t.Iterator[Call]:
-    """Yield the calls that run `kubeadm reset`. It stops the kubelet, and removes pods and the kubelet's files."""
+    """Yield the calls that run `kubeadm reset`. kubeadm stops the kubelet, and removes pods and the kubelet's files."""
     arguments = kubeadm_config.reset_flags(kubeadm.cri_socket)
     try:
         configuration = kubeadm_config.reset_configuration(plan.kubeadm_version, kubeadm.cri_socket)
@@ -258,7 +258,7 @@ def left(
     """Return the changes that the batch did not make; None if it ended before it asked the questions again.
 
     Args:
-        resources: describe the machine after the reset.
+        resources: the resources that describe the machine after the reset.
         questions: the questions of these resources.
         seen: the results of the batch.
         plan: the plan that the batch carried out.

@@ -75,7 +75,7 @@ def overview(chosen: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
 
 
 def label_problem(label: str, nodes: t.Sequence[t.Mapping[str, str]]) -> str:
-    """Return why a label cannot determine the rings; empty if it can.
+    """Return why a label cannot determine the rings; empty if it can determine them.
 
     Args:
         label: the name of the label; empty if no label determines the rings.

@@ -67,7 +67,7 @@ def _days(text: str) -> t.Iterator[int]:
 
 
 def closed(windows: t.Sequence[str], time_zone: str, now: datetime.datetime) -> str:
-    """Return why no work may begin now; empty if it may.
+    """Return why no work may begin now; empty if work may begin.
 
     Args:
         windows: the maintenance windows; empty if work may begin at any time.

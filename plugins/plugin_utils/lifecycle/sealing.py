@@ -8,7 +8,7 @@ sysprep resets WinRM and its credentials, so the batch needs no connection:
 2. It generalizes the machine, and waits until Windows reports success.
 3. It removes the machine's identity, prepares the first boot, and writes its result to RESULT.
 4. Unless it was started by the task, it waits until the controller has read this result and the state of the image.
-5. It closes WinRM. Last, it shuts the machine down, unless the builder does that.
+5. It closes WinRM. Last, it shuts the machine down, unless the builder shuts it down.
 
 If any of this fails, the batch stops, and the machine stays on.
 """
@@ -55,7 +55,7 @@ class Sealing:
     """The batch's idempotency key."""
     end: End
     preparing: tuple[Call, ...] = ()
-    """Calls before sysprep. A machine that is generalized already skips them and sysprep."""
+    """Calls before sysprep. If the machine is already generalized, it skips these calls and sysprep."""
     secrets: tuple[Call, ...] = ()
     """Calls that remove secrets. They may run again."""
     sysprep: Call

@@ -207,7 +207,7 @@ def preparing_calls(clean_paths: t.Sequence[str]) -> tuple[Call, ...]:
 def secret_calls(
     cloudbase_start_mode: str = "", secrets: t.Sequence[str] = (), removals: t.Sequence[Call] = ()
 ) -> tuple[Call, ...]:
-    """Return the calls that remove secrets and restore cloudbase-init; if one fails, the machine is not generalized.
+    """Return the calls that remove secrets and restore cloudbase-init; if a call fails, the machine is not generalized.
 
     Args:
         cloudbase_start_mode: start mode of cloudbase-init's service in sc.exe's notation; empty for no change.

@@ -120,7 +120,7 @@ def calls(steps: t.Sequence[str], timeout: float, ends: t.Sequence[str] = ()) ->
     """Return the calls that run the kubeadm of each version.
 
     Since 1.35, kubeadm names the folder of its backup after the time in seconds, and fails if the folder exists. So two
-    steps in the same second collide, and the second one has to be repeated.
+    steps in the same second collide, and the second step has to be repeated.
 
     Args:
         steps: the versions, in order.

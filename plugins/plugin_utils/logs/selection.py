@@ -126,7 +126,7 @@ def _candidates(survey: Survey, requested: catalogue.RequestedLogs) -> list[LogF
 
 
 def _too_old(file: LogFile, survey: Survey, requested: catalogue.RequestedLogs) -> str | None:
-    """Return why a log is too old; None if it is not. Files with state or configuration are never too old."""
+    """Return why a log is too old; None if it is not too old. Files with state or configuration are never too old."""
     if file.modified is None or file.source in ("cni-state", "configuration"):
         return None
     now = moment(survey.time)

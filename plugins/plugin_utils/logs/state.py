@@ -35,7 +35,7 @@ class State:
 
 
 def calls(requested: catalogue.RequestedLogs) -> tuple[Call, ...]:
-    """Return the calls that read the requested state. They change nothing, and the batch continues if one fails."""
+    """Return the calls that read the requested state. They change nothing, and the batch continues if a call fails."""
     asked: list[Call] = []
     if catalogue.COMMANDS in requested.chosen:
         asked += [

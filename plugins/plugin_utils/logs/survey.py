@@ -87,7 +87,7 @@ class Survey:
 
 
 def calls(requested: catalogue.RequestedLogs) -> tuple[Call, ...]:
-    """Return the calls that find logs and services; the batch continues if one fails."""
+    """Return the calls that find logs and services; the batch continues if a call fails."""
     asked = [
         query("free", "@free-space", {"path": _VOLUME}),
         query(

@@ -74,7 +74,7 @@ def configuration(providers: t.Iterable[CredentialProvider]) -> dict[str, t.Any]
     """Return the CredentialProviderConfig.
 
     Args:
-        providers: the providers; if several match an image, the kubelet combines their credentials.
+        providers: the providers; if several providers match an image, the kubelet combines their credentials.
     """
     return {
         "apiVersion": "kubelet.config.k8s.io/v1",

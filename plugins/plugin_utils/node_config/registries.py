@@ -315,7 +315,7 @@ def _check_authorities(where: str, texts: t.Iterable[str]) -> None:
 
 
 def _all_headers(where: str, given: ServerSettings) -> dict[str, str]:
-    """Return all headers to send, including the one that contains username and password."""
+    """Return all headers to send, including the header that contains username and password."""
     headers, username = dict(given.headers), given.username
     if not all(_HEADER.fullmatch(name) for name in headers):
         raise ResourceError(f"{where}.headers", _HIDDEN, "expected a mapping of HTTP headers to their values")

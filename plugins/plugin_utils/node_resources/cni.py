@@ -242,7 +242,8 @@ def former_remains(former: KnownNetwork, mode: str, network: PodNetwork, variabl
 
     Args:
         former: the former network.
-        mode: the former network's mode; empty if unknown. network: the pod network.
+        mode: the former network's mode; empty if unknown.
+        network: the pod network.
         variables: the host's variables.
     """
     router = _former_router(former.modes.get(mode), network, variables)

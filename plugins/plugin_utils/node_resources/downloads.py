@@ -51,7 +51,7 @@ class Proxy(ServiceProxyVariables):
         return cls(http_proxy="", https_proxy=url)._with_exceptions(variables, prefix)
 
     def _with_exceptions(self, variables: Variables, prefix: str) -> Proxy:
-        """Return the proxy with its exceptions. Reading these takes time, so they are read only if a proxy is set."""
+        """Return the proxy with its exceptions. Exceptions are read only if a proxy is set, because this takes time."""
         if not self.is_set:
             return self
         exceptions = variables.value(f"{prefix}_no_proxy")

@@ -5,7 +5,7 @@
 nssm runs the script as the service kubelet. The service's command line is always the same, because the script reads the
 kubelet's arguments from a file, and adds the flags that kubeadm wrote. So a join does not change the service.
 
-`kubelet --help` prints all flags to standard output, including deprecated ones (kubernetes/kubernetes
+`kubelet --help` prints all flags to standard output, including deprecated flags (kubernetes/kubernetes
 cmd/kubelet/app/options/options.go, AddFlags, and cmd/kubelet/app/server.go, SetHelpFunc). If a flag for labels occurs
 twice, the labels of both apply (component-base cli/flag/map_string_string.go). When the script ends, nssm ends the
 kubelet, too (nssm.cc/usage: process tree).

@@ -57,7 +57,7 @@ class JoinedNode:
     conf_dir: str
     """Folder of CNI configurations."""
     folders: t.Mapping[str, str]
-    """Folders of the network's programs by variable, without the prefix `cni_`."""
+    """Folders of the network's programs by the variable's name without the prefix `cni_`."""
     nssm_dir: str
     network_changes: bool
     """Whether the node still has its previous network, which must be removed first."""
@@ -178,7 +178,7 @@ def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
         node: the node.
 
     Returns:
-        A KubeProxyConfiguration. The user's settings override the collection's key by key.
+        A KubeProxyConfiguration. The user's settings override the collection's settings key by key.
     """
     network = node.network
     in_pod = f"{node.kube_proxy_dir}\\access\\kubeconfig.conf"
@@ -268,7 +268,7 @@ def _services(node: JoinedNode) -> list[ResourceMapping]:
 def _is_configured(node: JoinedNode) -> bool:
     """Return whether this run may write the CNI configuration.
 
-    It may not write it before it can define the network's services.
+    The run must not write the configuration before it can define the network's services.
     """
     network = node.network
     known = node.tokens_known or not network.runs_as_services

@@ -60,7 +60,7 @@ class ResetMachine:
     conf_dir: str
     """Folder of CNI configurations."""
     folders: t.Mapping[str, str]
-    """Folders of the programs of all networks by variable, without the prefix `cni_`."""
+    """Folders of the programs of all networks by the variable's name without the prefix `cni_`."""
     prepared: t.Sequence[ResourceMapping]
     """What the preparation defines."""
     network_remains: t.Sequence[ResourceMapping]

@@ -1,7 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role node_upgrade: the kubeadm.exe of each step of an upgrade, in addition to the installed
-program."""
+"""The resources of role node_upgrade: the kubeadm.exe of each step, in addition to the installed kubeadm.exe."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from .outcome import Attempt, Outcome
 from .patch import NodePatches, Patch, PatchFile, only_test_signing
 
 _NOT_TRUSTED: tuple[Json, ...] = ("UnknownError", "NotTrusted")
-"""Statuses of Get-AuthenticodeSignature if the signer's root is not trusted, such as that of a test signature."""
+"""Statuses of Get-AuthenticodeSignature for a signer whose root is not trusted, for example for a test signature."""
 _UNSIGNED: tuple[Json, ...] = ("NotSigned", "NotSupportedFileFormat")
 _DONE = (0, 3010, 1641)
 _ALREADY = 2359302

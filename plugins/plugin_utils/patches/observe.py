@@ -25,7 +25,8 @@ replace a file between its check and its use."""
 MARKER = "HKLM:\\SOFTWARE\\winkube\\patches"
 """Registry key with the services whose start type was changed for an installation and is not restored yet."""
 SERVICES = ("wuauserv", "BITS", "TrustedInstaller")
-"""Services that an installation needs: Windows Update and wusa fail with 1058 or 0x80070422 if one is disabled."""
+"""Services that an installation needs: Windows Update and wusa fail with 1058 or 0x80070422 if one of them is
+disabled."""
 BATCH_KEY, JOB_KEY = "patches-", "patches-wu-"
 """Prefixes of the keys of batches and of Windows Update jobs, with which a later run finds work that still runs."""
 PID = "ansible_async_watchdog_pid"

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Calico on Windows nodes: what the cluster's installation says, and the objects that run Calico as pods.
 
-The Tigera operator runs Calico on Windows nodes itself. If manifests installed Calico, such as kubespray's, this
+The Tigera operator runs Calico on Windows nodes itself. If manifests (for example kubespray's) installed Calico, this
 collection applies the operator's DaemonSet of the cluster's Calico version (tigera/operator v1.40.8,
 pkg/render/windows.go). Differences:
 
@@ -28,7 +28,7 @@ _NAME = "calico-node-windows"
 _CONFIG_MAP = "cni-config-windows"
 _LABELS = {"k8s-app": _NAME}
 _MOUNT = "$env:CONTAINER_SANDBOX_MOUNT_POINT"
-"""Where Windows mounts the image of a HostProcess container. PowerShell or containerd expands it."""
+"""Where Windows mounts the image of a HostProcess container. PowerShell or containerd expands this variable."""
 _BACKENDS = {"vxlan": "vxlan", "bgp": "windows-bgp"}
 _SYSTEM = {"windowsOptions": {"hostProcess": True, "runAsUserName": "NT AUTHORITY\\system"}}
 _TOLERATIONS = (

@@ -23,8 +23,8 @@ class KubeProxyRules:
     """What kube-proxy needs with a network."""
 
     source_vip: t.Literal["none", "host-local", "network-endpoint"]
-    """Where kube-proxy's source address comes from: it needs none; it is the last address of the node's pod CIDR, which
-    is reserved in host-local; or it is the address of an HNS endpoint that the network creates."""
+    """Where kube-proxy's source address comes from: kube-proxy needs none; it is the last address of the node's pod
+    CIDR, which is reserved in host-local; or it is the address of an HNS endpoint that the network creates."""
     dsr: bool
     """Whether direct server return is turned on."""
     source: str
@@ -162,7 +162,7 @@ class ImageArchiveKind:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RegistryValue:
-    """A registry value of a node. A change restarts services."""
+    """A registry value of a node. A change of the value restarts services."""
 
     key: str
     value_name: str
@@ -242,7 +242,7 @@ class KnownNetwork:
     registry: tuple[RegistryValue, ...] = ()
     """Registry values that the network needs."""
     has_access_lists: bool = True
-    """Whether the network's CNI configuration can close services of Azure to containers; this collection writes it."""
+    """Whether this collection writes the CNI configuration, and can close services of Azure to containers in it."""
     purpose: t.Literal["flannel", "calico", "kube_proxy"] = "kube_proxy"
     """The purpose in module_utils/cluster_access.py for applying the network's and kube-proxy's DaemonSets."""
     read_purpose: str = ""

@@ -22,7 +22,8 @@ RESERVATION = "kube-proxy-source-vip\r\neth0"
 def source_vip(pod_cidr: str) -> str:
     """Return kube-proxy's source address on an overlay: the last usable address of the node's pod CIDR.
 
-    host-local assigns addresses in ascending order. The first two belong to the gateway and the host's own endpoint.
+    host-local assigns addresses in ascending order. The first two addresses belong to the gateway and the host's own
+    endpoint.
 
     Args:
         pod_cidr: the node's pod CIDR.
@@ -135,7 +136,7 @@ def feature_gates(mode: Mode, kubernetes: str) -> dict[str, bool]:
 
 
 def reservation(mode: Mode, pod_cidr: str) -> tuple[str, str] | None:
-    r"""Return the file that reserves kube-proxy's source address in host-local; None if none is needed.
+    r"""Return the file that reserves kube-proxy's source address in host-local; None if no reservation is needed.
 
     host-local stores each reserved address as a file whose name is the address (containernetworking/plugins,
     plugins/ipam/host-local/backend/disk/backend.go), in a folder of the network's name. It never assigns an address

@@ -43,8 +43,8 @@ def parts(configuration: str) -> tuple[str, str]:
 def batch(mode: Mode, install_dir: str) -> str:
     """Return the batch file.
 
-    The batch file keeps a configuration that a run of a playbook wrote. It recognizes such a configuration because it
-    differs from what the last pod wrote.
+    The batch file keeps a configuration that a run of a playbook wrote. Such a configuration differs from what the last
+    pod wrote, so the batch file recognizes it.
 
     Args:
         mode: the network's mode.

@@ -107,7 +107,7 @@ def place(daemon_set: t.Mapping[str, t.Any]) -> str:
 
 
 def manager(daemon_set: t.Mapping[str, t.Any]) -> Manager | None:
-    """Return what manages a DaemonSet; None if it shows no manager.
+    """Return what manages a DaemonSet; None if it names no manager.
 
     Args:
         daemon_set: one of `unbound_daemon_sets` of cluster_info.

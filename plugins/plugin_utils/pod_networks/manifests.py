@@ -116,8 +116,8 @@ def daemon_set(
         name: `NAMESPACE/NAME`.
         labels: labels of the DaemonSet and its pods.
         pod: specification of the pods.
-        configuration: plain data that the pods read elsewhere. A change of it makes existing pods out of date, as a
-            change of their specification does.
+        configuration: plain data that the pods read elsewhere. A change of this data makes existing pods out of date,
+            as a change of their specification does.
     """
     namespace, short = name.split("/")
     read = json.dumps([pod, *configuration], sort_keys=True)

@@ -37,7 +37,7 @@ def linux_mtu(known: KnownNetwork, mode: str, cluster: t.Mapping[str, t.Any]) ->
 
     Args:
         known: the network of the Windows nodes.
-        mode: its mode.
+        mode: the network's mode.
         cluster: the result of cluster_info.
     """
     own = known.modes.get(mode)

@@ -293,6 +293,6 @@ def daemon_sets(plugin: str) -> tuple[str, ...]:
     """Return the DaemonSets (`NAMESPACE/NAME`) of a network, without kube-proxy's.
 
     Args:
-        plugin: a value of `cni_plugin`, such as the one in a node's record. An unknown value has no DaemonSets.
+        plugin: a value of `cni_plugin`, for example from a node's record. An unknown value has no DaemonSets.
     """
     return _RULES[plugin].daemon_sets if plugin in _RULES else ()

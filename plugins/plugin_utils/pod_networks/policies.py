@@ -73,7 +73,7 @@ def broadest(networks: t.Iterable[str]) -> list[str]:
 
     Windows Server 2019 ignores the prefix lengths when it compares exceptions of outbound NAT, and keeps only one of
     several networks with the same address (Azure/AgentBaker azurecnifunc.ps1, GetBroadestRangesForEachAddress). The
-    shorter list means the same on every version.
+    shorter list has the same effect on every version of Windows.
 
     Args:
         networks: networks in CIDR notation; empty texts are left out.

@@ -69,11 +69,11 @@ class ClusterSettings:
     conf_dir: str
     """Folder of CNI configurations on the nodes."""
     folders: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Folders of programs by variable, without the prefix `cni_`, such as `flannel_dir`."""
+    """Folders of programs by the variable's name without the prefix `cni_`, such as `flannel_dir`."""
     install_dir: str
     """Folder of Kubernetes' programs on the nodes."""
     images: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Container images by variable, without the prefix `cni_`, such as `flannel_image`."""
+    """Container images by the variable's name without the prefix `cni_`, such as `flannel_image`."""
     cluster_cidr: str = ""
     """Network of all pods."""
     kube_proxy_configuration: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
@@ -84,9 +84,7 @@ class ClusterSettings:
 
     @property
     def network_version(self) -> str:
-        """Version of the network: the version on Linux nodes if the cluster shows it, else `version`; empty if
-        unknown.
-        """
+        """Version of the network on Linux nodes, or `version` if the cluster does not show it; empty if unknown."""
         return str(self.linux.get("version") or self.version).removeprefix("v")
 
 

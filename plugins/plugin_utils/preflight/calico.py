@@ -34,7 +34,7 @@ def problems(node: HostVariables, calico: Facts) -> list[Problem]:
 
     Args:
         node: the host.
-        calico: how Calico is installed; empty if it is not.
+        calico: how Calico is installed; empty if Calico is not installed.
     """
     if not calico:
         return [
@@ -70,7 +70,7 @@ def requested_changes(node: HostVariables, calico: Facts) -> list[RequestedChang
 
     Args:
         node: the host.
-        calico: how Calico is installed; empty if it is not.
+        calico: how Calico is installed; empty if Calico is not installed.
     """
     changes = []
     if calico and node.set_strict_affinity and not calico["strict_affinity"]:

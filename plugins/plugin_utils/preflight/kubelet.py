@@ -53,7 +53,7 @@ def problems(values: t.Mapping[str, t.Any], version: str) -> list[Problem]:
 
     Args:
         values: templated values of the roles' variables; variables that are not set may be missing.
-        version: version of Kubernetes; empty or malformed to check nothing.
+        version: version of Kubernetes; if it is empty or malformed, nothing is checked.
     """
     try:
         Version.parse(version)

@@ -267,7 +267,7 @@ def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]
 
 
 def _mirror_problems(registries: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return mirrors that Docker ignores: it mirrors only Docker Hub (docs.docker.com: Mirror the library)."""
+    """Return mirrors that Docker ignores: Docker mirrors only Docker Hub (docs.docker.com: Mirror the library)."""
     hosts = sorted(host for host, entry in registries.items() if host != "docker.io" and (entry or {}).get("mirrors"))
     if not hosts:
         return []

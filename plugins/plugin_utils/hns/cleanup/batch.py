@@ -220,7 +220,7 @@ def _leftover_calls(plan: CleanupPlan) -> list[Call]:
 
 
 def _port_pools(plan: CleanupPlan, options: BatchOptions) -> Call:
-    """Return the call that waits until HNS releases the ports of removed networks; the kept networks retain theirs."""
+    """Return the call that waits until HNS releases the ports of removed networks; kept networks retain their ports."""
     free: list[Json] = list(range(plan.port_pools)) if plan.networks_left else [0]
     return query(
         "port-pools", "@port-pools", until={"reserved": free}, retries=max(0, options.port_pool_timeout // 2), delay=2.0

@@ -115,8 +115,8 @@ def check_request(request: CleanupRequest, facts: HnsFacts) -> tuple[str, ...]:
     """Reject an invalid request before anything is changed.
 
     Returns:
-        Warnings about protected networks that the node does not have, in scope `stale`. In other scopes, they are
-        errors.
+        Warnings about protected networks that the node does not have, in scope `stale`. In other scopes, such networks
+        are errors.
 
     Raises:
         ScopeError: a network does not exist or is protected.

@@ -33,7 +33,7 @@ class _TargetNetworks:
     busy_networks: frozenset[str]
     """Ids of networks that running containers use."""
     busy: frozenset[str]
-    """Ids of the endpoints to keep on these networks. A running container also needs the host's endpoint."""
+    """Ids of the endpoints to keep on busy networks. A running container also needs the host's endpoint."""
     why: str
 
     @classmethod

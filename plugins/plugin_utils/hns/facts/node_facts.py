@@ -96,7 +96,7 @@ class HnsFacts:
 
 
 def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
-    """Return the calls that observe HNS and its users. They change nothing, and the batch continues if one fails.
+    """Return the calls that observe HNS and its users. They change nothing, and the batch continues if a call fails.
 
     Args:
         options: options of the observation.

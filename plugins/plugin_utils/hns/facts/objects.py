@@ -140,7 +140,7 @@ def cmdlet(call_id: str) -> str:
 
 
 def listing_calls(timeout: float) -> tuple[Call, ...]:
-    """Return a listing for each kind, with the kind as its id. If a listing times out, the later ones are skipped.
+    """Return a listing for each kind, with the kind as its id. If a listing times out, later listings are skipped.
 
     Args:
         timeout: time limit of each listing in seconds.
