@@ -49,7 +49,7 @@ def objects(resource: Resource, seen: Results, call: str) -> tuple[t.Mapping[str
 
 
 def only(resource: Resource, seen: Results, call: str) -> t.Mapping[str, t.Any]:
-    """Return the object of an observe call that always returns one."""
+    """Return the first object of an observe call that must succeed and return at least one object."""
     items = objects(resource, seen, call)
     if not items:
         raise ObservationError(resource.title, call, "the node returned no object")
@@ -83,7 +83,7 @@ def update(
         after: the desired state.
         calls: the calls that make the change.
         why: the reason; by default a sentence that lists the differences.
-        reboot: whether the change needs a reboot.
+        reboot: whether the node reboots after the change; see `Change.reboot`.
     """
     differing = [key for key in after if before.get(key) != after[key]]
     if not differing:
@@ -107,7 +107,7 @@ def create(
     why: str = "does not exist",
     reboot: Reboot = "never",
 ) -> Change:
-    """Return a change that creates what does not exist yet."""
+    """Return a change that creates a resource that does not exist yet."""
     shown = {"state": "present", **{key: value for key, value in after.items() if value is not None}}
     return _change(resource, why, dict.fromkeys(shown) | {"state": "absent"}, shown, calls, reboot)
 
@@ -120,7 +120,7 @@ def remove(
     why: str = "exists, expected absent",
     reboot: Reboot = "never",
 ) -> Change:
-    """Return a change that removes what exists but should not exist."""
+    """Return a change that removes a resource that exists but should not."""
     shown = {"state": "present", **before}
     return _change(resource, why, shown, dict.fromkeys(shown) | {"state": "absent"}, calls, reboot)
 

@@ -70,12 +70,12 @@ class Convergence:
         session: the session with the node.
         resources: what the node should have, in the order in which changes are made.
         check_mode: only observe and plan, with one remote command.
-        may_reboot: whether to reboot if a change needs it; otherwise the run ends after that change.
+        may_reboot: whether to reboot the node if a change needs a reboot. If false, the run ends after that change.
         disruptive: `defer` postpones changes that disrupt the pods of a live node, and later changes that build on
             them.
         allowed_code_policies: the policies in `code_policies.CHOICES` that allow the resources' programs to run.
-        check_space: whether to check that the changes fit on the node's volumes; not needed if an earlier run of the
-            same resources has just deferred them.
+        check_space: whether to check that the changes fit on the node's volumes. This is not needed if an earlier run
+            of the same resources has just measured and deferred the changes.
         disk_limit: assume that the system volume has at most this many bytes; see `disk_space.free`.
         answers: records the node's answers.
     """
@@ -114,7 +114,7 @@ class Convergence:
         # A batch that may reboot the node keeps its result for the controller until the node is down.
         self._reboot_order = order(reboot_message(_REBOOT), delay=BATCH_DELAY) if may_reboot else ()
         self._last_boot = self._boot = ""
-        """`_last_boot` is the boot time in the last observation; `_boot` is the one before the current batch."""
+        """`_last_boot` is the boot time in the last observation; `_boot` is the boot time before the current batch."""
         self._failed_files: set[str] = set()
         """Paths, in lower case, of files that are missing because the changes that would create them failed."""
         self._progress = ProgressReporter(session)
@@ -222,7 +222,7 @@ class Convergence:
         """Check that the changes fit on the node's volumes, if they need disk space.
 
         Returns:
-            The index of the first change that must be measured again later, or the number of changes if none must.
+            The index of the first change that must be measured again later, or the number of changes if there is none.
 
         Raises:
             NodeError: there is not enough disk space.
@@ -250,7 +250,7 @@ class Convergence:
             following: changes that the caller makes afterwards.
 
         Returns:
-            Whether all of them were attempted, so that the run can continue.
+            Whether all changes in `pending` were attempted, so that the run can continue.
         """
         while pending or self._restarts:
             work = next_work(pending, self._restarts, reboot_order=self._reboot_order)

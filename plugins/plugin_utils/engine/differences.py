@@ -21,12 +21,13 @@ def before_and_after(before: State, after: State) -> tuple[dict[str, t.Any] | st
     """Return `before` and `after` for Ansible's --diff.
 
     Args:
-        before: the properties before the change, without those that stay the same.
+        before: the properties before the change, without the properties that stay the same.
         after: the properties after the change.
 
     Returns:
-        Mappings if all properties are short. Otherwise texts, with a line for each short property, followed by the
-        lines of the long ones. Line endings and a byte-order mark are shown only if nothing else differs.
+        Mappings if each property has one line and none is `content`. Otherwise texts: a line for each property with one
+        line, followed by the lines of the remaining properties, including `content`. Line endings and a byte-order mark
+        are shown only if nothing else differs.
     """
     texts = [key for key in {**before, **after} if _is_text(key, before.get(key)) or _is_text(key, after.get(key))]
     if not texts:

@@ -36,11 +36,11 @@ class SpaceNeed:
     title: str
     """The resource's title."""
     volume: str
-    """The root of the volume, such as `C:`."""
+    """The drive of the volume, such as `C:`."""
     size: int | None
     """Maximum number of bytes; None: unknown."""
     later: bool = False
-    """Whether the node can be asked for the size again after the changes that come before this one."""
+    """Whether the node can be asked for the size again after the changes that come before this change."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,10 @@ class Measurement:
         return sorted({need.volume for need in self.needs} - self.free.keys())
 
     def first_later(self, changes: t.Sequence[Planned]) -> int:
-        """Return the index of the first change that must be measured again; the number of changes if none must be."""
+        """Return the index of the first change that must be measured again.
+
+        If there is no such change, return the number of changes.
+        """
         later = {need.title for need in self.needs if need.later}
         return next((index for index, planned in enumerate(changes) if planned.resource.title in later), len(changes))
 
@@ -98,7 +101,7 @@ class EarlySizes:
     def knows(self, calls: t.Sequence[Call]) -> bool:
         """Return whether the node has already run the calls that measure one change.
 
-        The calls are skipped if the node has the file. Then nothing was measured, so they must run again.
+        If the node already had the file, it skipped the calls and measured nothing, so they must run again.
         """
         same = all(call.id in self.results and _question(self._asked[call.id]) == _question(call) for call in calls)
         return same and not all(self.results[call.id].skipped for call in calls)
@@ -109,17 +112,17 @@ def _question(call: Call) -> tuple[t.Any, ...]:
 
 
 def volume(path: str) -> str:
-    """Return the root of a Windows path without a backslash, such as `C:`."""
+    """Return the drive of a Windows path, such as `C:`."""
     return path[:2].upper()
 
 
 def measure_calls(changes: t.Sequence[Planned], early: EarlySizes | None = None) -> tuple[Call, ...]:
-    """Return the calls of the measure batch; none if no change needs disk space.
+    """Return the calls of the measure batch; empty if no change needs disk space.
 
     Args:
         changes: the plan.
-        early: the answers that came with the observation, if they are still valid. These questions are not asked again,
-            and neither are those that the node can answer only later.
+        early: the answers that came with the observation, if they are still valid. Questions that it answers are not
+            asked again. Questions that the node can answer only later are not asked yet.
     """
     paths: dict[str, str] = {}
     lanes: list[list[Call]] = []
@@ -139,7 +142,7 @@ def measure_calls(changes: t.Sequence[Planned], early: EarlySizes | None = None)
 
 
 def _free_calls(paths: t.Mapping[str, str]) -> list[Call]:
-    """Return the calls that read the free space of volumes, from a path on each."""
+    """Return the calls that read the free space of volumes, from one path on each volume."""
     return [query(_FREE.id(name), "@free-space", {"path": path}) for name, path in paths.items()]
 
 
@@ -161,7 +164,7 @@ def measured(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult], li
 
 
 def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> list[SpaceNeed]:
-    """Return what each change needs, as far as that is known: one entry for each change and volume.
+    """Return the disk space that each change needs, as far as it is known: one entry for each change and volume.
 
     Args:
         changes: the plan.
@@ -197,7 +200,10 @@ def _uncounted(parts: t.Mapping[str, int], counted: set[str]) -> int:
 def _size(
     planned: Planned, required: SpaceRequirement, brought: t.Mapping[str, int], calls: t.Mapping[str, CallResult]
 ) -> int | t.Mapping[str, int] | None:
-    """Return the bytes that one requirement states, or that an earlier change or its probe implies; None if unknown."""
+    """Return the number of bytes that a requirement needs; None if it is unknown.
+
+    The requirement states it, or it follows from an earlier change or from the answers to the requirement's probe.
+    """
     if required.size is not None:
         return required.size
     if required.unpacks is not None and required.unpacks.casefold() in brought:

@@ -14,8 +14,8 @@ from .changes import remove, update
 from .resource import Change, Resource
 
 KEY = "HKLM:\\SOFTWARE\\winkube\\managed"
-"""Registry key with a value for each managed resource, named after the resource's title. The value's data means
-nothing, except for a temporarily disabled service, where it is the previous start mode."""
+"""Registry key with a value for each managed resource; the value's name is the resource's title. The value's data has
+no meaning, except for a temporarily disabled service, where it is the previous start mode."""
 
 
 def registry_entry(resource: Resource) -> dict[str, Json]:

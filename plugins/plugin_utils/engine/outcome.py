@@ -33,7 +33,7 @@ class ConvergenceOutcome:
     planned: list[Planned] = dataclasses.field(default_factory=list)
     """The last plan, including changes that were not made."""
     deferred: list[Planned] = dataclasses.field(default_factory=list)
-    """Changes that were left for later because they disrupt pods, or build on changes that do."""
+    """Changes that were left for later because they disrupt pods, or because they build on such changes."""
     failures: list[str] = dataclasses.field(default_factory=list)
     """Messages, each of which names the node, the resource and the step."""
     warnings: list[str] = dataclasses.field(default_factory=list)

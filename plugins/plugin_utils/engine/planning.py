@@ -35,7 +35,7 @@ class Questions:
 
     Args:
         resources: the resources, each at its position.
-        general: calls that belong to no resource, sent before those of the resources.
+        general: calls that belong to no resource. They are sent before the calls of the resources.
         sizes: the calls that ask how much disk space missing resources need, by position. They are sent last,
             so that their programs run in parallel.
     """
@@ -123,7 +123,7 @@ def plan(
 
     Raises:
         ResourceError: the node cannot have a resource as described.
-        BadAnswer: the node's answer about a resource is not a possible state of it.
+        BadAnswer: the node's answer about a resource cannot be used.
     """
     changes: list[Planned] = []
     for position, resource in enumerate(resources):
@@ -145,7 +145,7 @@ def plan(
 def group_parallel(changes: t.Sequence[Planned]) -> list[Planned]:
     """Group the changes that may run in parallel, such as the downloads of several roles.
 
-    An independent change moves up to follow the last change of its type if it builds on no change between them.
+    An independent change moves up to the last earlier change of its type, unless it builds on a change in between.
 
     Args:
         changes: the changes, in the order in which their resources are listed.
@@ -180,9 +180,9 @@ class PlannedBatch:
 
     changes: tuple[Planned, ...]
     reboot: bool
-    """Whether the node reboots after all of the changes."""
+    """Whether the node reboots after the last of the changes."""
     barriers: t.Mapping[str, int]
-    """The ids of barrier calls, with the number of changes before each."""
+    """The ids of barrier calls, with the number of changes before each barrier."""
     calls: tuple[Call, ...]
 
     @property
@@ -198,10 +198,11 @@ def next_work(
     limit: int = MAX_BATCH_BYTES - _ENVELOPE,
     reboot_order: t.Sequence[Call] = (),
 ) -> PlannedBatch:
-    """Return the first batch of changes, which ends at a certain reboot, at the size limit, or after the last change.
+    """Return the first batch of the changes.
 
-    Consecutive changes that need a reboot share one reboot. The calls of consecutive changes that do not depend on each
-    other are interleaved, so that their programs may run in parallel.
+    The batch ends before a reboot that is certainly needed, at the size limit, or after the last change. Consecutive
+    changes that need a reboot share one reboot. The calls of consecutive changes that do not depend on each other are
+    interleaved, so that their programs may run in parallel.
 
     Args:
         changes: the changes that are left, in order.
@@ -251,7 +252,8 @@ def next_work(
 def _may_overlap(first: Planned, second: Planned) -> bool:
     """Return whether a change may begin before the previous one has ended.
 
-    Only changes of the same type whose resources fail independently may overlap: they never build on each other.
+    Only changes of independent resources of the same type may overlap, because such resources never build on each
+    other.
     """
     alone = is_independent(first.resource) and _same_type(first, second)
     return alone and first.change.reboot == second.change.reboot == "never"
@@ -283,7 +285,7 @@ def apply_calls(planned: Planned) -> list[Call]:
 
 
 def is_independent(resource: Resource) -> bool:
-    """Return whether later resources are applied even if this one fails."""
+    """Return whether later resources are applied even if this resource fails."""
     return bool(getattr(resource, "independent", False))
 
 
@@ -330,7 +332,7 @@ def ordered_reboot(work: PlannedBatch, calls: t.Mapping[str, CallResult]) -> boo
 
 
 def failed_call(planned: Planned, calls: t.Mapping[str, CallResult], stopped: Stopped | None) -> str | None:
-    """Return the id of the call that made a change fail; None if no call did."""
+    """Return the id of the call that made a change fail; None if the change did not fail."""
     if stopped is not None and stopped.reason == "error" and stopped.id in planned.scope:
         return stopped.id
     if not is_independent(planned.resource):

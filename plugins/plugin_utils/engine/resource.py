@@ -53,7 +53,7 @@ class SpaceRequirement:
     path: str
     """Any Windows path on the volume."""
     size: int | None = None
-    """Maximum number of bytes written, including a download and its unpacked content; None: unknown, see `probe`."""
+    """Maximum number of bytes written, including a download and its unpacked content; None: unknown (see `probe`)."""
     probe: SizeProbe | None = None
     """The question that determines the size if `size` is None."""
     unpacks: str | None = None
@@ -61,7 +61,7 @@ class SpaceRequirement:
     (as the `path` of its own requirement), the size of this requirement is UNPACKED times the size of the archive."""
 
     UNPACKED: t.ClassVar[int] = 4
-    """How many times larger than their archive unpacked programs may be: Go programs such as Kubernetes' and
+    """Unpacked programs may be this many times larger than their archive: Go programs such as Kubernetes' and
     containerd's have 3.2 to 3.8 times the size of their gzip archive (measured on kubeadm 1.30 to 1.36)."""
 
 
@@ -82,8 +82,8 @@ class ServiceInterruption:
     service: str
     """The service's name."""
     start: str | None = None
-    """The id of the call that starts the service again with its present definition; None if no call of the change
-    does."""
+    """The id of the call that starts the service again with its present definition; None if the change has no such
+    call."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -94,8 +94,8 @@ class Change:
     """What differs, in one short sentence for the user."""
     before: t.Mapping[str, t.Any]
     after: t.Mapping[str, t.Any]
-    """`before` and `after` are the state for --diff. Both have the same keys: the properties that differ, and those
-    that identify the resource."""
+    """`before` and `after` are the state for --diff. Both have the same keys: the properties that differ, and the
+    properties that identify the resource."""
     calls: tuple[Call, ...]
     """The calls that make the change. Their ids are local to the resource."""
     reboot: t.Literal["never", "if_reported", "always"] = "never"
@@ -114,7 +114,8 @@ class Change:
     service: ServiceEffect | None = None
     """What the change does to a service. The engine then does not restart that service again for earlier changes."""
     interruptions: tuple[ServiceInterruption, ...] = ()
-    """The services that the calls stop, restart or delete. The change disrupts pods if they need any of them."""
+    """The services that the calls stop, restart or delete. The change disrupts pods if pods need any of these
+    services."""
     changes_network: bool = False
     """Whether the change changes the network of the node, which disrupts pods."""
     warnings: tuple[str, ...] = ()
@@ -127,7 +128,7 @@ class Resource(abc.ABC):
 
     type: t.ClassVar[str]
     independent: t.ClassVar[bool] = False
-    """Whether later resources are applied even if this one fails (the run still fails at its end)."""
+    """Whether later resources are applied even if this resource fails (the run still fails at its end)."""
     name: str = dataclasses.field(metadata={"help": "Identifies the resource among those of its type."})
     windows: tuple[str, ...] = dataclasses.field(
         default=(),
@@ -177,20 +178,21 @@ class Resource(abc.ABC):
             object.__setattr__(self, name, value)
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Return one resource in place of this one and a later one, because two roles may list the same resource.
+        """Return one resource in place of this resource and a later one, because two roles may list the same resource.
 
         Args:
             other: a later resource of the same type and name.
 
         Returns:
-            Their union, which for equal resources is the resource itself; None if they contradict each other.
+            The union of both resources, which for equal resources is the resource itself; None if the resources
+            contradict each other.
         """
         return self if self == other else None
 
     def builds_on(self, earlier: Resource) -> bool:  # noqa: ARG002  # for subclasses
         """Return whether this change must wait for the change of an earlier resource; by default, it always must.
 
-        If an independent resource does not wait for all earlier ones, its change may run in parallel with earlier
+        If an independent resource does not wait for all earlier resources, its change may run in parallel with earlier
         changes of its type, and need not wait for changes that disrupt pods.
         """
         return True
@@ -221,7 +223,7 @@ class Resource(abc.ABC):
         return None
 
     def lacks(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for subclasses
-        """Return the Windows path of the file whose absence made a change fail; None if that was not the reason.
+        """Return the Windows path of the file whose absence made a change fail; None if it failed for another reason.
 
         Args:
             call_id: the call of the change that failed.
@@ -233,20 +235,21 @@ class Resource(abc.ABC):
     def observe(self) -> tuple[Call, ...]:
         """Return the calls that read the current state; each must continue after an error (`on_error="continue"`).
 
-        The engine calls this once per resource and run.
+        The engine calls this method once for each resource and run.
         """
 
     def likely_space(self) -> SpaceRequirement | None:
-        """Return the disk space that the resource needs if it is missing; None if that is only known from the plan.
+        """Return the disk space that the resource needs if it is missing; None if only the plan shows it.
 
-        The node is then asked for it during the observation, which saves a remote command. The calls of the probe may
-        refer to those of `observe`. They must be skipped on the node if the resource is not missing.
+        If this method returns a requirement, the observation also asks for its size, which saves a remote command. The
+        calls of the probe may refer to the calls of `observe`. The node must skip the calls of the probe if the
+        resource is not missing.
         """
         return None
 
     @abc.abstractmethod
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        """Compare the desired state with the observed one, without any I/O.
+        """Compare the desired state with the observed state, without any I/O.
 
         Args:
             seen: the results of the calls of `observe`, by the ids that the resource gave them.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The services that a batch restarts because of its changes, and the calls that do so (no I/O)."""
+"""The services that a batch restarts because of its changes, and the calls that restart them (no I/O)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RESTART = Scope("restart.")
 
 
 def restarts_of(planned: Planned, changes: t.Sequence[Planned]) -> list[str]:
-    """Return the services to restart for a change, without those that a later change of the batch starts anyway."""
+    """Return the services to restart for a change, except services that a later change of the batch starts."""
     started = _started(other for other in changes if other.position > planned.position)
     return [name for name in planned.resource.restarts if name.lower() not in started]
 
@@ -32,7 +32,7 @@ def started_before(changes: t.Sequence[Planned]) -> set[str]:
 
 
 def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) -> tuple[list[Call], list[Call]]:
-    """Return the calls before and after a batch that restart each service once, if it runs both before and after it.
+    """Return calls for the start and the end of a batch, which restart each service once if it runs at both times.
 
     Args:
         services: names of the services.

@@ -79,7 +79,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def load(self, path: str, how: TransferOptions) -> tuple[Call, ...]:
-        """Return the calls that import an archive that is on the node. The id of the last one is `load`."""
+        """Return the calls that import an archive that is on the node. The id of the last call is `load`."""
 
     @abc.abstractmethod
     def check(self, reference: str) -> tuple[Call, ...]:
@@ -91,7 +91,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def pin(self, reference: str) -> tuple[Call, ...]:
-        """Return the calls that protect an image from the kubelet's garbage collection; empty if not supported."""
+        """Return the calls that protect an image from the kubelet's garbage collection, if the runtime can do this."""
 
     def removable(self, names: t.Sequence[str], images: t.Mapping[str, StoredImage]) -> list[str]:
         """Return the names that must be passed to `remove`; the store removes the other names along with them."""

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What a machine does at its first boot from an image: data/first_boot.ps1, its settings and its task (no I/O).
 
-Batches (docs/wire.md) need a controller, which a new machine does not have. So the image contains a script, which is
-always the same. All that differs is data in its settings file.
+Batches (docs/wire.md) need a controller, which a new machine does not have. So the image contains a script. The script
+is the same in all images; only the data in its settings file differs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def script() -> str:
 def calls(*, accounts: t.Sequence[str], winrm_https: bool, certificates: t.Sequence[str] = ()) -> tuple[Call, ...]:
     """Return the calls that put the script and its task into the image.
 
-    They must run after sysprep has succeeded. Otherwise, a reboot of the build machine would run the script there.
+    They must run after sysprep has succeeded. Otherwise, the script would run on the build machine when it reboots.
 
     Args:
         accounts: the accounts to remove.
@@ -85,7 +85,7 @@ def calls(*, accounts: t.Sequence[str], winrm_https: bool, certificates: t.Seque
 def wait_calls(seconds: float = 120.0) -> tuple[Call, ...]:
     """Return the calls that wait until a machine that was started from an image has finished its first boot.
 
-    A build machine that restarted after sysprep has also become a new machine.
+    This includes a build machine that restarted after sysprep: this restart was a first boot.
 
     Args:
         seconds: how long to wait.
@@ -107,7 +107,7 @@ def wait_calls(seconds: float = 120.0) -> tuple[Call, ...]:
 
 
 def unfinished(seen: Observation) -> str:
-    """Return why the first boot keeps the machine from becoming an image; empty if it does not.
+    """Return why the first boot prevents the machine from becoming an image; empty if the first boot has finished.
 
     Args:
         seen: the results of `wait_calls`.

@@ -86,7 +86,7 @@ class Generalization:
     Args:
         session: the session with the machine.
         options: the options.
-        link: the address of the machine's remote management.
+        link: how Ansible connects to the machine.
     """
 
     def __init__(self, session: NodeSession, options: GeneralizationOptions, link: Link) -> None:
@@ -94,7 +94,7 @@ class Generalization:
         self._options, self._link = options, link
 
     def inspect(self) -> Inspected:
-        """Observe the machine, and refuse one that must not become an image.
+        """Observe the machine, and refuse it if it must not become an image.
 
         Raises:
             UnsupportedWindows: the collection does not support the machine's Windows.
@@ -205,12 +205,12 @@ class Generalization:
         raise NodeError(f"{self._node.name}: sysprep: {why}")
 
     def _accounts(self) -> list[str]:
-        """Return the names of the accounts that the image must not contain, as users write them."""
+        """Return the names of the accounts that the image must not contain, in any form that `local_names` accepts."""
         own = [self._link.user] if self._options.remove_build_account and self._link.user else []
         return [*own, *self._options.remove_accounts]
 
     def _too_full(self, seen: Observation) -> str:
-        """Return why the disk is too full for an image; empty if it is not."""
+        """Return why the disk is too full for an image; empty if it is not too full."""
         space, limit = seen["space"].first, self._options.max_fill_percent
         used = int(space["total"]) - int(space["free"])
         size = min(int(space["total"]), int(self._options.disk_limit_gib * _GIB) or int(space["total"]))
@@ -231,7 +231,7 @@ class Generalization:
             self._refuse(str(error))
 
     def _unattend(self, machine: sysprep.PreparedMachine) -> str | None:
-        """Return the path of the answer file; None for an image without one."""
+        """Return the path of the answer file; None if the image has no answer file."""
         unattend = self._options.unattend
         if self._options.cloudbase_init and machine.cloudbase_init:
             unattend = unattend or machine.cloudbase_unattend
@@ -313,7 +313,7 @@ class Generalization:
             )
 
     def _wait_until_closed(self, seconds: float = 120.0) -> None:
-        """Wait until the HTTPS listener in use is closed; a connection over HTTP stays.
+        """Wait until the HTTPS listener in use is closed; do not wait if the connection uses HTTP.
 
         Raises:
             NodeError: the listener still responds, so the image would contain its certificate.

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What sysprep leaves in an image although it belongs to the build machine or its users (no I/O).
 
-Two machines from one image must not share these. Windows creates them again when it needs them: sshd its host keys, the
-Windows Update service its client id, Remote Desktop its certificate.
+Two machines from one image must not share these things. They are created again when they are needed: sshd creates its
+host keys, the Windows Update service creates its client id, and Remote Desktop creates its certificate.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _WINDOWS_UPDATE = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\WindowsU
 _CLIENT_ID = ("SusClientId", "SusClientIdValidation")
 """Registry values that identify a WSUS client: technet.microsoft.com/library/dd939898 (client requirements: images)."""
 _SSH = "C:\\ProgramData\\ssh"
-"""sshd creates missing host keys when it starts: github.com/PowerShell/openssh-portable
+"""The folder of sshd's host keys. sshd creates missing keys when it starts: github.com/PowerShell/openssh-portable
 contrib/win32/win32compat/wmain_sshd.c."""
 _REMOTE_DESKTOP = "Cert:\\LocalMachine\\Remote Desktop"
-"""The store of Remote Desktop's self-signed certificate. A connection or a boot creates a new one:
+"""The store of Remote Desktop's self-signed certificate. A connection or a boot creates a new certificate:
 blogs.technet.microsoft.com/askpfeplat/2017/02/01/removing-self-signed-rdp-certificates."""
 _STORE = "HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates\\Remote Desktop\\Certificates"
 """Registry key of the store Remote Desktop: learn.microsoft.com/windows/win32/seccrypto/system-store-locations."""
@@ -50,8 +50,8 @@ def local_names(names: t.Iterable[str], computer: str | None) -> list[str]:
     r"""Return the names of local accounts, without `.\` or the computer's name in front; domain accounts are left out.
 
     Args:
-        names: names as users write them: `NAME`, `.\NAME`, `COMPUTER\NAME`, `DOMAIN\NAME`, `NAME@domain`.
-        computer: the computer's name; None while it is unknown, so that the name in front may be any.
+        names: names in any of these forms: `NAME`, `.\NAME`, `COMPUTER\NAME`, `DOMAIN\NAME`, `NAME@domain`.
+        computer: the computer's name; None if it is unknown, so that any name in front is accepted.
     """
     by_name: dict[str, str] = {}
     for name in names:
@@ -66,7 +66,7 @@ def inspection_calls(accounts: t.Sequence[str]) -> tuple[Call, ...]:
     """Return the calls that read what the image must not contain.
 
     Args:
-        accounts: names of accounts, as users write them.
+        accounts: names of accounts, in any form that `local_names` accepts.
     """
     return (
         *(
@@ -85,7 +85,7 @@ def inspection_calls(accounts: t.Sequence[str]) -> tuple[Call, ...]:
 
 
 def read(seen: Observation, accounts: t.Sequence[str], computer: str) -> MachineIdentity:
-    """Read the results of `inspection_calls`. Server Core may lack the cmdlets for apps; then there are none.
+    """Read the results of `inspection_calls`. If Server Core lacks the cmdlets for apps, no apps are returned.
 
     Args:
         seen: the results.
@@ -114,7 +114,7 @@ def read(seen: Observation, accounts: t.Sequence[str], computer: str) -> Machine
 
 
 def app_calls(identity: MachineIdentity) -> tuple[Call, ...]:
-    """Return the calls that remove the apps of single users. If one of them stays, sysprep fails and names it."""
+    """Return the calls that remove the apps of single users. If an app stays, sysprep fails and names it."""
     return tuple(
         action(
             f"app-{number}",
@@ -128,7 +128,7 @@ def app_calls(identity: MachineIdentity) -> tuple[Call, ...]:
 
 
 def removal_calls(identity: MachineIdentity) -> tuple[Call, ...]:
-    """Return the calls that remove the machine's identity. They run after sysprep; if one fails, the batch stops."""
+    """Return the calls that remove the machine's identity. They run after sysprep; if a call fails, the batch stops."""
     values: list[Json] = [{"path": _WINDOWS_UPDATE, "name": name} for name in _CLIENT_ID]
     return (
         # A running service would write its id again.
@@ -155,7 +155,7 @@ def removal_calls(identity: MachineIdentity) -> tuple[Call, ...]:
 def _drop_certificate(number: int, mark: str) -> t.Iterator[Call]:
     """Yield the calls that remove a certificate of Remote Desktop, if possible with its key, and verify the removal.
 
-    Only SYSTEM and the service may be able to delete the key.
+    Only SYSTEM and the service of Remote Desktop may be able to delete the key.
     """
     path, call_id = f"{_REMOTE_DESKTOP}\\{mark}", f"remote-desktop-{number}"
     quiet: dict[str, Json] = {"LiteralPath": path, "Force": True, "ErrorAction": "SilentlyContinue"}
@@ -172,7 +172,7 @@ def _drop_certificate(number: int, mark: str) -> t.Iterator[Call]:
 
 
 def closing_calls(identity: MachineIdentity) -> tuple[Call, ...]:
-    """Return the calls that disable the build's accounts; the first boot removes those that are still disabled."""
+    """Return the calls that disable the build's accounts; the first boot removes accounts that are still disabled."""
     return tuple(
         action(f"disable-{number}", "Disable-LocalUser", {"Name": [name]})
         for number, name in enumerate(identity.accounts)

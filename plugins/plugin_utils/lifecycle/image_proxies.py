@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Find and remove proxies with credentials in places that all users of a machine can read (no I/O).
 
-The users of an image may differ from those of the machine from which the image was built.
+The users of an image may differ from the users of the machine from which the image was built.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class PasswordFinding:
     place: str
     """Description of the place for messages, without the value that was found there."""
     removal: Call
-    """The call that removes the password; its batch must be kept out of all output."""
+    """The call that removes the password. Its batch must be private."""
 
 
 def calls(docker_configuration: str = DOCKER_CONFIGURATION) -> tuple[Call, ...]:
-    """Return the calls that read all places. Their results may contain passwords."""
+    """Return the calls that read all places where such proxies may be. Their results may contain passwords."""
     values: list[Json] = [{"path": ENVIRONMENT}, {"path": managed_marks.KEY}]
     values += [{"path": _service_key(name), "name": "Environment"} for name in _SERVICES]
     docker: dict[str, Json] = {"paths": [docker_configuration], "content": True}

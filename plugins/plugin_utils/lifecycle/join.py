@@ -33,7 +33,8 @@ _CA = f"{node_paths.KUBERNETES}\\pki\\ca.crt"
 _KUBEADM = "join"
 """Id of the call that runs kubeadm."""
 LEFTOVERS = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF, DISCOVERY)
-"""Files with the token. If a machine goes down while kubeadm runs, they stay until the role node_join removes them."""
+"""Files with the token. If a machine goes down while kubeadm runs, these files stay until the role node_join removes
+them."""
 MADE_FILES = (*LEFTOVERS, node_paths.KUBELET_CONF, node_paths.JOIN_RECORD)
 """Files that a join makes. A reset removes them."""
 MADE_FOLDERS = (ntpath.dirname(_CA), f"{node_paths.KUBERNETES}\\tmp")
@@ -44,8 +45,8 @@ FILLED_FOLDERS = (
     "C:\\var\\log\\pods",
     "C:\\var\\log\\containers",
 )
-"""Folders that exist before a join, in which kubeadm and the kubelet keep their state, and the runtime the logs of
-pods. A reset empties them."""
+"""Folders that exist before a join. kubeadm and the kubelet keep their state in them, and the runtime writes the logs
+of pods there. A reset empties them."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,8 +62,9 @@ class KubeadmJoin:
     discovery: str = ""
     """Content of the file `kubeadm.DISCOVERY`. It may contain the token."""
     kubelet: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """What starts the kubelet with the flags that kubeadm will write: `command_line` of its service, or `parameters`,
-    its arguments if nssm runs it. Empty if kubeadm passes no flags on."""
+    """What makes the kubelet start with the flags that kubeadm will write: the `command_line` of its service, or its
+    arguments (`parameters`) if nssm runs it. Empty if kubeadm passes on no flags, or if the launcher runs the
+    kubelet."""
     before: tuple[JoinCommand, ...] = ()
     """Programs to run before kubeadm."""
     after: tuple[JoinCommand, ...] = ()
@@ -109,7 +111,7 @@ def finish_join(node: RemoteNode, after: t.Sequence[JoinCommand], ended: int | N
     Args:
         node: the machine.
         after: all programs to run after kubeadm.
-        ended: how many of them have ended, as the node recorded it; None if there is no record.
+        ended: how many of these programs have ended, as the node recorded it; None if there is no record.
 
     Returns:
         Whether anything was changed.
@@ -227,7 +229,7 @@ def _remove_leftovers(*, keep_key: bool) -> tuple[Call, ...]:
     Args:
         keep_key: whether the key for which the kubelet requested a certificate stays.
     """
-    # Without a certificate, a kubeconfig that the kubelet wrote since the first call does not count either.
+    # Without a certificate, a kubeconfig that the kubelet wrote since the first call is useless, too.
     records = [node_paths.JOIN_RECORD, node_paths.LAUNCHER_RECORD]
     former = [node_paths.BOOTSTRAP_KUBELET_CONF, node_paths.KUBELET_CONF, _CA, *records]
     paths: dict[str, Json] = {"paths": [*former, *([] if keep_key else [_KEY])]}

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Programs that users run on a machine before and after `kubeadm join`, in the batch of the join.
 
-The node records how many of the programs after kubeadm have ended. A run that finds a machine that has joined, but has
-not run all of them, runs the remaining ones.
+The node records how many of the programs after kubeadm have ended. If a run finds that a machine has joined but has not
+run all of these programs, it runs the remaining programs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Stage = t.Literal["pre", "post"]
 RECORD = node_paths.JOIN_RECORD
 """The file with the number of programs after kubeadm that have ended."""
 _SHOWN = 2000
-"""How many characters of a program's output a message shows."""
+"""Maximum number of characters of a program's output in a message."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class JoinCommand:
 
 
 Listed: t.TypeAlias = JoinCommand | tuple[str, ...]
-"""A program as users list it: a mapping, or a list of the program and its arguments."""
+"""An entry of the user's list: a mapping, or a list of the program and its arguments."""
 
 
 def commands(listed: t.Any, where: str) -> tuple[JoinCommand, ...]:
@@ -77,7 +77,7 @@ def of_entry(entry: Listed, where: str) -> JoinCommand:
     """Return one program.
 
     Args:
-        entry: the program as users list it.
+        entry: the entry of the user's list.
         where: its place, for messages.
 
     Raises:
@@ -97,7 +97,7 @@ def calls(stage: Stage, listed: t.Sequence[JoinCommand], first: int = 0) -> tupl
     """Return the calls that run programs in order; the batch stops at the first program that fails.
 
     Args:
-        stage: when the programs run. Those after kubeadm are recorded on the node.
+        stage: when the programs run. The node records how many of the programs after kubeadm have ended.
         listed: all programs of the stage.
         first: index of the first program to run.
     """
@@ -137,7 +137,7 @@ def ended(content: object) -> int | None:
 
 
 def secrets(listed: t.Iterable[JoinCommand]) -> tuple[str, ...]:
-    """Return the arguments and environment variables of programs, which messages do not contain.
+    """Return the arguments and environment variables of programs, which messages must not contain.
 
     Args:
         listed: the programs.

@@ -23,13 +23,13 @@ from ..wire.calls import action, query
 from ..wire.messages import Batch, Call, Input, Json, Observation
 
 _REMOVED: t.Sequence[str] = (node_paths.KUBELET_CONF, CURRENT_CERTIFICATE, f"{node_paths.KUBERNETES}\\pki\\ca.crt")
-"""The files whose existence makes the kubelet, kubeadm and this collection take the machine for a node."""
+"""Files whose existence makes the kubelet, kubeadm and this collection treat the machine as a node."""
 
 _STOP = 120.0
 """Time limit for the kubelet to stop, in seconds."""
 _SETTLED = datetime.timedelta(minutes=15)
 """A machine with a younger certificate may have joined after the run listed the nodes, or its kubelet may not have
-registered its node yet. Kubernetes issues certificates that are valid from five minutes ago on (kubernetes
+registered its node yet. Kubernetes issues certificates whose validity begins five minutes in the past (kubernetes
 pkg/controller/certificates/signer/signer.go, Backdate)."""
 
 
@@ -100,7 +100,7 @@ def safe_time(seen: Observation, now: datetime.datetime) -> datetime.datetime:
 
 
 def reason(own: KubeletCredentials, cluster: ClusterFacts, now: datetime.datetime) -> str:
-    """Return why a machine that has joined has to join again; empty if it does not have to, or has not joined.
+    """Return why a machine that has joined has to join again; empty if it need not, or if it has not joined.
 
     Args:
         own: the machine's credentials. The certificate contains the name of the machine's node.
@@ -123,10 +123,10 @@ def reason(own: KubeletCredentials, cluster: ClusterFacts, now: datetime.datetim
 
 
 def other_cluster(own: KubeletCredentials, cluster: ClusterFacts) -> str:
-    """Return why a machine is a node of another cluster; empty if it is not. Call it only if `reason` is empty.
+    """Return why a machine is a node of another cluster; empty if it is not. Call this only if `reason` is empty.
 
     Two clusters can have the same address if they are in different networks, and the run may use the wrong kubeconfig.
-    Only the CA and the names of the nodes distinguish the two.
+    Only the CA and the names of the nodes distinguish two such clusters.
 
     Args:
         own: the machine's credentials.
@@ -162,7 +162,7 @@ def undo(node: RemoteNode) -> None:
     try:
         seen = node.run(Batch(calls=undo_calls()), step=step)
     except BatchLost:
-        # The batch only removes, so it can be repeated.
+        # The batch only stops the kubelet and removes files, so it can be repeated.
         seen = node.run(Batch(calls=undo_calls()), step=step)
     if seen.stopped is not None:
         raise NodeError(f"{node.name}: {step}: {seen[seen.stopped.id].error}")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read whether a Windows machine is a node of a cluster, and what prevents it from becoming one."""
+"""Read whether a Windows machine is a node of a cluster, and what prevents it from becoming a node."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class JoinState:
     clock_skew: float
     """Seconds by which the node's clock is ahead of the controller's clock."""
     kubelet_launcher: bool = False
-    """Whether the kubelet's service runs the script with which the machine can join by itself."""
+    """Whether the kubelet's service runs the launcher."""
     ended_commands: int | None = None
     """How many of the user's programs after `kubeadm join` have ended; None if no program remains."""
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
@@ -94,7 +94,7 @@ class ExpectedNetwork:
 
 
 def calls(name: str = "", *, counts_addresses: bool = False) -> tuple[Call, ...]:
-    """Return the calls that read the state. The kubeconfig may contain a key, so their batch is private.
+    """Return the calls that read the state. The kubeconfig may contain a key, so the batch must be private.
 
     Args:
         name: name of the control plane endpoint that the machine must resolve; empty to skip this check.
@@ -151,7 +151,7 @@ def read(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> Joi
 
 
 def server_of(kubeconfig: str) -> str:
-    """Return the API server of a kubeconfig as `host:port`; empty if the text names none."""
+    """Return the API server of a kubeconfig as `host:port`; empty if the text names no server."""
     server = _SERVER.search(kubeconfig)
     return urllib.parse.urlsplit(server[1]).netloc if server else ""
 
@@ -187,7 +187,7 @@ def problems(
         state: the reported state.
         cluster_servers: addresses (`host:port`) of the cluster to join; empty to accept any cluster.
         skew_limit: maximum clock difference in seconds; 0 to skip this check.
-        refuse_joined: whether it is a problem if the machine is a node of any cluster.
+        refuse_joined: whether it is a problem if the machine is already a node of a cluster.
         require_prepared: whether it is a problem if the machine has no kubelet.
         node_name: the machine's future node name; empty if it is the current computer name.
         next_name: the machine's computer name at the join, if this run renames it first; otherwise empty.
@@ -249,7 +249,7 @@ def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[
     unpatched = known.patch_problem(expected.mode, windows=version, ubr=state.windows.ubr) if known.is_managed else None
     if unpatched is not None:
         yield unpatched
-    # The networks of a recorded network are removed before the new one is created.
+    # The HNS networks of the network in NETWORK_RECORD are removed before the new network is created.
     if mode is not None and not state.cni and (wrong := node_network.type_problem(state.network, mode)):
         yield wrong
     if mode is not None and (far := node_network.subnet_problem(state.network, mode, expected.cluster)):

@@ -53,7 +53,7 @@ def begin(host: str, node: str, cluster_node: Record, owner: str, label: str = "
         host: name of the host in the inventory.
         node: name of the host's node.
         cluster_node: the node as cluster_info returned it; empty if the cluster was not queried yet.
-        owner: the owner that this role records when it cordons a node.
+        owner: the owner that role node_maintenance records when it cordons a node.
         label: the label that determines the node's ring; empty if there is none.
     """
     record = {"host": host, "node": node, "stage": Stage.WAITING.value}
@@ -100,14 +100,14 @@ class RolloutHosts(t.NamedTuple):
     failed: list[str]
     """Hosts whose record shows that they failed."""
     refused: list[str]
-    """Hosts that cannot be worked on: those that failed, and those that left the play."""
+    """Hosts that cannot be worked on, because they failed or left the play."""
 
 
 def select(records: t.Sequence[Record], play_hosts: t.Container[str]) -> RolloutHosts:
     """Return which hosts a rollout works on.
 
     Nodes that an earlier run left cordoned come first, so that no more nodes are out of service than `serial` allows.
-    The others follow ring by ring.
+    The other nodes follow ring by ring.
 
     Args:
         records: records of all hosts of the play, in the play's order; empty for hosts that are not nodes.

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Check the node names that machines report.
 
-A machine without a name in the inventory, such as one that was created from an image, joins under its computer name. A
-compromised machine can report any name, so that name must not belong to another node.
+A machine without a name in the inventory, for example a machine that was created from an image, joins under its
+computer name. A compromised machine can report any name, so that name must not belong to another node.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def claim(host: str, inventory: t.Sequence[str], address: str, facts: t.Mapping[
 
     Args:
         host: name in the inventory.
-        inventory: possible node names in the inventory; the first one that is not empty counts.
+        inventory: possible node names in the inventory; the first name that is not empty counts.
         address: address in the inventory.
         facts: result of join_info; empty if the machine was not queried.
     """

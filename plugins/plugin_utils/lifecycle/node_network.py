@@ -16,7 +16,7 @@ from ..wire.messages import Call, CallResult
 _DEFAULT_ROUTE = "0.0.0.0/0"
 _HNS = "hns-networks"
 _HNS_TIMEOUT = 20.0
-"""Seconds to wait for HNS, which may hang. The networks are unknown then."""
+"""Seconds to wait for HNS, which may hang. If it hangs, the HNS networks are unknown."""
 _NAMED = 8
 """Maximum number of nodes that are named; any further nodes are only counted."""
 
@@ -26,7 +26,7 @@ class NodeNetwork:
     """What a machine reports about its network adapters."""
 
     mtu: int | None = None
-    """MTU of the network adapter with the default route, the largest of several; None: unknown."""
+    """The largest MTU of the network adapters with a default route; None: unknown."""
     addresses: tuple[ipaddress.IPv4Interface, ...] = ()
     """IPv4 addresses with their subnets, without loopback and link-local addresses."""
     hns: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -38,7 +38,7 @@ class ClusterNetwork:
     """What the pod network of a cluster expects of a machine."""
 
     mtu: int = 0
-    """Value of `cni_mtu`: MTU of the pods' packets; 0: that of the network adapter without the overlay's headers."""
+    """Value of `cni_mtu`: MTU of the pods' packets; 0: the MTU of the network adapter minus the overlay's headers."""
     linux_mtu: int = 0
     """MTU of the pods' packets on Linux nodes; 0: the cluster does not show it."""
     linux_setting: str = ""
@@ -50,7 +50,7 @@ class ClusterNetwork:
 
 
 def networks_call() -> Call:
-    """Return the call that lists the HNS networks. Without the feature Containers, it fails."""
+    """Return the call that lists the HNS networks. The call fails if Windows lacks the feature Containers."""
     return query(_HNS, "Get-HnsNetwork", select=("Name", "Type"), timeout=_HNS_TIMEOUT)
 
 
@@ -81,7 +81,7 @@ def _address(item: t.Mapping[str, t.Any]) -> ipaddress.IPv4Interface | None:
 
 
 def type_problem(own: NodeNetwork, mode: Mode) -> str:
-    """Return which HNS network has a name of the machine's pod network, but another type; empty if none does.
+    """Return which HNS network has a name of the machine's pod network, but another type; empty if there is none.
 
     Args:
         own: the machine's networks.
@@ -98,7 +98,7 @@ def type_problem(own: NodeNetwork, mode: Mode) -> str:
 
 
 def mtu_problem(own: NodeNetwork, mode: Mode, expected: ClusterNetwork) -> str:
-    """Return why `cni_mtu` is too large for the machine; empty if it is not, or if the adapter's MTU is unknown.
+    """Return why `cni_mtu` is too large for the machine; empty if it is not too large, or if the MTU is unknown.
 
     Args:
         own: the machine's network adapters.
@@ -118,7 +118,7 @@ def mtu_problem(own: NodeNetwork, mode: Mode, expected: ClusterNetwork) -> str:
 def mtu_warnings(
     own: NodeNetwork, mode: Mode, expected: ClusterNetwork, *, in_azure: bool, joined: bool
 ) -> t.Iterator[str]:
-    """Return differences between the MTU of Linux nodes and that of the machine. Only overlays are compared.
+    """Return differences between the MTUs of Linux nodes and of the machine. Only overlays are compared.
 
     Args:
         own: the machine's network adapters.

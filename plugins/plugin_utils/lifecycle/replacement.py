@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Which nodes a run replaces, the names of the new machines, and the order of the work (no I/O).
 
-The rollout has batches of two kinds that alternate. In the first kind, new machines join. In the second kind, the nodes
-that they replace leave. So there are never more than `surge` machines in addition to the nodes.
+The rollout has batches of two kinds that alternate. In the first kind, new machines join. In the second kind, the old
+nodes that these machines replace leave. So there are never more than `surge` machines in addition to the nodes.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def plan(
 
 
 def _replaces_another(node: str, nodes: t.Mapping[str, t.Mapping[str, t.Any]], generation: str) -> bool:
-    """Return whether a node belongs to a new machine, which an interrupted run has not labelled yet."""
+    """Return whether a node belongs to a new machine that an interrupted run has not labelled yet."""
     records = [one.get("replacement") or {} for one in nodes.values()]
     return any(one.get("name") == node and one.get("generation") == generation for one in records)
 
@@ -117,7 +117,7 @@ def _record_problem(planned: Replacement, record: t.Mapping[str, t.Any], generat
 
 
 def _name_problem(planned: Replacement, nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> str:
-    """Return why a new machine cannot have its name; empty if it can."""
+    """Return why a new machine cannot have its name; empty if it can have the name."""
     hint = "Set node_replace_name to a template with another name for each node"
     where = f"{planned.node}: name of the new machine"
     if not NODE_NAME.fullmatch(planned.new):
@@ -156,7 +156,7 @@ def is_surge(text: str) -> bool:
 def surge_size(surge: str, nodes: int) -> int:
     """Return how many new machines may exist in addition to the nodes.
 
-    A percentage is rounded up, as that of `maxSurge` in a MachineDeployment (kubernetes-sigs/cluster-api,
+    A percentage is rounded up, as it is for `maxSurge` in a MachineDeployment (kubernetes-sigs/cluster-api,
     api/v1beta1/machinedeployment_types.go).
 
     Args:
@@ -173,7 +173,7 @@ class Turns(t.NamedTuple):
     """The order of a rollout."""
 
     hosts: list[str]
-    """The hosts: those of the new machines of a batch, then those of the old ones, and so on."""
+    """The hosts. Pairs of batches follow each other: first new machines, then the old machines that they replace."""
     sizes: list[int]
     """How many hosts each batch has."""
 

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reset a machine, so that it is like one that was prepared and never joined.
+"""Reset a machine, so that it is like a machine that was prepared and never joined a cluster.
 
 `Reset.run` is the whole process: one remote command observes everything (the join, HNS, the resources of role
-node_reset), one detached batch removes what is there, and observes the resources again. reset_plan.py builds the calls.
+node_reset). One detached batch removes what the reset must remove, and observes the resources again. reset_plan.py
+builds the calls.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from .reset_outcome import ResetOutcome
 from .reset_plan import KubeadmReset, ResetPlan
 
 _ROUNDS = 4
-"""Maximum number of batches. A lost batch needs another one, and so do images that containers still used."""
+"""Maximum number of batches. Another batch is needed if a batch was lost, or if containers still used images."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,7 @@ class Reset:
 
     Args:
         session: the session with the machine.
-        resources: describe the machine after the reset (node_resources/node_reset.py).
+        resources: the resources of the machine after the reset (node_resources/node_reset.py).
         options: options of the reset.
         check_mode: whether only to observe and plan.
     """
@@ -128,7 +129,7 @@ class Reset:
         return left is not None and not left
 
     def _finish_hns(self) -> None:
-        """Let a cleanup of HNS do what is left, because it can also restart a service that hangs."""
+        """Let a cleanup of HNS remove what is left, because a cleanup can also restart a service that hangs."""
         cleanup = Cleanup(self._session, self._options.request, self._options.hns)
         cleanup.outcome.removed, cleanup.outcome.changes = self.outcome.hns.removed, self.outcome.hns.changes
         self.outcome.hns = cleanup.outcome

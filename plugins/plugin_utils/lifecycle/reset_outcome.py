@@ -58,7 +58,7 @@ class ResetOutcome:
         Args:
             name: name of the host.
             diff: whether to include a diff.
-            shown: which changes the result contains: those of the plan, those that were made, or none.
+            shown: which changes the result contains: the planned changes, the changes that were made, or none.
         """
         plan = self.plan
         if plan is None:
@@ -96,7 +96,7 @@ class ResetOutcome:
 
 
 def _errors(planned: Planned, calls: t.Mapping[str, CallResult]) -> t.Iterator[str]:
-    """Yield why a change was not made, with what it means."""
+    """Yield the errors of a change that was not made, with explanations."""
     for call in planned.change.calls:
         result = calls.get(planned.scope.id(call.id))
         if result is None or result.error is None:

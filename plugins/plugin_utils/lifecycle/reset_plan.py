@@ -32,11 +32,11 @@ from ..wire.scopes import Scope
 from . import join_state
 
 NOTE = f"{node_paths.PROGRAM_DATA}\\reset.json"
-"""The key of the batch that resets the machine. A later run waits for this batch."""
+"""The file with the key of the batch that resets the machine. A later run waits for this batch."""
 CONFIGURATION = f"{node_paths.PROGRAM_DATA}\\reset.yaml"
-"""kubeadm's configuration, which exists only while kubeadm runs."""
+"""The file with kubeadm's configuration, which exists only while kubeadm runs."""
 KUBEADM = "kubeadm-reset"
-"""The call that runs `kubeadm reset`."""
+"""Id of the call that runs `kubeadm reset`."""
 _OWN = Scope("reset.")
 _AFTER = Scope("after.")
 """Scope of the questions that are asked again at the end of the batch."""
@@ -123,10 +123,10 @@ def make(
     windows: WindowsInfo,
     request: CleanupRequest,
 ) -> ResetPlan:
-    """Return the plan.
+    """Return the plan of a reset.
 
     Args:
-        resources: describe the machine after the reset.
+        resources: the resources that describe the machine after the reset.
         questions: the questions of these resources.
         seen: the results of `observation_calls`.
         windows: the machine's version of Windows.
@@ -216,7 +216,7 @@ def batch_calls(
 
 
 def _needs_kubeadm(plan: ResetPlan) -> bool:
-    """Return whether kubeadm runs: not if the kubelet's folder is already as it was before the join.
+    """Return whether kubeadm must run. It need not run if the kubelet's folder is already as it was before the join.
 
     kubeadm also removes subfolders that the preparation created. They are created again only if this plan changes the
     folder.
@@ -226,7 +226,7 @@ def _needs_kubeadm(plan: ResetPlan) -> bool:
 
 
 def _kubeadm(plan: ResetPlan, kubeadm: KubeadmReset) -> t.Iterator[Call]:
-    """Yield the calls that run `kubeadm reset`. It stops the kubelet, and removes pods and the kubelet's files."""
+    """Yield the calls that run `kubeadm reset`. kubeadm stops the kubelet, and removes pods and the kubelet's files."""
     arguments = kubeadm_config.reset_flags(kubeadm.cri_socket)
     try:
         configuration = kubeadm_config.reset_configuration(plan.kubeadm_version, kubeadm.cri_socket)
@@ -255,10 +255,10 @@ def _changes(plan: ResetPlan) -> t.Iterator[Call]:
 def left(
     resources: t.Sequence[Resource], questions: Questions, seen: Observation, plan: ResetPlan
 ) -> list[Planned] | None:
-    """Return the changes that the batch did not make; None if it ended before it could tell.
+    """Return the changes that the batch did not make; None if it ended before it asked the questions again.
 
     Args:
-        resources: describe the machine after the reset.
+        resources: the resources that describe the machine after the reset.
         questions: the questions of these resources.
         seen: the results of the batch.
         plan: the plan that the batch carried out.

@@ -14,7 +14,7 @@ RingOrder: t.TypeAlias = tuple[int, tuple[tuple[int, int | str], ...]]
 
 
 def name_order(ring: str) -> tuple[tuple[int, int | str], ...]:
-    """Return the sort key of a ring's name, in which numbers count as numbers: ring2 comes before ring10."""
+    """Return the sort key of a ring's name, which compares numbers by value: ring2 comes before ring10."""
     parts = re.findall(r"\d+|\D+", ring)
     return tuple((0, int(part)) if part.isdecimal() else (1, part.lower()) for part in parts)
 
@@ -42,8 +42,8 @@ def ring_name(own: str, label: str, labels: t.Mapping[str, str]) -> str:
 def ring_place(ring: str, order: t.Sequence[str], *, by_label: bool) -> int:
     """Return the place of a ring among all rings. Rings with the same place follow in the order of their names.
 
-    Listed rings come first. With a label, nodes that do not have it come last: a label that was forgotten must not put
-    a node into the first ring.
+    Listed rings come first. If rings are values of a label, nodes without the label come last, because a forgotten
+    label must not put a node into the first ring.
 
     Args:
         ring: result of `ring_name`.
@@ -75,7 +75,7 @@ def overview(chosen: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
 
 
 def label_problem(label: str, nodes: t.Sequence[t.Mapping[str, str]]) -> str:
-    """Return why a label cannot determine the rings; empty if it can.
+    """Return why a label cannot determine the rings; empty if it can determine them.
 
     Args:
         label: the name of the label; empty if no label determines the rings.

@@ -22,7 +22,7 @@ _DAY = 24 * 60
 
 @dataclasses.dataclass(frozen=True)
 class MaintenanceWindow:
-    """A time of the week. A window whose end is not after its begin ends on the next day."""
+    """A weekly maintenance window. If its end is not after its beginning, it ends on the next day."""
 
     days: frozenset[int]
     """Weekdays on which the window begins, with 0 for Monday."""
@@ -67,7 +67,7 @@ def _days(text: str) -> t.Iterator[int]:
 
 
 def closed(windows: t.Sequence[str], time_zone: str, now: datetime.datetime) -> str:
-    """Return why no work may begin now; empty if it may.
+    """Return why no work may begin now; empty if work may begin.
 
     Args:
         windows: the maintenance windows; empty if work may begin at any time.
@@ -118,14 +118,14 @@ def earlier_rings(batch: t.Sequence[Record], records: t.Sequence[Record]) -> lis
     """Return the records of nodes in other rings that this run worked on, if a batch is the first of its ring.
 
     Nodes that an earlier run left cordoned come first, whatever their ring is, so their batch does not count as the
-    first.
+    first batch of a ring.
 
     Args:
         batch: records of the hosts of the batch.
         records: records of all hosts of the rollout that are nodes.
 
     Returns:
-        The records, including those of nodes that failed; empty if the ring began with an earlier batch.
+        The records, including the records of nodes that failed; empty if the ring began with an earlier batch.
     """
     rings = {ring_of(one) for one in batch if one}
     worked = [one for one in records if "started" in one]
@@ -139,7 +139,7 @@ def soak_left(earlier: t.Sequence[Record], soak: float, now: float) -> int:
 
     Args:
         earlier: result of `earlier_rings`.
-        soak: seconds between the last node of a ring and the first one of the next ring.
+        soak: seconds between the last node of a ring and the first node of the next ring.
         now: seconds since the epoch.
     """
     finished = [float(one.get("finished") or 0.0) for one in earlier]

@@ -8,7 +8,7 @@ sysprep resets WinRM and its credentials, so the batch needs no connection:
 2. It generalizes the machine, and waits until Windows reports success.
 3. It removes the machine's identity, prepares the first boot, and writes its result to RESULT.
 4. Unless it was started by the task, it waits until the controller has read this result and the state of the image.
-5. It closes WinRM. Last, it shuts the machine down, unless the builder does that.
+5. It closes WinRM. Last, it shuts the machine down, unless the builder shuts it down.
 
 If any of this fails, the batch stops, and the machine stays on.
 """
@@ -36,7 +36,7 @@ SHUTDOWN_COMMAND = f"schtasks /Run /TN {TASK}"
 """Packer's `shutdown_command` for builders that shut the machine down with a command."""
 FOLDER = f"{TRUSTED_FOLDER}\\image"
 RESULT = f"{FOLDER}\\result.json"
-"""The result of the batch, for the controller and for an administrator at the console."""
+"""The file with the batch's result, for the controller and for an administrator at the console."""
 _BETWEEN = 2.0
 """Seconds between two checks on the node."""
 CONFIRMATION = 900
@@ -55,7 +55,7 @@ class Sealing:
     """The batch's idempotency key."""
     end: End
     preparing: tuple[Call, ...] = ()
-    """Calls before sysprep. A machine that is generalized already skips them and sysprep."""
+    """Calls before sysprep. If the machine is already generalized, it skips these calls and sysprep."""
     secrets: tuple[Call, ...] = ()
     """Calls that remove secrets. They may run again."""
     sysprep: Call
@@ -176,14 +176,14 @@ def followed(seen: Observation) -> bool | None:
 
 
 def failure(seen: Observation) -> str:
-    """Return which call of the batch failed; empty if none did."""
+    """Return which call of the batch failed; empty if none failed."""
     if seen.stopped is None or seen.stopped.id not in seen.calls:
         return ""
     return f"{seen.stopped.id}: {seen[seen.stopped.id].error}"
 
 
 def explanation(batch: Observation, logs: Observation) -> str:
-    """Return why the batch failed: sysprep's own reason if sysprep failed.
+    """Return why the batch failed, with sysprep's own reason if sysprep failed.
 
     Args:
         batch: the observation of the batch.
@@ -195,7 +195,7 @@ def explanation(batch: Observation, logs: Observation) -> str:
 
 
 def _go(key: str) -> str:
-    """Return the path of the file that lets a waiting batch continue. A later build has another file."""
+    """Return the path of the file that lets a waiting batch continue. Each build has its own file."""
     return f"{FOLDER}\\{key}.go"
 
 

@@ -21,7 +21,10 @@ _IN_PROGRESS = 1115
 
 
 def calls() -> tuple[Call, ...]:
-    """Return the calls. With a disabled kubelet, the machine does not register its node again if it is started."""
+    """Return the calls that shut the machine down.
+
+    They also disable the kubelet, so that the machine does not register its node again if it is started.
+    """
     arguments = ("/s", "/t", str(_DELAY), "/c", "winkube.node: replaced by another machine")
     return (
         action("disable", "Set-Service", {"Name": "kubelet", "StartupType": "Disabled"}),
@@ -36,7 +39,7 @@ def shut_down(node: RemoteNode) -> None:
         node: the machine.
 
     Raises:
-        NodeError: Windows refused.
+        NodeError: Windows refused the shutdown.
         AnsibleConnectionFailure: the machine cannot be reached.
     """
     batch = Batch(calls=calls())
@@ -50,7 +53,7 @@ def shut_down(node: RemoteNode) -> None:
 
 
 def problem(seen: Observation) -> str | None:
-    """Return why a machine does not shut down, or None if it does."""
+    """Return why a machine does not shut down, or None if it shuts down."""
     if seen.stopped is None:
         return None
     result = seen.calls.get(seen.stopped.id)

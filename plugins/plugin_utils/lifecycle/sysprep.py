@@ -34,7 +34,7 @@ of the build machine as the first boot."""
 _CLOUDBASE_NOTE = {"path": managed_marks.KEY, "name": f"Service {CLOUDBASE}"}
 _LOGINS = f"{registries.DOCKER_CONFIG}\\config.json"
 _HEADER = re.compile(r"^[ \t]*\[[^\]\n]*\bheader[\"']?[ \t]*\]|^[^#\n]*\bheader[\"']?[ \t]*=", re.MULTILINE)
-"""A table of HTTP headers in a hosts.toml. Such headers contain credentials (containerd docs/hosts.md)."""
+"""Matches a table of HTTP headers in a hosts.toml. Such headers contain credentials (containerd docs/hosts.md)."""
 _CLOUDBASE_FILES = tuple(
     f"{folder}\\Cloudbase Solutions\\Cloudbase-Init\\conf\\Unattend.xml"
     for folder in ("C:\\Program Files", "C:\\Program Files (x86)")
@@ -207,7 +207,7 @@ def preparing_calls(clean_paths: t.Sequence[str]) -> tuple[Call, ...]:
 def secret_calls(
     cloudbase_start_mode: str = "", secrets: t.Sequence[str] = (), removals: t.Sequence[Call] = ()
 ) -> tuple[Call, ...]:
-    """Return the calls that remove secrets and restore cloudbase-init; if one fails, the machine is not generalized.
+    """Return the calls that remove secrets and restore cloudbase-init; if a call fails, the machine is not generalized.
 
     Args:
         cloudbase_start_mode: start mode of cloudbase-init's service in sc.exe's notation; empty for no change.
@@ -225,7 +225,7 @@ def sysprep_call(unattend: str | None, timeout: float) -> Call:
     """Return the call that generalizes the machine.
 
     Args:
-        unattend: Windows path of the answer file for the first boot; None for an image without one.
+        unattend: Windows path of the answer file for the first boot; None if the image has no answer file.
         timeout: time limit in seconds.
     """
     answer_file = (f"/unattend:{unattend}",) if unattend else ()
@@ -259,8 +259,8 @@ def winrm_calls(listeners: t.Sequence[WinRmListener]) -> tuple[Call, ...]:
 def _drop(number: int, listener: WinRmListener) -> t.Iterator[Call]:
     """Return the calls that remove a listener and its certificate, which all machines of the image would share.
 
-    The listener goes last: when its port is closed, the certificate is gone, too. A batch that runs again finds
-    neither.
+    The listener is removed last, so that a closed port shows that the certificate is gone, too. If the batch runs
+    again, it finds neither of them.
     """
     if listener.thumbprint:
         path = f"Cert:\\LocalMachine\\My\\{listener.thumbprint}"

@@ -66,7 +66,7 @@ def reason(seen: Observation, lines: int = 12) -> str:
 
 
 def explain(log: str) -> str:
-    """Return the known cause of a failure and its remedy; empty if the log names none."""
+    """Return the known cause of a failure and its remedy; empty if the log shows no known cause."""
     for failure in known():
         match = re.search(failure.pattern, log, re.IGNORECASE)
         if match:
@@ -81,7 +81,7 @@ def _latest(log: str) -> str:
 
 
 def refused(reasons: t.Sequence[str]) -> str:
-    """Return why a machine with these pending changes must not be generalized; empty if there are none.
+    """Return why a machine that must reboot for updates must not be generalized; empty if it need not reboot for them.
 
     Args:
         reasons: the reasons for a pending reboot, as in `WindowsInfo.pending_reboot`.

@@ -21,7 +21,7 @@ from . import kubeadm_failures
 
 STEP = "kubeadm upgrade node"
 FOLDER = f"{node_paths.TRUSTED_FOLDER}\\upgrade"
-"""The folder with a folder for each step, which contains the kubeadm.exe of the step's version."""
+"""The folder that contains one folder for each step, with the kubeadm.exe of the step's version."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ def plan(before: str, after: str, known: t.Iterable[str]) -> UpgradePlan:
     Args:
         before: version of the node's kubelet, as the cluster reports it.
         after: version that the node gets.
-        known: versions that may be used for the steps between them.
+        known: versions that may be used for steps between the two versions.
     """
     before = before.removeprefix("v")
     if not before:
@@ -121,13 +121,14 @@ def calls(steps: t.Sequence[str], timeout: float, ends: t.Sequence[str] = ()) ->
     """Return the calls that run the kubeadm of each version.
 
     Since 1.35, kubeadm names the folder of its backup after the time in seconds, and fails if the folder exists. So two
-    steps in the same second collide, and the second one has to be repeated.
+    steps in the same second collide, and the second step has to be repeated.
 
     Args:
         steps: the versions, in order.
         timeout: time limit of each kubeadm in seconds.
         ends: names of processes in pods whose programs are going to be replaced, such as `kube-proxy`. Windows cannot
-            delete the program of a running process. The kubelet stops first, because it would start them again.
+            delete the program of a running process. The kubelet stops first, because it would start these processes
+            again.
     """
     upgrades = (
         action(

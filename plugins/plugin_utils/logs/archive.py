@@ -111,7 +111,7 @@ def document_text(document: t.Any) -> str:
 
 
 class _Bounded(io.RawIOBase):
-    """Reads a compressed stream up to a limit."""
+    """Reads a decompressed stream, and fails if it is longer than a limit."""
 
     def __init__(self, plain: gzip.GzipFile, limit: int) -> None:
         self._plain, self._left, self._limit = plain, limit, limit

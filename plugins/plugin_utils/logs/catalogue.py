@@ -76,7 +76,7 @@ class Sources:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return all sources that a user can choose."""
+        """Names of all sources that a user can choose."""
         return (*self.files, EVENT_LOGS, COMMANDS, FACTS, HNS)
 
     def forbids(self, path: str) -> str | None:

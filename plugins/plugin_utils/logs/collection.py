@@ -266,7 +266,10 @@ def _make(directory: pathlib.Path) -> None:
 
 
 def not_running(survey: logs_survey.Survey) -> list[str]:
-    """Return the services that are not running and not disabled; a start type other than Automatic follows the name."""
+    """Return the services in the catalogue that are neither running nor disabled.
+
+    A start type other than Automatic follows the name in parentheses.
+    """
     ours = {service.name.casefold() for service in catalogue.sources().services}
     return [
         service.name if service.start == "Automatic" else f"{service.name} ({service.start.lower()})"

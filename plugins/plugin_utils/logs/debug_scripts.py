@@ -25,11 +25,11 @@ def resources(
     sources: t.Mapping[str, t.Any] | None = None,
     **options: t.Any,
 ) -> list[dict[str, t.Any]]:
-    r"""Return the resources.
+    r"""Return the resources of the archive and of the scripts.
 
     Args:
         commit: commit of microsoft/SDN, 40 hexadecimal digits; empty for the commit that the collection pins.
-        directory: Windows path for the scripts, which expect `C:\k\debug`.
+        directory: Windows path of the folder for the scripts. The scripts themselves expect `C:\k\debug`.
         cache_dir: Windows path of the node's cache folder.
         sources: additional sources of the archive (`sites`, `upstream` …).
         options: `mirror`, `url`, `sha256`, `proxy`, `no_proxy`; as in `locations.resource`.

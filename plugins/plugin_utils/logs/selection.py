@@ -126,7 +126,7 @@ def _candidates(survey: Survey, requested: catalogue.RequestedLogs) -> list[LogF
 
 
 def _too_old(file: LogFile, survey: Survey, requested: catalogue.RequestedLogs) -> str | None:
-    """Return why a log is too old; None if it is not. Files with state or configuration are never too old."""
+    """Return why a log is too old; None if it is not too old. Files with state or configuration are never too old."""
     if file.modified is None or file.source in ("cni-state", "configuration"):
         return None
     now = moment(survey.time)
@@ -160,7 +160,7 @@ def _newest(
 
 
 def _age(file: LogFile) -> float:
-    """Return the sort key that puts the newest first; a file to which a service writes counts as the newest."""
+    """Return the sort key that puts the newest file first, after files of which only the name is known."""
     if file.size < 0:
         return float("-inf")
     return -file.modified.timestamp() if file.modified else 0.0
@@ -173,7 +173,7 @@ def _member(path: str) -> str:
 
 
 def _unused(name: str, names: set[str]) -> str:
-    """Return the name, with a number if a different path already has this name."""
+    """Return the name, with a number appended if another path already has this name."""
     unused, number = name, 2
     while unused.casefold() in names:
         unused, number = f"{name}.{number}", number + 1

@@ -23,7 +23,7 @@ _UNKNOWN = ("CommandNotFoundException",)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class State:
-    """The reported state."""
+    """The state of a node that is collected with its logs."""
 
     commands: t.Mapping[str, str]
     """Output of programs, by name."""
@@ -35,7 +35,7 @@ class State:
 
 
 def calls(requested: catalogue.RequestedLogs) -> tuple[Call, ...]:
-    """Return the calls that read the requested state. They change nothing, and the batch continues if one fails."""
+    """Return the calls that read the requested state. They change nothing, and the batch continues if a call fails."""
     asked: list[Call] = []
     if catalogue.COMMANDS in requested.chosen:
         asked += [
@@ -104,7 +104,7 @@ def _hns(seen: Observation) -> dict[str, t.Any] | None:
 
 
 def counts(hns: t.Mapping[str, t.Any] | None) -> dict[str, int | None]:
-    """Return the number of HNS objects and of stale endpoints; None if unknown."""
+    """Return the number of HNS objects of each kind, and of stale endpoints; a number is None if it is unknown."""
     answered = hns is not None and hns["answers"]
     numbers: dict[str, int | None] = {
         kind: len(hns[kind]) if hns is not None and answered else None

@@ -66,7 +66,7 @@ class ServiceState:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Survey:
-    """The observed state."""
+    """The observed logs and services of a node."""
 
     windows: WindowsInfo
     time: str
@@ -77,7 +77,7 @@ class Survey:
     files: tuple[LogFile, ...]
     event_logs: tuple[EventLog, ...]
     services: tuple[ServiceState, ...]
-    """All services; only those of a Kubernetes node have `program` and `log_files`."""
+    """All services. Only the services that the catalogue lists have `program` and `log_files`."""
     problems: tuple[str, ...]
     """What could not be observed, and why."""
 
@@ -87,7 +87,7 @@ class Survey:
 
 
 def calls(requested: catalogue.RequestedLogs) -> tuple[Call, ...]:
-    """Return the calls that find logs and services; the batch continues if one fails."""
+    """Return the calls that find logs and services; the batch continues if a call fails."""
     asked = [
         query("free", "@free-space", {"path": _VOLUME}),
         query(
@@ -131,7 +131,7 @@ def read(seen: Observation, windows: WindowsInfo) -> Survey:
     """Read the results of `calls`.
 
     Args:
-        seen: the observation, with the results of these calls only.
+        seen: the observation, with the results of the calls of `calls` only.
         windows: the version of Windows that was read at the same time.
     """
     problems = [f"{call_id}: {result.error or 'failed'}" for call_id, result in seen.calls.items() if not result.ok]

@@ -155,7 +155,8 @@ _FITS: t.Mapping[str, t.Callable[[object], bool]] = types.MappingProxyType(
         "duration": lambda value: isinstance(value, str) and bool(DURATION.fullmatch(value)),
     }
 )
-"""Whether a value has a type of the data file. Other types accept several forms, which are not checked."""
+"""Functions that check whether a value has a type of the data file. Values of other types are not checked, because
+these types accept several forms."""
 _EXPECTED: t.Mapping[str, str] = types.MappingProxyType(
     {
         "string": "text in quotes",
@@ -181,7 +182,7 @@ def _measured() -> tuple[str, ...]:
 
 @functools.cache
 def _tree(kind: str, minor: str) -> _Field:
-    """Return the fields of a kind in a version."""
+    """Return the fields of a kind of configuration in a version of Kubernetes."""
     root = _Field()
     recorded = _recorded(minor)
     for path, about in _data()[kind].items():
@@ -205,7 +206,7 @@ def _recorded(minor: str) -> tuple[str, ...]:
 
 
 def _is_newer(minor: str) -> bool:
-    """Return whether a version is newer than all recorded ones, so that it may have fields and gates of its own."""
+    """Return whether a version is newer than all recorded versions, so that it may have further fields and gates."""
     return numbers(minor) > numbers(_measured()[-1])
 
 

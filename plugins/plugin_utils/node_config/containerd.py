@@ -32,10 +32,10 @@ def render(version: str, settings: ContainerdConfig, *, unsupported: bool = Fals
     Args:
         version: containerd's version, such as `2.3.7`.
         settings: the settings.
-        unsupported: whether to treat an unknown version like the nearest one that is known.
+        unsupported: whether to treat an unknown version like the nearest known version.
 
     Raises:
-        ValueError: the version is unknown, or a setting cannot be written.
+        ValueError: the version is unknown and `unsupported` is false, or a setting cannot be written.
     """
     parsed = Version.parse(version)
     line = nearest_containerd_line(parsed) if unsupported else containerd_line(parsed)

@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Read a kubelet's client certificate and the CA that it trusts (no I/O).
 
-The kubelet keeps its certificate and its private key in one file, the certificate first (k8s.io/client-go
-util/certificate/certificate_store.go, Update). Only the beginning of the file is read, which ends before the key: it
-contains all that is needed here. So this module reads certificates that are cut off (RFC 5280, section 4.1).
+The kubelet keeps its certificate and its private key in one file, in this order (k8s.io/client-go
+util/certificate/certificate_store.go, Update). Only a part at the beginning of the file is read. This part ends before
+the key, and contains all that is needed here. So this module reads certificates that are cut off (RFC 5280, section
+4.1).
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ def first_certificate(pem: bytes) -> ClientCertificate | None:
 def authorities(pem: str) -> frozenset[str]:
     """Return the public keys of the CA certificates in a PEM file, in base64, so that they can be compared.
 
-    A CA certificate that is issued again with the same key is the same CA for everyone who trusts the former one. A
-    certificate that cannot be read is returned whole instead of its key.
+    A CA certificate that is issued again with the same key is the same CA for everyone who trusts the former
+    certificate. A certificate that cannot be read is returned whole instead of its key.
     """
     texts = (b"".join(match.split()) for match in _PEM.findall(pem.encode()))
     return frozenset(_key(text) or text.decode() for text in texts)

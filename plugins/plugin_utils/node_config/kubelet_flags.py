@@ -18,14 +18,14 @@ from ..windows.command_line import flags_of
 
 
 class Flags(t.NamedTuple):
-    """The flags that a kubelet accepts, and those that it does not accept."""
+    """Flags that a kubelet accepts (`kept`), and flags that it does not accept (`dropped`)."""
 
     kept: list[str]
     dropped: list[str]
 
 
 def part(flags: t.Sequence[str], version: str) -> Flags:
-    """Separate the flags that a kubelet accepts from those that would prevent its start.
+    """Separate the flags that a kubelet accepts from flags that would prevent its start.
 
     Args:
         flags: words of a command line, such as `--node-ip=10.0.0.5`, or `--node-ip` and `10.0.0.5`.

@@ -28,14 +28,14 @@ class KubeletKubeconfig:
     server: str = ""
     """URL of the API server."""
     authorities: frozenset[str] = frozenset()
-    """Trusted certificates, see `kubelet_certificate.authorities`."""
+    """The public keys of the trusted CAs (see `kubelet_certificate.authorities`)."""
     certificate_file: str = ""
     embedded: ClientCertificate | None = None
     """The client certificate, if it is part of the kubeconfig."""
 
     @classmethod
     def parse(cls, text: str) -> KubeletKubeconfig:
-        """Read a kubeconfig; a malformed one is empty."""
+        """Read a kubeconfig. If it is malformed, the fields of the result are empty."""
         document = mapping_in(text) or {}
         cluster = _named(document, "clusters", "cluster")
         user = _named(document, "users", "user")
@@ -77,10 +77,10 @@ class KubeletKubeconfig:
 
 
 def mapping_in(text: str) -> dict[str, t.Any] | None:
-    """Return a mapping in YAML from a node; None if the text is something else.
+    """Return the mapping that a YAML text from a node contains; None if the text is not a mapping.
 
-    A text with aliases counts as something else: Kubernetes writes none, and a few of them can make a document that
-    fills the memory as soon as it is printed.
+    A text with aliases is not accepted as a mapping: Kubernetes writes no aliases, and a few of them can make a
+    document that fills the memory as soon as it is printed.
     """
     try:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_LOADER)):
@@ -92,7 +92,7 @@ def mapping_in(text: str) -> dict[str, t.Any] | None:
 
 
 def decoded(text: object) -> bytes:
-    """Return the bytes of a text in base64; nothing if it is malformed."""
+    """Return the bytes of a text in base64; empty if the text is malformed."""
     try:
         return base64.b64decode(str(text or ""))
     except (binascii.Error, ValueError):

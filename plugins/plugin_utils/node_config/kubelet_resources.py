@@ -29,9 +29,9 @@ class Signal:
     """A signal to which the kubelet reacts on Windows."""
 
     since: str = ""
-    """The first minor version of Kubernetes whose kubelet reacts to the signal; empty if all supported versions do."""
+    """The first minor version of Kubernetes whose kubelet reacts to the signal; empty: every kubelet."""
     default: str = ""
-    """The hard threshold that the kubelet uses if the configuration sets none at all."""
+    """The hard threshold that the kubelet uses if the configuration sets no hard threshold at all."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ def _data() -> _WindowsKubelet:
 def hard_thresholds(given: t.Mapping[str, str], version: str) -> dict[str, str]:
     """Return hard eviction thresholds together with the kubelet's defaults for the signals that are not set.
 
-    If a configuration sets any hard threshold, the kubelet disables all others.
+    If a configuration sets any hard threshold, the kubelet disables all other hard thresholds.
 
     Args:
         given: thresholds by signal; if there are none, the kubelet's own defaults apply, and nothing is returned.

@@ -31,7 +31,8 @@ BUILDKIT_CONFIG = "C:\\ProgramData\\buildkitd\\buildkitd.toml"
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _PEM = "-----BEGIN CERTIFICATE-----"
 _ANY = "https://_default"
-"""The server of `_default` if the user sets none. It means that each registry is served by its own server."""
+"""The server of `_default` if the user sets no server. This value means that each registry is served by its own
+server."""
 _HIDDEN = AsItIs("a different value")
 """The text that is printed instead of a value that may be secret."""
 _NO_QUOTES = "expected no quotes and no control characters"
@@ -314,7 +315,7 @@ def _check_authorities(where: str, texts: t.Iterable[str]) -> None:
 
 
 def _all_headers(where: str, given: ServerSettings) -> dict[str, str]:
-    """Return all headers to send, including the one that contains username and password."""
+    """Return all headers to send, including the header that contains username and password."""
     headers, username = dict(given.headers), given.username
     if not all(_HEADER.fullmatch(name) for name in headers):
         raise ResourceError(f"{where}.headers", _HIDDEN, "expected a mapping of HTTP headers to their values")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The programs and registry entries of plugins of Container Credential Guard (CCG).
 
-A machine that is not a member of a domain needs such a plugin for gMSAs: it fetches the account with which CCG
+A machine that is not a member of a domain needs such a plugin for gMSAs: the plugin fetches the account with which CCG
 retrieves the gMSA's password (Win32 reference, ICcgDomainAuthCredentials). COM activates the plugin in a separate
 process, so its AppID has a DllSurrogate (Win32 reference, "Registering the DLL Server for Surrogate Activation";
 microsoft/Azure-Key-Vault-Plugin-gMSA, src/CCGAKVPlugin/InstallPlugin.ps1).
@@ -40,7 +40,7 @@ def permissions() -> list[int]:
 
 
 def resources(plugins: t.Sequence[CcgPlugin], downloads: Downloads, stops: t.Sequence[str]) -> list[ResourceMapping]:
-    """Return the resources of the plugins: their files first, then what registers them.
+    """Return the resources of the plugins: first their files, then the registry entries that register them.
 
     Args:
         plugins: the plugins.

@@ -32,7 +32,7 @@ def pod_network(variables: Variables, *, in_azure: bool | None = None) -> PodNet
 
     Args:
         variables: the host's variables.
-        in_azure: whether the network is for machines in Azure; None: for this host, as it reported.
+        in_azure: whether the network is for machines in Azure; None: use what this host reported.
 
     Raises:
         ResourceError: a variable is not acceptable.
@@ -90,7 +90,7 @@ def _kubernetes(variables: Variables) -> str:
 
 
 def folders(variables: Variables) -> dict[str, str]:
-    """Return the folders of the network's programs by variable, without the prefix `cni_`.
+    """Return the folders of the network's programs, by the variable's name without the prefix `cni_`.
 
     Args:
         variables: the host's variables.
@@ -100,7 +100,7 @@ def folders(variables: Variables) -> dict[str, str]:
 
 
 def cluster_settings(variables: Variables) -> ClusterSettings:
-    """Return what the network's objects in the cluster are built from.
+    """Return the settings from which the network's objects in the cluster are built.
 
     Args:
         variables: the variables of the host that applies the objects for all hosts.
@@ -127,7 +127,7 @@ def cluster_settings(variables: Variables) -> ClusterSettings:
 
 
 def network_images(variables: Variables) -> list[str | ResourceMapping]:
-    """Return the container images of the network, as the role image_cache lists images; empty if they are unknown.
+    """Return the container images of the network, in the form of role image_cache's lists; empty if they are unknown.
 
     Args:
         variables: the host's variables.
@@ -138,7 +138,7 @@ def network_images(variables: Variables) -> list[str | ResourceMapping]:
 
 
 def image_archive(variables: Variables) -> ResourceMapping | None:
-    """Return the artifact with the network's container images; None if the user gives none, or if it is not needed.
+    """Return the artifact with the network's container images; None if the user sets no URL, or if it is not needed.
 
     Args:
         variables: the host's variables.
@@ -236,12 +236,13 @@ def former_remains(former: KnownNetwork, mode: str, network: PodNetwork, variabl
     """Return the resources that remove a former network and its router from a node; see `remains`.
 
     Programs of pods stay, because Windows cannot remove a program that runs, and a pod may take a long time to end.
-    Services are not restarted: a restart of HNS would remove the new network if it does not persist, such as flannel's
-    overlay (flannel-io/flannel pkg/backend/vxlan/vxlan_windows.go, EnableNonPersistent), and all endpoints of pods.
+    Services are not restarted: a restart of HNS would remove all endpoints of pods. It would also remove a new network
+    that does not persist, for example flannel's overlay (flannel-io/flannel pkg/backend/vxlan/vxlan_windows.go,
+    EnableNonPersistent).
 
     Args:
         former: the former network.
-        mode: its mode; empty if unknown.
+        mode: the former network's mode; empty if unknown.
         network: the pod network.
         variables: the host's variables.
     """
@@ -284,7 +285,7 @@ def remains(former: KnownNetwork, network: PodNetwork, variables: Variables) -> 
 
 
 def _former_router(mode: Mode | None, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
-    """Return the resource that removes the router of a former mode, with the features that only it needs."""
+    """Return the resource that removes the router of a former mode, with the features that only this router needs."""
     if mode is None or not mode.routing or network.mode.routing:
         return []
     kept = {str(name).lower() for name in variables.optional("windows_features_names", ())}
@@ -327,7 +328,7 @@ def _folders(settings: CniSettings) -> list[ResourceMapping]:
 
 
 def _registry(network: PodNetwork) -> list[ResourceMapping]:
-    """Return the registry values of the network. A change restarts services under the pods."""
+    """Return the registry values of the network. A change restarts services that the pods use."""
     return [
         {
             "type": "Registry",
@@ -341,7 +342,7 @@ def _registry(network: PodNetwork) -> list[ResourceMapping]:
 
 
 def _host_firewall(settings: CniSettings) -> list[ResourceMapping]:
-    """Return the rule that closes Azure's WireServer to programs of the host, except SYSTEM's and cloudbase-init's.
+    """Return the rule that closes Azure's WireServer to programs of the host, except SYSTEM and cloudbase-init.
 
     The access lists of pods do not apply to HostProcess containers. Azure's agents run as SYSTEM. Without these
     exceptions, machines do not come online (kubernetes-sigs/image-builder#719).

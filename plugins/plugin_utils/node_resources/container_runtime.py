@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role container_runtime: those of the selected runtime, and those that both runtimes need."""
+"""The resources of role container_runtime: what the selected runtime needs, and what both runtimes need."""
 
 from __future__ import annotations
 

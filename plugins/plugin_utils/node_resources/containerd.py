@@ -111,7 +111,7 @@ class HasCrictl(t.Protocol):
 
     @property
     def crictl_url(self) -> str:
-        """URL to use instead of the publisher's; empty to use the publisher's URL."""
+        """URL of the user's own download; empty to use the publisher's URL."""
 
     @property
     def crictl_sha256(self) -> str:

@@ -139,7 +139,7 @@ def daemon_configuration(settings: DockerSettings) -> dict[str, t.Any]:
 def cri_dockerd_arguments(settings: DockerSettings) -> list[str]:
     """Return cri-dockerd's command line.
 
-    The CNI folders are passed as arguments, because cri-dockerd's defaults differ from the collection's
+    The CNI folders are passed as arguments, because cri-dockerd's defaults differ from the collection's folders
     (Mirantis/cri-dockerd cmd/cri/options/options.go).
 
     Args:

@@ -51,7 +51,7 @@ class Proxy(ServiceProxyVariables):
         return cls(http_proxy="", https_proxy=url)._with_exceptions(variables, prefix)
 
     def _with_exceptions(self, variables: Variables, prefix: str) -> Proxy:
-        """Return the proxy with its exceptions. Reading these takes time, so they are read only if a proxy is set."""
+        """Return the proxy with its exceptions. Exceptions are read only if a proxy is set, because this takes time."""
         if not self.is_set:
             return self
         exceptions = variables.value(f"{prefix}_no_proxy")
@@ -88,7 +88,7 @@ class Downloads(DownloadVariables):
         Args:
             kind: a kind of the catalogue, such as `containerd`.
             version: the version.
-            url: URL to use instead of the publisher's; empty to use the publisher's URL.
+            url: URL of the user's own download; empty to use the publisher's URL.
             sha256: expected SHA-256 of the file; empty if the user requires none.
 
         Returns:

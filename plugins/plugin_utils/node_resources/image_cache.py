@@ -28,7 +28,7 @@ USER ContainerUser
 ENTRYPOINT ["/pause.exe"]
 """
 """The Dockerfile of the pause image. Upstream's image (kubernetes/kubernetes build/pause/Dockerfile_windows) contains
-Nano Server and pause.exe. That program runs on every build of Windows, so it is copied from upstream's image. In Nano
+Nano Server and pause.exe. pause.exe runs on every build of Windows, so it is copied from upstream's image. In Nano
 Server, only an administrator may write to C:\\ (moby/buildkit#4731)."""
 
 

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The script that runs the kubelet of a machine that joins by itself (data/kubelet_launcher.ps1), as resources.
+"""The launcher (data/kubelet_launcher.ps1), which runs the kubelet of a machine that can join by itself, as resources.
 
 nssm runs the script as the service kubelet. The service's command line is always the same, because the script reads the
 kubelet's arguments from a file, and adds the flags that kubeadm wrote. So a join does not change the service.
 
-`kubelet --help` prints all flags to standard output, including deprecated ones (kubernetes/kubernetes
+`kubelet --help` prints all flags to standard output, including deprecated flags (kubernetes/kubernetes
 cmd/kubelet/app/options/options.go, AddFlags, and cmd/kubelet/app/server.go, SetHelpFunc). If a flag for labels occurs
 twice, the labels of both apply (component-base cli/flag/map_string_string.go). When the script ends, nssm ends the
 kubelet, too (nssm.cc/usage: process tree).
@@ -47,11 +47,11 @@ def resources(
     log_dir: str,
     log_mb: int,
 ) -> list[ResourceMapping]:
-    """Return the script, its settings, and the settings of nssm. They precede the service.
+    """Return the script, its settings, and the settings of nssm. These resources must precede the service.
 
     Args:
         folder: folder of kubelet.exe and of the script.
-        arguments: the kubelet's arguments, without those that kubeadm passes on.
+        arguments: the kubelet's arguments, without the arguments that kubeadm passes on.
         flags: the file with kubeadm's flags and its variable, as properties of the resource Service.
         commands: programs that run before and after the join.
         log_dir: folder of the logs of the kubelet and the script.

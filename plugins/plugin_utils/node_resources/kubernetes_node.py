@@ -51,7 +51,7 @@ _LOG_FOLDER = "C:\\var\\log\\kubelet"
 
 _OF_CLOUD: t.Mapping[str, str] = {"cloud-provider": "external", "node-ip": "0.0.0.0"}  # noqa: S104 - not an interface
 """Flags of a kubelet whose cloud provider is external. Without `node-ip`, the node has no address until the provider
-has set one, and pods that need the host's address cannot start. 0.0.0.0 is the address that a kubelet without a
+has set an address, and pods that need the host's address cannot start. 0.0.0.0 is the address that a kubelet without a
 provider finds (kubernetes/kubernetes#125337)."""
 
 
@@ -66,7 +66,7 @@ class KubernetesSettings(KubeletVariables):
     nssm_dir: str = ""
     """Folder of nssm, if it runs the kubelet."""
     network_labels: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Labels of nodes with this pod network. A machine that joins by itself registers with them."""
+    """Labels of nodes with this pod network. A machine that joins by itself registers with these labels."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> KubernetesSettings:
@@ -113,7 +113,7 @@ class KubernetesSettings(KubeletVariables):
 
     @property
     def kubelet_flags(self) -> list[str]:
-        """The kubelet's arguments, without those that kubeadm passes on, and without --windows-service."""
+        """The kubelet's arguments, except --windows-service and the arguments that kubeadm passes on."""
         providers = {
             "image-credential-provider-bin-dir": self.credential_provider_dir,
             "image-credential-provider-config": provider_programs.CONFIGURATION,
@@ -135,7 +135,7 @@ class KubernetesSettings(KubeletVariables):
 
     @property
     def log_rotation(self) -> list[str]:
-        """The log runner's flags for rotation. Older versions get none, because they reject these flags."""
+        """The log runner's flags for rotation. Older versions of it get no such flags, because they reject them."""
         if self.kubelet_log_max_mb <= 0 or Version.parse(self.version) < _ROTATION:
             return []
         days = self.kubelet_log_max_days
@@ -198,7 +198,7 @@ def kubelet_configuration(settings: KubernetesSettings) -> dict[str, t.Any]:
         settings: the role's variables.
 
     Returns:
-        A KubeletConfiguration. The user's settings override the collection's.
+        A KubeletConfiguration. The user's settings override the collection's settings.
     """
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -207,8 +207,8 @@ def kubelet_configuration(settings: KubernetesSettings) -> dict[str, t.Any]:
         "resolvConf": "",
         "cgroupsPerQOS": False,
         "enforceNodeAllocatable": [],
-        # The list replaces that of kubeadm's configuration (kubernetes.io: Set Kubelet Parameters Via A Configuration
-        # File, "Kubelet configuration merging order").
+        # The list replaces the list in kubeadm's configuration (kubernetes.io: Set Kubelet Parameters Via A
+        # Configuration File, "Kubelet configuration merging order").
         **({"clusterDNS": list(settings.cluster_dns)} if settings.cluster_dns else {}),
         **_resources(settings),
         **settings.kubelet_configuration,
@@ -261,7 +261,7 @@ def kubelet_services(settings: KubernetesSettings) -> list[ResourceMapping]:
 
 
 def _launcher(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the script that runs the kubelet. Its labels apply in addition to kubeadm's."""
+    """Return the resources of the launcher. Its labels apply in addition to the labels that kubeadm writes."""
     labels = ",".join(f"{name}={value}" for name, value in settings.network_labels.items())
     commands = kubelet_launcher.Commands(
         join_commands.commands(settings.pre_kubeadm_commands, "pre_kubeadm_commands"),
@@ -322,16 +322,18 @@ def _started(settings: KubernetesSettings) -> ResourceMapping:
 
 
 def started_with(settings: KubernetesSettings, flags: t.Sequence[str]) -> dict[str, str]:
-    """Return what starts the kubelet with the flags that kubeadm will write, before kubeadm has written them.
+    """Return the service settings with which the kubelet's first start already has the flags that kubeadm will write.
 
-    kubeadm starts the kubelet, and a node registers with labels and taints only at the first start.
+    These flags include labels and taints, which a kubelet sets only when it registers its node, at its first start.
+    kubeadm triggers that start, but does not change the service.
 
     Args:
         settings: the role's variables.
         flags: flags that replace the service's flags of the same name.
 
     Returns:
-        `command_line` of the service, or nssm's `parameters`. Empty if a script reads what kubeadm writes.
+        `command_line` of the service, or nssm's `parameters`. Empty if the launcher runs the kubelet, because the
+        launcher reads the file that kubeadm writes.
     """
     if settings.kubelet_service == "launcher":
         return {}

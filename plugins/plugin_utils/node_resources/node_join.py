@@ -36,11 +36,11 @@ class JoinedNode:
 
     name: str
     pod_cidr: str
-    """Pod network of the node; empty if the cluster has not assigned one."""
+    """Pod network of the node; empty if the cluster has assigned none."""
     internal_ip: str
     """Address of the node in the cluster; empty if unknown."""
     overlay_address: str
-    """Address of the node in the network's overlay; empty if the network has none, or has not assigned one."""
+    """Address of the node in the network's overlay; empty if there is no overlay, or no address yet."""
     kube_proxy_configuration: t.Mapping[str, t.Any]
     network: PodNetwork
     kubernetes: KubernetesSettings
@@ -56,7 +56,7 @@ class JoinedNode:
     conf_dir: str
     """Folder of CNI configurations."""
     folders: t.Mapping[str, str]
-    """Folders of the network's programs by variable, without the prefix `cni_`."""
+    """Folders of the network's programs by the variable's name without the prefix `cni_`."""
     nssm_dir: str
     network_changes: bool
     """Whether the node still has its previous network, which must be removed first."""
@@ -112,7 +112,7 @@ class JoinedNode:
 
     @property
     def settings(self) -> NodeSettings:
-        """What the network's services and files on the node are built from."""
+        """The settings from which the network's services and files on the node are built."""
         return NodeSettings(
             name=self.name,
             internal_ip=self.internal_ip,
@@ -151,8 +151,8 @@ def resources(node: JoinedNode) -> list[ResourceMapping]:
 def possible(node: JoinedNode) -> list[ResourceMapping]:
     """Return the resources of joins with any network, because a machine may have joined with other variables.
 
-    Only their types and names are meaningful. A reset removes them, so that this module alone defines what a join
-    makes.
+    Only their types and names are meaningful. A reset removes these resources, so that this module alone defines what a
+    join makes.
 
     Args:
         node: a node with values for everything that a network needs, such as addresses and tokens.
@@ -177,7 +177,7 @@ def kube_proxy_configuration(node: JoinedNode) -> dict[str, t.Any]:
         node: the node.
 
     Returns:
-        A KubeProxyConfiguration. The user's settings override the collection's key by key.
+        A KubeProxyConfiguration. The user's settings override the collection's settings key by key.
     """
     network = node.network
     in_pod = f"{node.kube_proxy_dir}\\access\\kubeconfig.conf"
@@ -228,7 +228,7 @@ def _paths(files: NetworkFiles) -> list[str]:
 
 
 def _reserved_address(node: JoinedNode) -> list[ResourceMapping]:
-    """Return the resource of the file that reserves kube-proxy's source address; it precedes those of kube-proxy."""
+    """Return the resource of the file that reserves kube-proxy's source address. It precedes kube-proxy's resources."""
     reserved = node.network.reservation(node.pod_cidr)
     if reserved is None:
         return []
@@ -269,7 +269,10 @@ def _services(node: JoinedNode) -> list[ResourceMapping]:
 
 
 def _is_configured(node: JoinedNode) -> bool:
-    """Return whether this run may write the CNI configuration: not before the network's services can be defined."""
+    """Return whether this run may write the CNI configuration.
+
+    The run must not write the configuration before it can define the network's services.
+    """
     network = node.network
     known = node.tokens_known or not network.runs_as_services
     return network.writes_configuration and node.is_ready_for_network and known

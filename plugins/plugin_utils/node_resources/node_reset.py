@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role node_reset: the state of a machine that was prepared and never joined.
+"""The resources of role node_reset: the state of a machine that was prepared and never joined a cluster.
 
 What a join makes is defined by node_resources/node_join.py, lifecycle/join.py and the networks' data files. This module
 reverses a join: what the preparation also defines returns to that definition, and everything else is removed.
@@ -60,7 +60,7 @@ class ResetMachine:
     conf_dir: str
     """Folder of CNI configurations."""
     folders: t.Mapping[str, str]
-    """Folders of the programs of all networks by variable, without the prefix `cni_`."""
+    """Folders of the programs of all networks by the variable's name without the prefix `cni_`."""
     prepared: t.Sequence[ResourceMapping]
     """What the preparation defines."""
     network_remains: t.Sequence[ResourceMapping]
@@ -100,7 +100,10 @@ class ResetMachine:
 
     @property
     def joined(self) -> JoinedNode:
-        """A node that stands for this machine with any network: its resources have the same types and names."""
+        """A placeholder for this machine as a node.
+
+        Its resources have the same types and names as the resources of a real join.
+        """
         tokens = dict.fromkeys(accounts(name for name, known in catalogue().items() if "service" in known.run_as), "")
         return JoinedNode(
             **_PLACEHOLDERS,
@@ -179,7 +182,7 @@ def _removed(made: t.Iterable[ResourceMapping], machine: ResetMachine) -> t.Iter
 
 
 def _state_folders(machine: ResetMachine) -> list[ResourceMapping]:
-    """Return the folders with state, each before the folders in it."""
+    """Return the folders with state, without folders that are in another of these folders."""
     made = [str(one["name"]) for one in node_join.possible(machine.joined) if one["type"] == "Directory"]
     of_networks = [
         path

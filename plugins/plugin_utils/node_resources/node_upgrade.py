@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role node_upgrade: the kubeadm.exe of each step of an upgrade, next to the installed one."""
+"""The resources of role node_upgrade: the kubeadm.exe of each step, in addition to the installed kubeadm.exe."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def programs(
 
     Args:
         settings: the variables of role kubernetes_node.
-        steps: the versions, in order. The last one may be the version that the node gets.
+        steps: the versions, in order. The last version may be the node's new version.
         origins: the origins of the archives of other versions.
 
     Returns:

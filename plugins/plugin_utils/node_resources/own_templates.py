@@ -4,9 +4,9 @@
 
 Ansible compiles each template again in each worker, and prepares all variables of the host for each template. For the
 two hundred short templates in the roles' defaults, that took 60 % of the CPU time of plan.yml per node. This module
-compiles the simple templates before Ansible forks. Ansible still evaluates all other templates: those of users, those
-that use plugins unknown to this module, and those whose evaluation fails here, so that users see Ansible's own error
-messages.
+compiles the simple templates before Ansible forks. Ansible still evaluates all other templates: the users' templates,
+templates with plugins that this module does not know, and templates whose evaluation fails here. So users see Ansible's
+own error messages.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TESTS = frozenset({"defined", "none", "in"})
 
 
 class _Undefined(jinja2.ChainableUndefined, jinja2.StrictUndefined):
-    """An undefined value as in Ansible: its attributes are also undefined, and only using their values is an error."""
+    """An undefined value as in Ansible: its attributes are also undefined, and only a use of its value is an error."""
 
 
 class _Expression(t.NamedTuple):

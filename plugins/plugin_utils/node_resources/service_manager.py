@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""nssm, which runs programs as services that do not implement the protocol of Windows services."""
+"""nssm, which runs programs as services although they do not implement the protocol of Windows services."""
 
 from __future__ import annotations
 

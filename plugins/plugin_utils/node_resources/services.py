@@ -49,7 +49,7 @@ def log_folders(*folders: str, only_below: str = "") -> list[dict[str, t.Any]]:
 
     Args:
         folders: Windows paths.
-        only_below: restrict access only to folders below this one. Folders elsewhere may belong to other programs as
+        only_below: restrict access only to folders below this folder. Folders elsewhere may belong to other programs as
             well.
 
     Returns:

@@ -128,7 +128,7 @@ class Variables:
         return default
 
     def has(self, name: str, *keys: str) -> bool:
-        """Return whether the host has a variable, or a part of a variable. The arguments are those of `part`."""
+        """Return whether the host has a variable, or a part of a variable. The arguments are the same as for `part`."""
         return self._raw_part(name, keys) is not _REQUIRED
 
     def _raw_part(self, name: str, keys: t.Sequence[str]) -> t.Any:
@@ -144,9 +144,9 @@ class Variables:
     def of_host(self, host: str, name: str, *keys: str, default: t.Any = "") -> t.Any:
         """Return a variable of another host, or one part of the variable, from `hostvars`.
 
-        `hostvars` has the variables of the inventory, facts and registered results, but not those of roles and plays.
-        When Ansible first reads a variable of a host, it collects all variables of that host, which takes about a
-        millisecond. Callers therefore read the variables of no more hosts than necessary.
+        `hostvars` has the variables of the inventory, facts and registered results, but not the variables of roles and
+        plays. When Ansible first reads a variable of a host, it collects all variables of that host, which takes about
+        a millisecond. Callers therefore read the variables of no more hosts than necessary.
 
         Args:
             host: name of the host in the inventory.

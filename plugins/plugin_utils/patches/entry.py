@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The entries of the user's list of patches, as the user writes them."""
+"""The entries of the user's list of patches, before `input.py` checks them."""
 
 from __future__ import annotations
 

@@ -25,12 +25,12 @@ from .outcome import Attempt, Outcome
 from .patch import NodePatches, Patch, PatchFile, only_test_signing
 
 _NOT_TRUSTED: tuple[Json, ...] = ("UnknownError", "NotTrusted")
-"""The status of Get-AuthenticodeSignature if the signer's root is not trusted, such as the root of a test signature."""
+"""Statuses of Get-AuthenticodeSignature for a signer whose root is not trusted, for example for a test signature."""
 _UNSIGNED: tuple[Json, ...] = ("NotSigned", "NotSupportedFileFormat")
 _DONE = (0, 3010, 1641)
 _ALREADY = 2359302
 _UNTRUSTED = (0x800B0109, 0x800B010A, 0x800B0112)
-"""Errors about an untrusted root. Installers also report them while test signing is set but not active yet."""
+"""Errors about an untrusted root. Installers also report these errors while test signing is set but not active yet."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class FileRules:
 
     test_signing: bool = True
     allowed_signers: tuple[str, ...] = ()
-    """Subjects of the signers' certificates, or their thumbprints, but never a mixture."""
+    """Subjects of the signers' certificates, or thumbprints of these certificates, but never a mixture."""
     route: curl.DownloadRoute = dataclasses.field(default_factory=curl.DownloadRoute)
     timeout: float = 7200.0
     """Time limit of one installer and of one download, in seconds."""
@@ -289,6 +289,6 @@ def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[s
 
 
 def _hint(signature: CallResult | None) -> str:
-    """Return the signature as a possible cause of a failed installation; empty unless its signer is not trusted."""
+    """Return a signature with an untrusted signer as a possible cause of a failed installation; otherwise empty."""
     status = (signature.first or {}).get("Status") if signature is not None else None
     return f"its signature is {signed_by(t.cast('CallResult', signature))}" if status in _NOT_TRUSTED else ""

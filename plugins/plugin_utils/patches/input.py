@@ -43,7 +43,7 @@ def known_builds() -> t.Mapping[str, Build]:
 
 
 def read_patches(entries: t.Sequence[t.Any], source: str, find: Find) -> tuple[Patch, ...]:
-    """Read the list.
+    """Read and check the user's list of patches.
 
     Args:
         entries: KB numbers (text or number), or mappings with the fields of PatchEntry.

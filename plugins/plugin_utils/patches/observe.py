@@ -25,7 +25,8 @@ replace a file between its check and its use."""
 MARKER = "HKLM:\\SOFTWARE\\winkube\\patches"
 """Registry key with the services whose start type was changed for an installation and is not restored yet."""
 SERVICES = ("wuauserv", "BITS", "TrustedInstaller")
-"""Services that an installation needs: Windows Update and wusa fail with 1058 or 0x80070422 if one is disabled."""
+"""Services that an installation needs: Windows Update and wusa fail with 1058 or 0x80070422 if one of them is
+disabled."""
 BATCH_KEY, JOB_KEY = "patches-", "patches-wu-"
 """Prefixes of the keys of batches and of Windows Update jobs, with which a later run finds work that still runs."""
 PID = "ansible_async_watchdog_pid"
@@ -52,7 +53,7 @@ class Leftovers:
     jobs: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
     """Process ids of running Windows Update jobs, by key."""
     done: tuple[str, ...] = ()
-    """Keys whose work has ended; their results can be removed."""
+    """Keys of work that has ended; its results can be removed."""
     cache: bool = False
     """Whether patch files are left."""
 
@@ -87,7 +88,7 @@ def path(patch: Patch, file: PatchFile) -> str:
 
 
 def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
-    """Return the calls that observe the node. If one fails, its error is recorded and the batch continues."""
+    """Return the calls that observe the node. If a call fails, its error is recorded and the batch continues."""
     registry: list[Json] = [
         {"path": _SECURE_BOOT, "name": "UEFISecureBootEnabled"},
         {"path": registry_keys.CONTROL, "name": "SystemStartOptions"},
@@ -127,7 +128,7 @@ def calls(patches: t.Sequence[Patch]) -> tuple[Call, ...]:
 
 
 def settle_calls(seconds: float) -> tuple[Call, ...]:
-    """Return the calls that wait until the update stack is idle. Each has a time limit, after which the next one runs.
+    """Return the calls that wait until the update stack is idle. If a call reaches its time limit, the next call runs.
 
     After a reboot, TiWorker finishes the work. Before TiWorker starts, and for minutes after it has ended, only
     TrustedInstaller runs.
@@ -290,6 +291,6 @@ def read_job(text: str) -> dict[str, t.Any]:
 
 
 def _settled(seen: Observation) -> bool:
-    """Return whether the waits of `settle_calls` ended before their time limits; true if there were none."""
+    """Return whether the waits of `settle_calls` ended before their time limits; true if there were no waits."""
     again = seen.calls.get("settle.again")
     return again is None or again.ok or (again.error is not None and "NoProcessFound" in again.error.id)

@@ -55,11 +55,11 @@ class PatchRecord:
 
     @property
     def last(self) -> Attempt | None:
-        """The latest attempt; None before the first one."""
+        """The latest attempt; None before the first attempt."""
         return self.attempts[-1] if self.attempts else None
 
     def wants_reboot(self, boots: int) -> bool:
-        """Return whether an attempt since the last reboot requires one.
+        """Return whether an attempt since the last reboot requires another reboot.
 
         Args:
             boots: number of reboots of this run so far.

@@ -45,7 +45,7 @@ class PatchFile:
     url: str = dataclasses.field(default="", repr=False)
     """URL from which the node downloads the file. It may contain a signature, so it is never printed."""
     local: str = ""
-    """Path on the controller, if the file is uploaded instead."""
+    """Path on the controller, if the file is uploaded instead of downloaded."""
 
     @property
     def extension(self) -> str:
@@ -75,7 +75,7 @@ class Patch:
 
     @property
     def public(self) -> bool:
-        """Whether Windows Update installs the patch, which then has no file."""
+        """Whether Windows Update installs the patch, because the entry names no file."""
         return self.file is None
 
     @property
@@ -199,7 +199,7 @@ def _listed(patch: Patch, node: NodePatches) -> PatchState:
 
 
 def _for_others(build: int) -> str:
-    """Return the advice to limit a list entry to nodes whose version of Windows the build belongs to."""
+    """Return the advice to limit a list entry to nodes with the build's version of Windows."""
     version = windows_versions.SUPPORTED.get(build)
     return f'; set windows: ["{version}"] in its entry, so that other nodes skip the patch' if version else ""
 

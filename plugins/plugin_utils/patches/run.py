@@ -67,12 +67,12 @@ class PatchRun:
         self.records = [PatchRecord(patch=patch) for patch in patches]
         self.reboots = 0
         self.seen: PatchObservation | None = None
-        """The latest observation; None before the first one."""
+        """The latest observation; None before the first observation."""
         self.first: PatchObservation | None = None
         self.warnings: list[str] = []
 
     def run(self) -> None:
-        """Do all the work. The records contain the outcome, even after an exception.
+        """Patch the node. The records contain the outcome, even after an exception.
 
         Raises:
             NodeError: the run cannot continue.
@@ -170,7 +170,7 @@ class PatchRun:
     # --- Installing.
 
     def _attempt(self, todo: t.Sequence[PatchRecord], seen: PatchObservation) -> None:
-        """Install patches, public ones first, then files. Each gets an attempt, even if an earlier one failed."""
+        """Install public patches first, then files. Each patch gets an attempt, even if an earlier attempt failed."""
         ready = [record for record in todo if not self._refused(record, seen)]
         public = [record for record in ready if record.patch.public]
         files = [record for record in ready if not record.patch.public]

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The networks of pods that a node can have: a plugin in a mode, such as flannel with vxlan (no I/O).
 
-`catalogue.py` loads what is known about each network (data/networks), `settings.py` has what the variables say, and
-each network has a module of its own, such as `flannel.py`. All other packages use the class in `network.py`: read it
-first.
+`catalogue.py` loads what is known about each network (data/networks), `settings.py` defines the settings that variables
+give, and each network has a module of its own, such as `flannel.py`. All other packages use the class in `network.py`:
+read that class first.
 """

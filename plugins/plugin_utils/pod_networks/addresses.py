@@ -18,7 +18,8 @@ def kubespray_dns(services: str) -> str:
     """Return the address that kubespray gives to the cluster's DNS; empty if the text is not a network.
 
     Args:
-        services: network of the services in CIDR notation, or several separated by commas, of which the first counts.
+        services: network of the services in CIDR notation, or several networks separated by commas, of which the first
+            counts.
     """
     try:
         network = ipaddress.ip_network(services.split(",")[0].strip(), strict=False)
@@ -28,9 +29,10 @@ def kubespray_dns(services: str) -> str:
 
 
 def reachable_dns(configured: t.Iterable[str], service: str) -> list[str]:
-    """Return the DNS addresses that replace those of the kubelets' configuration on Windows nodes.
+    """Return the DNS addresses that replace the addresses in the kubelets' configuration on Windows nodes.
 
-    nodelocaldns runs on Linux nodes only, at a link-local address. A pod on a Windows node reaches nothing there.
+    nodelocaldns runs on Linux nodes only, at a link-local address. A pod on a Windows node reaches nothing at this
+    address.
 
     Args:
         configured: `clusterDNS` in the kubelets' configuration.

@@ -53,8 +53,8 @@ class AzureCni(NetworkRules):
     def _policies(self, *, dsr: bool) -> list[EndpointPolicy]:
         """Return the policies in the form that azure-vnet expects with each API of HNS.
 
-        Traffic to services is not exempt from outbound NAT. With direct server return, the load balancer handles it;
-        otherwise, the policy ROUTE does.
+        Traffic to services is not exempt from outbound NAT. With direct server return, the load balancer handles this
+        traffic; otherwise, the policy ROUTE handles it.
         """
         settings = self.settings
         exceptions = broadest([settings.pods_subnet, *settings.vnet_subnets])

@@ -2,15 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Calico on Windows nodes: what the cluster's installation says, and the objects that run Calico as pods.
 
-The Tigera operator runs Calico on Windows nodes itself. If manifests installed Calico, such as kubespray's, this
+The Tigera operator runs Calico on Windows nodes itself. If manifests (for example kubespray's) installed Calico, this
 collection applies the operator's DaemonSet of the cluster's Calico version (tigera/operator v1.40.8,
 pkg/render/windows.go). Differences:
 
 * The init container uninstall-calico is left out. It removes installations without HostProcess containers, and deletes
-  a service kube-proxy.
-* The address of the API server is literal, because its service can be reached only after kube-proxy has started, and
-  kube-proxy waits for Calico's network.
-* The node's address is that of its Node object (`kubernetes-internal-ip`), and calico-node creates no IP pools.
+a service named kube-proxy. * The address of the API server is literal, because its service can be reached only after
+kube-proxy has started, and kube-proxy waits for Calico's network. * The node's address is the address in its Node
+object (`kubernetes-internal-ip`), and calico-node creates no IP pools.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _NAME = "calico-node-windows"
 _CONFIG_MAP = "cni-config-windows"
 _LABELS = {"k8s-app": _NAME}
 _MOUNT = "$env:CONTAINER_SANDBOX_MOUNT_POINT"
-"""Where Windows mounts the image of a HostProcess container. PowerShell or containerd expands it."""
+"""Where Windows mounts the image of a HostProcess container. PowerShell or containerd expands this variable."""
 _BACKENDS = {"vxlan": "vxlan", "bgp": "windows-bgp"}
 _SYSTEM = {"windowsOptions": {"hostProcess": True, "runAsUserName": "NT AUTHORITY\\system"}}
 _TOLERATIONS = (
@@ -76,7 +75,7 @@ class Calico(NetworkRules):
         return mode_of(facts) or ("bgp" if str(of_cluster("calico_network_backend")) == "bird" else "vxlan")
 
     def cluster_objects(self, cluster: ClusterSettings) -> list[KubernetesObject]:
-        """Return Calico's DaemonSet for Windows and its ConfigMap; nothing if something else runs Calico there.
+        """Return Calico's DaemonSet for Windows and its ConfigMap; empty if something else runs Calico there.
 
         Args:
             cluster: the cluster.
@@ -101,7 +100,7 @@ class Calico(NetworkRules):
         ]
 
     def images(self, cluster: ClusterSettings) -> list[str]:
-        """Return Calico's images for Windows; nothing if their version is unknown, or if another program runs them.
+        """Return Calico's images for Windows; empty if their version is unknown, or if another program runs them.
 
         Args:
             cluster: the cluster.

@@ -19,10 +19,10 @@ MAC_PREFIX = "0E-2A"
 def cni_configuration(
     settings: NetworkSettings, cluster: ClusterSettings, *, mode: str, vni: int, cni_version: str
 ) -> dict[str, t.Any]:
-    """Return the configuration.
+    """Return the configuration of Calico's CNI plugin.
 
-    The plugin itself excludes the pods' networks from outbound NAT. The MTU 0 is that of the node's network adapter,
-    minus the encapsulation.
+    The plugin itself excludes the pods' networks from outbound NAT. The MTU 0 stands for the MTU of the node's network
+    adapter minus the headers of the encapsulation.
 
     Args:
         settings: the network's variables.

@@ -23,8 +23,8 @@ class KubeProxyRules:
     """What kube-proxy needs with a network."""
 
     source_vip: t.Literal["none", "host-local", "network-endpoint"]
-    """Where kube-proxy's source address comes from: it needs none; it is the last address of the node's pod CIDR, which
-    is reserved in host-local; or it is that of an HNS endpoint that the network creates."""
+    """Where kube-proxy's source address comes from: kube-proxy needs none; it is the last address of the node's pod
+    CIDR, which is reserved in host-local; or it is the address of an HNS endpoint that the network creates."""
     dsr: bool
     """Whether direct server return is turned on."""
     source: str
@@ -51,7 +51,7 @@ class Mode:
     hns_network: str
     """Name of the pods' HNS network."""
     other_networks: tuple[str, ...] = ()
-    """Names of the other HNS networks that belong to this network."""
+    """Names of further HNS networks that belong to this pod network."""
     is_overlay: bool
     """Whether packets between nodes are encapsulated (VXLAN)."""
     kube_proxy: KubeProxyRules | None = None
@@ -91,8 +91,8 @@ class Program:
     check: tuple[str, ...]
     """The programs, as they are named after unpacking."""
     disrupts: bool = False
-    """Whether the programs are replaced only while the node is drained, such as CNI plugins, which every new pod
-    needs."""
+    """Whether the programs are replaced only while the node is drained. This applies to CNI plugins, for example,
+    because every new pod needs them."""
     stops: tuple[str, ...] = ()
     """Services that run these programs, if the network runs as services."""
     source: str
@@ -142,7 +142,7 @@ class Support:
     """Where a network works."""
 
     kubernetes: Span | None = None
-    """Supported versions of Kubernetes; None: all that the collection supports."""
+    """Supported versions of Kubernetes; None: all versions that the collection supports."""
     windows: tuple[str, ...]
     """Versions of Windows Server."""
     runtimes: tuple[str, ...]
@@ -164,7 +164,7 @@ class ImageArchiveKind:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RegistryValue:
-    """A registry value of a node. A change restarts services."""
+    """A registry value of a node. A change of the value restarts services."""
 
     key: str
     value_name: str
@@ -176,7 +176,7 @@ class RegistryValue:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NetworkRelease:
-    """What differs between releases of a network. Each entry applies until the next one."""
+    """What differs between releases of a network. Each entry applies until the next entry."""
 
     since: str
     """The first release."""
@@ -209,12 +209,12 @@ class KnownNetwork:
     mode_variable: str = ""
     """The variable that selects the mode, without the prefix `cni_`; empty: there is only one mode."""
     mode_of_cluster: bool = False
-    """Whether the mode is that of the cluster's Linux nodes if the variable is empty."""
+    """Whether the mode of the cluster's Linux nodes is used if the variable is empty."""
     linux: str = ""
-    """The key of the network's facts on Linux nodes in the result of cluster_info; empty: it has none."""
+    """The key of the network's facts on Linux nodes in the result of cluster_info; empty: there are none."""
     modes: t.Mapping[str, Mode]
     is_managed: bool
-    """Whether this collection installs the network; otherwise another tool does."""
+    """Whether this collection installs the network; otherwise another tool installs it."""
     needs_pod_cidr: bool
     """Whether a node can use the network only after the cluster has assigned a pod CIDR to it (`spec.podCIDR`)."""
     pods_in_node_network: bool = False
@@ -228,12 +228,12 @@ class KnownNetwork:
     """How the network's programs and kube-proxy may run: as pods of a DaemonSet, or as services. Empty: another tool
     runs them."""
     services: tuple[str, ...] = ()
-    """The network's services, without kube-proxy; those that depend on others come first."""
+    """The network's services, without kube-proxy. Services that depend on other services come first."""
     supported: Support
     drive: str = ""
     """The drive of the folders of CNI plugins and configurations, such as `C:`; empty: any drive."""
     image_archive: ImageArchiveKind | None = None
-    """The archive of the network's container images; None: the network has none of its own."""
+    """The archive of the network's container images; None: the network has no images of its own."""
     oldest_version: str = ""
     """The oldest version of the network that works on Windows; empty if this collection chooses the version."""
     releases: tuple[NetworkRelease, ...] = ()
@@ -244,7 +244,7 @@ class KnownNetwork:
     registry: tuple[RegistryValue, ...] = ()
     """Registry values that the network needs."""
     has_access_lists: bool = True
-    """Whether the network's CNI configuration can close services of Azure to containers; this collection writes it."""
+    """Whether this collection writes the CNI configuration, and can close services of Azure to containers in it."""
     purpose: t.Literal["flannel", "calico", "kube_proxy"] = "kube_proxy"
     """The purpose in module_utils/cluster_access.py for applying the network's and kube-proxy's DaemonSets."""
     read_purpose: str = ""
@@ -274,7 +274,7 @@ class KnownNetwork:
         """Return what is known about a release of the network.
 
         Args:
-            version: the version. An unknown or too old one gets the rules of the oldest release.
+            version: the version. If it is malformed or too old, the oldest release is returned.
         """
         try:
             parsed_version = Version.parse(version)[:3]
@@ -284,7 +284,7 @@ class KnownNetwork:
         return known[-1] if known else self.releases[0]
 
     def broken_release(self, version: str, mode: str) -> BrokenReleases | None:
-        """Return why a release does not work in a mode; None if nothing is known against it.
+        """Return why a release does not work in a mode; None if it works as far as is known.
 
         Args:
             version: the version.

@@ -53,8 +53,8 @@ class Flannel(NetworkRules):
         plugins therefore use version 1, and the policies have HNS's older format (containernetworking/plugins
         win-bridge/sample-v1.conf and win-overlay/sample.conf).
 
-        The configuration has no addresses of the cluster's DNS: the runtime passes those of the kubelet (`dns` in the
-        capabilities).
+        The configuration has no addresses of the cluster's DNS: the runtime passes the kubelet's addresses (`dns` in
+        the capabilities).
 
         Args:
             internal_ip: not needed.

@@ -23,7 +23,8 @@ RESERVATION = "kube-proxy-source-vip\r\neth0"
 def source_vip(pod_cidr: str) -> str:
     """Return kube-proxy's source address on an overlay: the last usable address of the node's pod CIDR.
 
-    host-local assigns addresses in ascending order. The first two belong to the gateway and the host's own endpoint.
+    host-local assigns addresses in ascending order. The first two addresses belong to the gateway and the host's own
+    endpoint.
 
     Args:
         pod_cidr: the node's pod CIDR.
@@ -41,9 +42,9 @@ def source_vip(pod_cidr: str) -> str:
 
 
 def endpoint_address(overlay_address: str) -> str:
-    """Return kube-proxy's source address on Calico's overlay: that of the HNS endpoint that calico-node creates.
+    """Return kube-proxy's source address on Calico's overlay: the address of calico-node's HNS endpoint.
 
-    calico-node publishes the first address of the node's block, and gives the second one to the endpoint
+    calico-node publishes the first address of the node's block, and gives the second address to the endpoint
     (projectcalico/calico v3.31.5, node/pkg/lifecycle/startup/startup_windows.go).
 
     Args:
@@ -103,7 +104,7 @@ def configuration(
         cluster_cidr: network of all pods.
         gates: feature gates.
         winkernel: the section of this name.
-        given: the user's settings, which override the collection's key by key.
+        given: the user's settings, which override the collection's settings key by key.
     """
     own = {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
@@ -131,8 +132,9 @@ def feature_gates(mode: Mode, kubernetes: str) -> dict[str, bool]:
     """Return the feature gates that kube-proxy needs.
 
     Direct server return needs the gate WinDSR, which is off by default until 1.32, on in 1.33, and part of kube-proxy
-    since 1.34 (kubernetes test/compatibility_lifecycle/reference/versioned_feature_list.yaml). Later versions remove it
-    (kubernetes/kubernetes#142125) and refuse unknown gates. WinOverlay is on by default in all supported versions.
+    since 1.34 (kubernetes test/compatibility_lifecycle/reference/versioned_feature_list.yaml). Later versions remove
+    the gate (kubernetes/kubernetes#142125) and refuse unknown gates. WinOverlay is on by default in all supported
+    versions.
 
     Args:
         mode: the network's mode.
@@ -144,7 +146,7 @@ def feature_gates(mode: Mode, kubernetes: str) -> dict[str, bool]:
 
 
 def reservation(mode: Mode, pod_cidr: str) -> tuple[str, str] | None:
-    r"""Return the file that reserves kube-proxy's source address in host-local; None if none is needed.
+    r"""Return the file that reserves kube-proxy's source address in host-local; None if no reservation is needed.
 
     host-local stores each reserved address as a file whose name is the address (containernetworking/plugins,
     plugins/ipam/host-local/backend/disk/backend.go), in a folder of the network's name. It never assigns an address

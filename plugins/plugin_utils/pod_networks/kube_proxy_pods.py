@@ -71,7 +71,7 @@ def _setup(cluster: ClusterSettings, mode: Mode, kubernetes: str) -> dict[str, s
 
 
 def _of_all_nodes(given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the user's settings without those that the batch file adds for each node. YAML allows each key once."""
+    """Return the user's settings without the keys that the batch file adds for each node. YAML allows each key once."""
     own = {name: value for name, value in given.items() if name != "hostnameOverride"}
     if isinstance(section := own.get("winkernel"), t.Mapping):
         own["winkernel"] = {name: value for name, value in section.items() if name != "sourceVip"}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""The batch file with which kube-proxy's pod prepares the node, so that no run of a playbook has to do so.
+r"""The batch file with which kube-proxy's pod prepares the node, so that this needs no run of a playbook.
 
 The batch file creates kube-proxy's folder, links the pod's token and kubeconfig, and writes kube-proxy's configuration.
 On a node that no playbook has joined, nothing else does this. kubectl.exe, which is in the same folder as
@@ -43,8 +43,8 @@ def parts(configuration: str) -> tuple[str, str]:
 def batch(mode: Mode, install_dir: str) -> str:
     """Return the batch file.
 
-    The batch file keeps a configuration that a run of a playbook wrote. It recognizes one by a difference from what the
-    last pod wrote.
+    The batch file keeps a configuration that a run of a playbook wrote. Such a configuration differs from what the last
+    pod wrote, so the batch file recognizes it.
 
     Args:
         mode: the network's mode.
@@ -81,7 +81,10 @@ def batch(mode: Mode, install_dir: str) -> str:
 
 
 def _source_address(field: str, formula: str, install_dir: str) -> list[str]:
-    """Return the lines that set `address`. Without the field, the container fails, and the kubelet starts it again."""
+    """Return the lines that set `address`.
+
+    If the Node object lacks the field, the container fails, and the kubelet starts the container again.
+    """
     read = f'"{install_dir}\\kubectl.exe" --kubeconfig=access\\kubeconfig.conf get node %NODE_NAME%'
     return [
         f'{read} -o "jsonpath={field}" > address.txt || exit /b 1',

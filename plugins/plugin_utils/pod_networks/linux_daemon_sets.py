@@ -30,7 +30,7 @@ class LabelledManager:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OwnerKind:
-    """A kind of objects whose controller creates DaemonSets."""
+    """A kind of object whose controller creates DaemonSets."""
 
     title: str
     remedy: str
@@ -102,12 +102,12 @@ class Restricted:
 
 
 def place(daemon_set: t.Mapping[str, t.Any]) -> str:
-    """Return `NAMESPACE/NAME`."""
+    """Return a DaemonSet as `NAMESPACE/NAME`."""
     return f"{daemon_set['namespace']}/{daemon_set['name']}"
 
 
 def manager(daemon_set: t.Mapping[str, t.Any]) -> Manager | None:
-    """Return what manages a DaemonSet; None if it shows no manager.
+    """Return what manages a DaemonSet; None if it names no manager.
 
     Args:
         daemon_set: one of `unbound_daemon_sets` of cluster_info.

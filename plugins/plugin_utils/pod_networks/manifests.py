@@ -29,7 +29,7 @@ def environment(*names: str) -> list[dict[str, t.Any]]:
     """Return environment variables with fields of the pod.
 
     Args:
-        names: names of the variables; all known ones if there are none.
+        names: names of the variables. If none are given, all known variables are returned.
     """
     return [
         {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
@@ -58,7 +58,7 @@ def host_process_pod(
 ) -> dict[str, t.Any]:
     """Return the specification of a HostProcess pod that runs on every Windows node whose network runs in pods.
 
-        Docker cannot run HostProcess containers, so the network of a node with Docker runs as services instead.
+    Docker cannot run HostProcess containers, so the network of a node with Docker runs as services instead.
 
     Args:
         account: name of the service account.
@@ -116,8 +116,8 @@ def daemon_set(
         name: `NAMESPACE/NAME`.
         labels: labels of the DaemonSet and its pods.
         pod: specification of the pods.
-        configuration: plain data that the pods read elsewhere. A change of it makes existing pods out of date, as a
-            change of their specification does.
+        configuration: plain data that the pods read elsewhere. A change of this data makes existing pods out of date,
+            as a change of their specification does.
     """
     namespace, short = name.split("/")
     read = json.dumps([pod, *configuration], sort_keys=True)

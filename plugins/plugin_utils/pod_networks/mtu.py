@@ -26,7 +26,8 @@ class LinuxMtu:
     where: str
     """The setting that determines the MTU, and the object that contains the setting."""
     remedy: str
-    """How to set the MTU N on Linux nodes; `{mtu}` is that of the pods, `{adapter}` that of the network adapter."""
+    """How to set the MTU on Linux nodes. `{mtu}` stands for the pods' MTU, and `{adapter}` for the network adapter's
+    MTU."""
 
 
 def linux_mtu(known: KnownNetwork, mode: str, cluster: t.Mapping[str, t.Any]) -> LinuxMtu | None:
@@ -36,7 +37,7 @@ def linux_mtu(known: KnownNetwork, mode: str, cluster: t.Mapping[str, t.Any]) ->
 
     Args:
         known: the network of the Windows nodes.
-        mode: its mode.
+        mode: the network's mode.
         cluster: the result of cluster_info.
     """
     own = known.modes.get(mode)
@@ -48,7 +49,10 @@ def linux_mtu(known: KnownNetwork, mode: str, cluster: t.Mapping[str, t.Any]) ->
 
 
 def _flannel(flannel: t.Mapping[str, t.Any], overhead: int) -> LinuxMtu | None:
-    """Return the MTU in flannel's ConfigMap, which is that of the encapsulated packets (Documentation/backends.md)."""
+    """Return the pods' MTU according to flannel's ConfigMap.
+
+    The ConfigMap contains the MTU of the encapsulated packets (Documentation/backends.md).
+    """
     backend = (flannel.get("net_conf") or {}).get("Backend") or {}
     # flannel ignores upper and lower case in the names of the ConfigMap (Go's encoding/json).
     value = next((value for name, value in backend.items() if name.lower() == "mtu"), None)

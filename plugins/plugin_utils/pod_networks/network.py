@@ -81,7 +81,7 @@ class PodNetwork:
 
     @property
     def pod_network_label(self) -> str:
-        """Value of the node label that lets the network's DaemonSet run on the node; empty if it needs none."""
+        """Value of the node label that lets the network's DaemonSet run on the node; empty if no label is needed."""
         return self.settings.plugin if self.known.needs_node_label else ""
 
     @property
@@ -96,7 +96,7 @@ class PodNetwork:
 
     @property
     def node_label(self) -> str:
-        """Value of the node label that keeps the networks' DaemonSets away; empty if the node must not have it.
+        """Value of the node label that keeps the networks' DaemonSets away; empty if the node must not have the label.
 
         Docker cannot run the DaemonSets' HostProcess containers, whatever the node's own network is.
         """
@@ -173,7 +173,8 @@ class PodNetwork:
             overlay_address: the node's address in the network's overlay; empty if unknown.
 
         Raises:
-            ValueError: the pod CIDR is not a network, or too small for a Windows node, or the address is not one.
+            ValueError: the pod CIDR is not a network, or too small for a Windows node, or `overlay_address` is not an
+                IP address.
         """
         return kube_proxy.winkernel(self.mode, pod_cidr, overlay_address)
 
@@ -270,8 +271,8 @@ def former_account_objects(former: str, plugins: t.Iterable[str]) -> list[Kubern
     """Return the objects to remove with a former network's account; empty if a network in use has the same account.
 
     Args:
-        former: the former network; an unknown one has no account.
-        plugins: the networks in use. Unknown ones, such as those of hosts that have failed, do not count.
+        former: the former network; an unknown network has no account.
+        plugins: the networks in use. Unknown networks, for example of hosts that have failed, do not count.
     """
     used = accounts(plugin for plugin in plugins if plugin in _RULES)
     if former not in _RULES or set(_RULES[former].accounts) & set(used):
@@ -292,6 +293,6 @@ def daemon_sets(plugin: str) -> tuple[str, ...]:
     """Return the DaemonSets (`NAMESPACE/NAME`) of a network, without kube-proxy's.
 
     Args:
-        plugin: a value of `cni_plugin`, such as the one in a node's record. An unknown value has no DaemonSets.
+        plugin: a value of `cni_plugin`, for example from a node's record. An unknown value has no DaemonSets.
     """
     return _RULES[plugin].daemon_sets if plugin in _RULES else ()

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Policies of HNS endpoints in a CNI configuration: outbound NAT, routes, and access lists for services of Azure.
 
-CNI plugins accept two forms of a policy. Those that use the API of HCN expect the settings under `Settings`. The older
-API of HNS, and azure-vnet with both APIs, expect the settings next to `Type`.
+CNI plugins accept two forms of a policy. Plugins that use the API of HCN expect the settings under `Settings`. The
+older API of HNS, and azure-vnet with both APIs, expect the settings next to `Type`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def flat(kind: str, settings: t.Mapping[str, t.Any]) -> EndpointPolicy:
 def access_list(settings: NetworkSettings) -> list[dict[str, t.Any]]:
     """Return the settings of the policies of type ACL; empty if nothing is blocked.
 
-    An endpoint with any ACL denies what no ACL allows (microsoft/Windows-Containers#616), so the last two allow
+    An endpoint with any ACL denies what no ACL allows (microsoft/Windows-Containers#616), so the last two entries allow
     everything else. DNS (UDP and TCP 53) and DHCP at WireServer's address are not blocked.
 
     Args:
@@ -69,11 +69,11 @@ def access_list(settings: NetworkSettings) -> list[dict[str, t.Any]]:
 
 
 def broadest(networks: t.Iterable[str]) -> list[str]:
-    """Return the networks without those that another one with the same first address contains.
+    """Return the networks, except networks that another network with the same first address contains.
 
-    Windows Server 2019 ignores the prefix lengths when it compares exceptions of outbound NAT, and keeps one of several
-    networks with the same address (Azure/AgentBaker azurecnifunc.ps1, GetBroadestRangesForEachAddress). The shorter
-    list means the same on every version.
+    Windows Server 2019 ignores the prefix lengths when it compares exceptions of outbound NAT, and keeps only one of
+    several networks with the same address (Azure/AgentBaker azurecnifunc.ps1, GetBroadestRangesForEachAddress). The
+    shorter list has the same effect on every version of Windows.
 
     Args:
         networks: networks in CIDR notation; empty texts are left out.

@@ -10,7 +10,7 @@ from .settings import ClusterSettings, KubernetesObject, NetworkFile, NetworkSer
 
 
 class NetworkRules:
-    """What a network needs on nodes and in the cluster: by default nothing, as if another tool provides it.
+    """What a network needs on nodes and in the cluster: by default nothing, for networks that another tool provides.
 
     Args:
         settings: the network's variables.

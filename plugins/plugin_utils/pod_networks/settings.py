@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the variables say about a network, its cluster and its node; and what a network adds to a node."""
+"""Settings of a network, its cluster and its node, which come from variables, and what a network adds to a node."""
 
 from __future__ import annotations
 
@@ -62,18 +62,18 @@ class NetworkSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClusterSettings:
-    """What the objects of a network in the cluster are built from; they are the same for all nodes of a run."""
+    """Settings from which a network's objects in the cluster are built. They are the same for all nodes of a run."""
 
     api_server: str
     """The API server as `host:port`."""
     conf_dir: str
     """Folder of CNI configurations on the nodes."""
     folders: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Folders of programs by variable, without the prefix `cni_`, such as `flannel_dir`."""
+    """Folders of programs by the variable's name without the prefix `cni_`, such as `flannel_dir`."""
     install_dir: str
     """Folder of Kubernetes' programs on the nodes."""
     images: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Container images by variable, without the prefix `cni_`, such as `flannel_image`."""
+    """Container images by the variable's name without the prefix `cni_`, such as `flannel_image`."""
     cluster_cidr: str = ""
     """Network of all pods."""
     kube_proxy_configuration: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
@@ -84,13 +84,13 @@ class ClusterSettings:
 
     @property
     def network_version(self) -> str:
-        """Version of the network: that of the Linux nodes, if the cluster shows it. Empty if unknown."""
+        """Version of the network on Linux nodes, or `version` if the cluster does not show it; empty if unknown."""
         return str(self.linux.get("version") or self.version).removeprefix("v")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NodeSettings:
-    """What the services and files of a network on a node are built from."""
+    """Settings from which the services and files of a network on a node are built."""
 
     name: str
     """Name of the node."""

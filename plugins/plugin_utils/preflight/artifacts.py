@@ -46,10 +46,12 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def warnings(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[str]:
-    """Return a warning for each unverified download. It names no host, so that a report can merge those of many hosts.
+    """Return a warning for each unverified download.
+
+    The warnings name no host, so that a report can merge the warnings of many hosts.
 
     Args:
-        values: as in `problems`; values without problems.
+        values: as for `problems`, which must have found no problem in them.
         roles: the roles whose artifacts are downloaded.
     """
     listed = cache.unverified(cached(values)) if "image_cache" in roles else []
@@ -59,7 +61,8 @@ def warnings(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[st
 def refused(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Problem]:
     """Return the unverified downloads that `artifact_verify: strict` rejects.
 
-    The signed index of a bundle verifies the bundle's files. All other downloads are rejected once the bundle is known.
+    With a bundle, nothing is rejected here: the bundle's signed index verifies its files, and all other downloads are
+    rejected once the bundle is known.
 
     Args:
         values: as in `warnings`.

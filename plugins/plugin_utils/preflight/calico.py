@@ -37,7 +37,7 @@ def problems(node: HostVariables, calico: Facts) -> list[Problem]:
 
     Args:
         node: the host.
-        calico: how Calico is installed; empty if it is not.
+        calico: how Calico is installed; empty if Calico is not installed.
     """
     if not calico:
         return [
@@ -73,7 +73,7 @@ def requested_changes(node: HostVariables, calico: Facts) -> list[RequestedChang
 
     Args:
         node: the host.
-        calico: how Calico is installed; empty if it is not.
+        calico: how Calico is installed; empty if Calico is not installed.
     """
     changes = []
     if calico and node.set_strict_affinity and not calico["strict_affinity"]:
@@ -96,8 +96,8 @@ def requested_changes(node: HostVariables, calico: Facts) -> list[RequestedChang
 def windows_nodes(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return the problem if the operator's DaemonSet would replace the networks of live Windows nodes.
 
-    It runs on all Windows nodes, including those that are not drained, and removes other HNS networks when it starts
-    (projectcalico/calico v3.31.5 node/windows-packaging/CalicoWindows/node, node-service.ps1).
+    This DaemonSet runs on all Windows nodes, including nodes that are not drained, and removes other HNS networks when
+    it starts (projectcalico/calico v3.31.5 node/windows-packaging/CalicoWindows/node, node-service.ps1).
 
     Args:
         node: the host.
@@ -279,7 +279,7 @@ def _felix(calico: Facts) -> list[Problem]:
 
 
 def _typha(calico: Facts) -> list[Problem]:
-    """Return the problem if our DaemonSet would need certificates for Typha."""
+    """Return the problem if this collection's DaemonSet would need certificates for Typha."""
     if not calico["typha"] or not calico["typha_secure"] or runs_elsewhere(calico):
         return []
     expected = "expected false, because the DaemonSet for Windows has no certificates for Typha"
@@ -329,7 +329,7 @@ def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
 
 
 def _folders(node: HostVariables, folders: t.Mapping[str, str]) -> list[Problem]:
-    """Return a problem for each folder in the Installation that differs from the one that the node uses.
+    """Return a problem for each folder in the Installation that differs from the folder that the node uses.
 
     Args:
         node: the host.
@@ -355,5 +355,5 @@ def _folders(node: HostVariables, folders: t.Mapping[str, str]) -> list[Problem]
 
 
 def _folder(path: str) -> str:
-    """Return a folder of a Windows node in a form that is comparable."""
+    """Return a folder of a Windows node in a form that can be compared."""
     return host_path(path).rstrip("/").casefold()

@@ -28,7 +28,7 @@ class LinuxChecks(t.NamedTuple):
     problems: t.Callable[[HostVariables, Facts], list[Problem]]
     """Checks the network's facts in the result of cluster_info."""
     conflicts: t.Callable[[HostVariables, Facts], list[Problem]] = lambda _node, _cluster: []
-    """Checks the whole result."""
+    """Checks the whole result of cluster_info."""
     changes: t.Callable[[HostVariables, Facts], list[RequestedChange]] = lambda _node, _facts: []
     """Returns what the run changes because variables request it."""
 
@@ -43,7 +43,7 @@ _CHECKS: t.Mapping[str, LinuxChecks] = types.MappingProxyType(
 
 
 def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problems with a host's variables in this cluster.
+    """Return the problems with a host's variables in the cluster that the host joins.
 
     Args:
         node: the host.
@@ -110,7 +110,7 @@ def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> lis
     Args:
         proxy: the node's proxy, or an empty string.
         given: networks that the inventory defines.
-        kubeconfig: kubeconfig for reading them from the cluster, or an empty string.
+        kubeconfig: kubeconfig for reading the networks from the cluster, or an empty string.
     """
     if not proxy or kubeconfig or len(given) == len(NETWORKS):
         return []
@@ -119,7 +119,7 @@ def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> lis
 
 
 def version_skew(node: HostVariables, server: str) -> list[Problem]:
-    """Return the problem if the node's Kubernetes version does not fit that of the API server."""
+    """Return the problem if the node's Kubernetes version does not fit the API server's version."""
     try:
         kubelet, api = Version.parse(node.kubernetes), Version.parse(server.partition("+")[0])
     except ValueError:
@@ -135,7 +135,7 @@ def version_skew(node: HostVariables, server: str) -> list[Problem]:
 
 
 def networks(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return pod and service networks that differ from those that the cluster reports; skip those that it omits."""
+    """Return pod and service networks that differ from the cluster's networks, as far as the cluster reports them."""
     different = []
     for variable, given, key in (
         ("cni_pods_subnet (from kube_pods_subnet)", node.pods, "pod_subnet"),

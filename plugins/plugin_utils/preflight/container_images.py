@@ -51,7 +51,7 @@ def _reference_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
 
 
 def _list_problems(name: str, items: t.Any, docker: bool) -> t.Iterator[Problem]:
-    """Check each item separately, so that one error does not hide the next."""
+    """Check each item separately, so that one error does not hide the next error."""
     # A value that is not a list has already been rejected.
     for index, item in enumerate(items if isinstance(items, list) else ()):
         where = f"{name}[{index}]"

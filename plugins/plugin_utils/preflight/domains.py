@@ -27,7 +27,7 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return the problems with the variables of domains and gMSAs. Values of the wrong type are reported elsewhere.
 
     Args:
-        values: templated values of the roles' variables; those that are not set may be missing.
+        values: templated values of the roles' variables; variables that are not set may be missing.
     """
     return [*_join_problems(values), *_docker_problems(values.get(_DOCKER))]
 
@@ -55,12 +55,12 @@ def _docker_problems(specs: object) -> t.Iterator[Problem]:
 
 
 def _computer(values: t.Mapping[str, t.Any]) -> str:
-    """Return the name that this collection gives the computer; empty if it keeps its own."""
+    """Return the name that this collection gives the computer; empty if the computer keeps its own name."""
     return str(values.get("kubernetes_node_hostname") or "")
 
 
 def _unused(given: t.Mapping[str, str]) -> t.Iterator[Problem]:
-    """Refuse settings for a join if no domain is set, because the user expects the machine to join one."""
+    """Refuse settings for a join if no domain is set, because the user expects the machine to join a domain."""
     names = [name for name, value in given.items() if value]
     if names:
         hint = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set, but no machine joins a domain without it."

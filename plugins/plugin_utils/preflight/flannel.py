@@ -17,7 +17,7 @@ _VXLAN_DEFAULTS = {"VNI": 1, "Port": 8472}
 
 
 def problems(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the node's flannel settings that differ from those of the Linux nodes.
+    """Return the node's flannel settings that differ from the settings of the Linux nodes.
 
     Args:
         node: the host.
@@ -76,7 +76,7 @@ def _vxlan(backend: t.Mapping[str, t.Any], where: str) -> list[Problem]:
 
 
 def _pod_network(node: HostVariables, conf: t.Mapping[str, t.Any], where: str) -> list[Problem]:
-    """Return a problem if flannel's pod network differs from the node's."""
+    """Return a problem if flannel's pod network differs from the node's pod network."""
     pods = str(conf.get("Network") or "")
     if not pods or pods == node.pods:
         return []

@@ -3,7 +3,7 @@
 r"""Check the paths of folders and files on nodes before any node is touched.
 
 One of these paths is on a command line of cmd.exe (the DaemonSet of kube-proxy makes a junction), others are in the
-machine's PATH. So all of these paths are rejected if they contain characters that are special there.
+machine's PATH. So all of these paths are rejected if they contain characters that are special in these places.
 """
 
 from __future__ import annotations

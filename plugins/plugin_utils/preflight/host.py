@@ -20,7 +20,7 @@ class HostVariables:
     backend: str
     """The backend of flannel."""
     calico_mode: str = ""
-    """The mode of Calico; empty: that of the cluster."""
+    """The mode of Calico; empty: the mode of the cluster."""
     set_strict_affinity: bool = False
     """Whether the run sets Calico's strict affinity."""
     enable_calico_windows: bool = False
@@ -30,9 +30,9 @@ class HostVariables:
     cni_conf_dir: str = ""
     """Folder of CNI configurations; empty: unknown."""
     mtu: int = 0
-    """The MTU of the pods' packets (cni_mtu); 0: that of the network adapter without the headers of the overlay."""
+    """The MTU of the pods' packets (cni_mtu); 0: the network adapter's MTU minus the headers of the overlay."""
     cluster_dns: tuple[str, ...] = ()
-    """DNS addresses that replace those of kubeadm's configuration."""
+    """DNS addresses that replace the addresses in kubeadm's configuration."""
     pods: str
     services: str
     api_server: str

@@ -112,7 +112,10 @@ class HostCheck:
         return values, problems
 
     def _networks(self, values: t.Mapping[str, t.Any]) -> dict[str, str]:
-        """Return the networks that run as pods; empty except on the first host, as they are the same on all."""
+        """Return the networks that run as pods.
+
+        All hosts would have the same result, so it is empty except on the first host.
+        """
         hosts = list(self._variables.get("ansible_play_hosts_all") or ())
         needed = ("cni_plugin", "cni_run_as", "cni_flannel_backend")
         if any(name not in values for name in needed) or hosts[:1] != [self._variables.get("inventory_hostname")]:
@@ -175,7 +178,10 @@ def missing_kubeconfigs(values: t.Mapping[str, t.Any], *, joins: bool, drains: b
 
 
 def _host_names(variables: t.Mapping[str, t.Any]) -> dict[str, str]:
-    """Return the host names of all Windows hosts; empty except on the first host, as they are the same on all."""
+    """Return the host names of all Windows hosts.
+
+    All hosts would have the same result, so it is empty except on the first host.
+    """
     hosts = list(variables.get("ansible_play_hosts_all") or ())
     if not hosts or variables.get("inventory_hostname") != hosts[0]:
         return {}

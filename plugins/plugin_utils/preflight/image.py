@@ -18,7 +18,8 @@ def problems(
     """Return the proxies whose passwords would end up in the image.
 
     Args:
-        variables: names of all variables of a host; they include the role's own variables if the play makes an image.
+        variables: names of all variables of a host. The names include role sysprep's own variables if the play makes an
+            image.
         values: templated values of the roles' options that are set.
         known_roles: the roles.
     """

@@ -22,7 +22,7 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return the problems with the variables of the join. Values of the wrong type are reported elsewhere.
 
     Args:
-        values: templated values of the roles' variables; those that are not set may be missing.
+        values: templated values of the roles' variables; variables that are not set may be missing.
     """
     return [
         *(problem for name in _COMMANDS for problem in _command_problems(name, values.get(name))),

@@ -45,15 +45,15 @@ _ONLY_ON_LINUX: t.Mapping[str, tuple[t.Callable[[t.Any], bool], str]] = types.Ma
     }
 )
 """Fields of which a kubelet on Windows accepts only one value (kubernetes/kubernetes,
-pkg/kubelet/apis/config/validation/validation_windows.go). With another value, it does not start."""
+pkg/kubelet/apis/config/validation/validation_windows.go). With another value, the kubelet does not start."""
 
 
 def problems(values: t.Mapping[str, t.Any], version: str) -> list[Problem]:
     """Return settings with which kubelet or kube-proxy would not start, and settings without effect on Windows.
 
     Args:
-        values: templated values of the roles' variables; those that are not set may be missing.
-        version: version of Kubernetes; empty or malformed to check nothing.
+        values: templated values of the roles' variables; variables that are not set may be missing.
+        version: version of Kubernetes; if it is empty or malformed, nothing is checked.
     """
     try:
         Version.parse(version)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Check kubespray's variables of Calico, without a cluster, for values that Windows nodes do not support (no I/O).
 
-Only variables that the inventory sets are checked. kubespray's defaults fit, except that of strict affinity
+Only variables that the inventory sets are checked. kubespray's defaults fit, except the default of strict affinity
 (kubernetes-sigs/kubespray v2.31.0, roles/network_plugin/calico_defaults/defaults/main.yml). What the cluster really has
 is checked in calico.py.
 """
@@ -123,7 +123,7 @@ def _fixed(ask: Ask) -> list[Problem]:
 
 
 def number(value: object) -> int | None:
-    """Return the whole number that a value is, as a number or as text; None for anything else.
+    """Return the whole number that a value contains, as a number or as text; None for any other value.
 
     Args:
         value: a variable of kubespray.

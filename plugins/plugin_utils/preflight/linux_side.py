@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What a run finds on the Linux side of a cluster: settings that harm Windows nodes, and how to fix each (no I/O).
 
-The run refuses, changes or reports a finding (`outcome`). It changes DaemonSets only, or Calico on request.
+The run refuses, changes or reports a finding (`outcome`). It changes only DaemonSets and, on request, Calico.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Finding:
     fix: str
 
     def to_json(self) -> dict[str, str]:
-        """Return the fields."""
+        """Return the finding's fields."""
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ def findings(
     refused: t.Iterable[Problem],
     restricted: Restricted,
 ) -> list[Finding]:
-    """Return all findings, refused ones first.
+    """Return all findings, refused findings first.
 
     Args:
         node: the host.
@@ -91,7 +91,7 @@ def _requested(change: RequestedChange) -> Finding:
 
 
 def mtu(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Finding]:
-    """Return a finding if the MTU of Linux nodes is not that of Windows nodes with the usual network adapter.
+    """Return a finding if Linux nodes have another MTU than Windows nodes with the usual network adapter.
 
     Args:
         node: the host.
@@ -167,7 +167,7 @@ def _command(one: t.Mapping[str, t.Any]) -> str:
 
 
 def warnings(unbound: t.Iterable[t.Mapping[str, t.Any]], restricted: Restricted) -> list[str]:
-    """Return warnings about DaemonSets that the run does not restrict to Linux nodes, for a run without a table.
+    """Return warnings about DaemonSets that the run does not restrict to Linux nodes, for a run that prints no table.
 
     Args:
         unbound: `unbound_daemon_sets` of cluster_info.

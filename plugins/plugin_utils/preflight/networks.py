@@ -19,7 +19,7 @@ NETWORKS = ("cni_pods_subnet", "cni_services_subnet")
 def networks_given(
     variables: t.Mapping[str, object], known_roles: t.Sequence[Role], ask: t.Callable[[str], object]
 ) -> set[str]:
-    """Return which networks the inventory defines; the others are read from the cluster later.
+    """Return which networks the inventory defines. The other networks are read from the cluster later.
 
     Args:
         variables: all variables of a host, not templated.
@@ -45,7 +45,7 @@ def network_problems(
     Args:
         values: templated values of the roles' options that are set.
         known_roles: the roles, which show where a value comes from.
-        given: the networks that are known already. The others have defaults, which may overlap.
+        given: the networks that are known already. The other networks have defaults, which may overlap.
         address: the address or name at which Ansible reaches the node.
     """
     sources = {name: f" (from {source})" for role in known_roles for name, source in role.sources.items()}
@@ -62,7 +62,7 @@ def network_problems(
 
 
 def parsed_networks(text: str) -> list[_Network]:
-    """Return the networks in a text such as `10.244.0.0/16,fd00::/56`; malformed ones are left out.
+    """Return the networks in a text such as `10.244.0.0/16,fd00::/56`; malformed networks are left out.
 
     Args:
         text: networks in CIDR notation, separated by commas.
@@ -118,8 +118,8 @@ def _network(text: str) -> _Network:
     """Return a network in CIDR notation.
 
     Raises:
-        ValueError: the text is malformed or has no prefix length. Without one, Python would read an address as a
-            network that consists of this single address.
+        ValueError: the text is malformed or has no prefix length. Without a prefix length, Python would read an address
+            as a network that consists of this single address.
     """
     if "/" not in text:
         raise ValueError(text)

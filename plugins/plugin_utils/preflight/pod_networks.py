@@ -126,8 +126,8 @@ def _policy(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]
 def different_networks(hosts: t.Mapping[str, str]) -> list[Problem]:
     """Return the problem if the pods of several networks would run on the same nodes.
 
-    One host applies the DaemonSets for all hosts. That of flannel has only one configuration, and runs on all nodes
-    except those whose network runs as services.
+    One host applies the DaemonSets for all hosts. flannel's DaemonSet has only one configuration, and runs on all nodes
+    except nodes whose network runs as services.
 
     Args:
         hosts: the network (`cni_plugin`, with flannel's backend) of each host on whose node DaemonSets run.

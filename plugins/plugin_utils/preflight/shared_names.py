@@ -44,7 +44,8 @@ class SharedNames:
     ours: tuple[str, ...]
     """Variables that users may set."""
     others: frozenset[str]
-    """Names that are not misspelt: all other words in our files, and kubespray's variables that resemble ours."""
+    """Names that are not misspelt: all words in the collection's files, and kubespray's variables that resemble
+    `ours`."""
 
 
 @functools.cache

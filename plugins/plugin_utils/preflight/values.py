@@ -78,7 +78,7 @@ def mistyped_variables(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Ro
 
 
 def without_consequences(problems: t.Sequence[Problem]) -> list[Problem]:
-    """Leave out problems that other checks, or templates that use the value, report because of a mistyped value.
+    """Leave out problems that other checks or templates report only because of a mistyped value.
 
     Args:
         problems: all problems of a host.

@@ -70,7 +70,7 @@ class UnsupportedVersion(Problem):
 
     subject: version_support.Subject = "kubernetes"
     nearest: str = ""
-    """The version whose rules apply if users allow the unsupported one; empty if it cannot be allowed."""
+    """The version whose rules apply if users allow the unsupported version; empty if it cannot be allowed."""
 
     @classmethod
     def of(cls, variable: str, value: object, release: UnsupportedRelease) -> UnsupportedVersion:
@@ -87,7 +87,7 @@ class UnsupportedVersion(Problem):
 
     @property
     def warning(self) -> str:
-        """What users are warned of if they have allowed the version."""
+        """The warning for users who have allowed the version."""
         text = f"{self.variable}: {self.value} is not supported ({self.expected}) and is treated like {self.nearest}"
         why = self.hint.partition("allow_unsupported_versions")[0].strip()
         return f"{text}. {why}" if why else text
@@ -96,7 +96,7 @@ class UnsupportedVersion(Problem):
 def allowed_versions(
     problems: t.Sequence[Problem], *, allowed: bool, own_builds: t.Container[str]
 ) -> tuple[list[Problem], list[str]]:
-    """Separate the problems that users have allowed from the others.
+    """Separate the problems that users have allowed from the other problems.
 
     Args:
         problems: problems with versions.
@@ -133,7 +133,7 @@ NO_VERSION = Problem(
     "Without kube_version the version is read from the cluster, for which kubeconfig must be set. Only site.yml, "
     "join_nodes.yml, upgrade_nodes.yml and plan.yml use it.",
 )
-"""The problem if no Kubernetes version is set and there is no cluster from which to read one."""
+"""The problem if no Kubernetes version is set and there is no cluster from which to read it."""
 
 
 def misspelt_value(name: str, value: object) -> AsItIs:
@@ -267,7 +267,7 @@ def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]
 
 
 def _mirror_problems(registries: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return mirrors that Docker ignores: it mirrors only Docker Hub (docs.docker.com: Mirror the library)."""
+    """Return mirrors that Docker ignores: Docker mirrors only Docker Hub (docs.docker.com: Mirror the library)."""
     hosts = sorted(host for host, entry in registries.items() if host != "docker.io" and (entry or {}).get("mirrors"))
     if not hosts:
         return []

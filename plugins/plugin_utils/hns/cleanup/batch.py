@@ -50,11 +50,12 @@ class BatchOptions:
     """Options of the batch."""
 
     hns_timeout: float = 60.0
-    """Time limit of one HNS call in seconds; a removal gets the same time again for every 60 objects."""
+    """Time limit of one HNS call in seconds. For a removal, 1/60 of this limit is added for each object."""
     port_pool_timeout: int = 60
     """Maximum number of seconds to wait until HNS releases reserved ports (the same as in AgentBaker)."""
     network_timeout: int = 60
-    """Maximum seconds to wait until a CNI recreates its network. The new network may remove a static address again."""
+    """Maximum number of seconds to wait until a CNI recreates its network. The new network may remove a static address
+    again."""
     programs: Programs = dataclasses.field(default_factory=Programs)
     singly: bool = False
     """Whether to remove one object at a time."""
@@ -67,8 +68,8 @@ def batch_calls(plan: CleanupPlan, key: str, options: BatchOptions, within: t.Se
         plan: the plan.
         key: the batch's idempotency key, which the journal records.
         options: options of the batch.
-        within: calls of the caller, which run when services are stopped and containers are removed, but HNS's objects
-            still exist.
+        within: further calls. They run after services have been stopped and containers removed, but before HNS's
+            objects are removed.
     """
     saved = bool(plan.start or plan.uplinks or plan.journal)
     journal = Journal(key=key, services=plan.start, uplinks=plan.uplinks)
@@ -219,7 +220,7 @@ def _leftover_calls(plan: CleanupPlan) -> list[Call]:
 
 
 def _port_pools(plan: CleanupPlan, options: BatchOptions) -> Call:
-    """Return the call that waits until HNS releases the ports of removed networks; the kept networks retain theirs."""
+    """Return the call that waits until HNS releases the ports of removed networks; kept networks retain their ports."""
     free: list[Json] = list(range(plan.port_pools)) if plan.networks_left else [0]
     return query(
         "port-pools", "@port-pools", until={"reserved": free}, retries=max(0, options.port_pool_timeout // 2), delay=2.0

@@ -33,16 +33,16 @@ class BatchResult:
     left: tuple[Removal, ...] = ()
     """Objects that should have been removed but still exist."""
     failures: tuple[str, ...] = ()
-    """Messages about failures, each with object and reason."""
+    """Messages about failures, each with the object and the reason."""
     warnings: tuple[str, ...] = ()
     restored: tuple[str, ...] = ()
     """Restored settings of adapters, such as `Ethernet: address.0, dns`."""
     started: tuple[str, ...] = ()
     """Services that were running at the end."""
     hang: str = ""
-    """The HNS call that exceeded its time limit."""
+    """The HNS call that exceeded its time limit; empty if there is none."""
     aborted: bool = False
-    """Whether a cmdlet gave up at one object before it had tried all the others."""
+    """Whether a cmdlet gave up at one object before it had tried all other objects."""
     seconds: t.Mapping[str, float] = dataclasses.field(default_factory=dict)
     """Duration of the removal in seconds, by type of object."""
 

@@ -26,7 +26,7 @@ from .plan import CleanupPlan, CleanupRequest, ScopeError, check_request
 from .planning import make_plan
 
 _ROUNDS = 6
-"""Maximum number of rounds. Each lost batch, restart of HNS and reboot needs another round; two of each may occur."""
+"""Maximum number of rounds. Another round follows each lost batch, each restart of HNS and each reboot."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ class Cleanup:
 
     Args:
         session: the session with the node.
-        request: the request.
+        request: what the cleanup removes.
         options: options of the cleanup.
         check_mode: whether only to observe and plan.
     """

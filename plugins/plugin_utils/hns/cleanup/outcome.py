@@ -108,7 +108,7 @@ class CleanupOutcome:
         return ", ".join(part for part in parts if part) or "repair what an earlier cleanup left"
 
     def last_known_progress(self, removes: bool) -> str:
-        """Return what a batch had done when the connection was lost; a batch removes networks last."""
+        """Return what is known about a batch that reported no progress before the connection was lost."""
         text = "it has not reported any progress"
         if not removes or not any(network.external for network in self.plan.networks):
             return text

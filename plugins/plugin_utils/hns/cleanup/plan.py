@@ -41,11 +41,12 @@ class CleanupRequest:
     stopped_containers: bool = False
     """Whether scope `stale` includes endpoints of stopped containers."""
     pods_without_endpoints: bool = False
-    """Whether to stop pods that have no endpoint, as after a restart of HNS or the removal of their network. Scope
-    `networks` also stops HostProcess pods, which never have an endpoint; scope `stale` does not."""
+    """Whether to stop pods that have no endpoint, for example after a restart of HNS or the removal of their network.
+    Scope `networks` also stops HostProcess pods, which never have an endpoint; scope `stale` does not stop them."""
     containers: t.Literal["networks", "pods", "all"] = "networks"
-    """Which containers scope `all` removes: with `networks`, those of the removed networks, and all pods if any network
-    is removed; with `pods`, all pods in any case; with `all`, all containers of the node."""
+    """Which containers scope `all` removes. `networks`: the containers of the removed networks, and all pods if any
+    network is removed. `pods`: in addition, all pods even if no network is removed. `all`: all containers of the
+    node."""
     stays_stopped: tuple[str, ...] = ()
     """Services that are not started again, because the machine stops being a node."""
 
@@ -86,7 +87,7 @@ class CleanupPlan:
     stop: tuple[str, ...] = ()
     """Services to stop, in order."""
     start: tuple[str, ...] = ()
-    """Services to start at the end, in order: those that this cleanup stops, and those that an earlier one stopped."""
+    """Services to start at the end, in order: all services that this cleanup or an earlier cleanup stops."""
     uplinks: tuple[Uplink, ...] = ()
     """Static settings of adapters that must exist at the end."""
     repair: tuple[str, ...] = ()
@@ -101,12 +102,12 @@ class CleanupPlan:
 
     @property
     def empty(self) -> bool:
-        """Return whether there is nothing to do."""
+        """Whether there is nothing to do."""
         return not self.items and self.journal is None
 
     @property
     def disruptive(self) -> bool:
-        """Return whether services must stop."""
+        """Whether services must stop."""
         return bool(self.stop or self.networks or self.containers)
 
 
@@ -114,7 +115,8 @@ def check_request(request: CleanupRequest, facts: HnsFacts) -> tuple[str, ...]:
     """Reject an invalid request before anything is changed.
 
     Returns:
-        Warnings about protected networks that the node does not have; in scope `stale` this is not an error.
+        Warnings about protected networks that the node does not have, in scope `stale`. In other scopes, such networks
+        are errors.
 
     Raises:
         ScopeError: a network does not exist or is protected.
@@ -152,7 +154,7 @@ def is_protected(network: HnsNetwork, request: CleanupRequest, facts: HnsFacts) 
 
 
 def without_network(request: CleanupRequest, facts: HnsFacts) -> tuple[HnsEndpoint, ...]:
-    """Return the endpoints whose network no longer exists, except those of protected networks.
+    """Return the endpoints whose network no longer exists, except endpoints of protected networks.
 
     Removing a network may leave such endpoints behind.
     """

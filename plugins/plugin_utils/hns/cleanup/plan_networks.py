@@ -33,7 +33,7 @@ class _TargetNetworks:
     busy_networks: frozenset[str]
     """Ids of networks that running containers use."""
     busy: frozenset[str]
-    """Ids of the endpoints on these networks, which stay: a running container also needs the host's endpoint."""
+    """Ids of the endpoints to keep on busy networks. A running container also needs the host's endpoint."""
     why: str
 
     @classmethod
@@ -63,17 +63,17 @@ class _TargetNetworks:
 
     @property
     def networks(self) -> tuple[HnsNetwork, ...]:
-        """Return the networks to remove."""
+        """The networks to remove."""
         return tuple(item for item in self.targets if item.id not in self.busy_networks)
 
     @property
     def endpoints(self) -> tuple[HnsEndpoint, ...]:
-        """Return the endpoints to remove."""
+        """The endpoints to remove."""
         return tuple(item for item in self.on_targets if item.id not in self.busy)
 
     @property
     def kept(self) -> tuple[KeptObject, ...]:
-        """Return the kept networks with reasons."""
+        """The kept networks with reasons."""
         why = "running containers have endpoints on it"
         return tuple(
             KeptObject(type="HnsNetwork", name=item.name, why=why)
@@ -83,7 +83,7 @@ class _TargetNetworks:
 
 
 def plan_networks(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
-    """Plan the cleanup of scope `networks`: everything that belongs to the chosen networks."""
+    """Plan a cleanup of scope `networks` or `all`, which removes everything that belongs to the chosen networks."""
     objects, owners, aim = facts.last.objects, facts.last.owners, _TargetNetworks.of(request, facts)
     networks, endpoints = aim.networks, aim.endpoints
     policies, namespaces = _references(request, facts, {item.id for item in endpoints})
@@ -127,7 +127,7 @@ def plan_networks(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
 def _references(
     request: CleanupRequest, facts: HnsFacts, removed: set[str]
 ) -> tuple[tuple[PolicyList, ...], tuple[Namespace, ...]]:
-    """Return the objects to remove: those that refer to removed endpoints or, in scope `all`, to no kept endpoint."""
+    """Return policy lists and namespaces that refer to removed endpoints or, in scope `all`, to no kept endpoint."""
     objects = facts.last.objects
     stay = {item.id for item in objects.endpoints} - removed
     policies = tuple(
@@ -209,7 +209,7 @@ def _containers(
     endpoints: t.Iterable[HnsEndpoint],
     networks: t.Sequence[HnsNetwork],
 ) -> tuple[Owner, ...]:
-    """Return the containers to stop: those with endpoints on the networks, and pods that create networks."""
+    """Return the containers to stop: containers with endpoints on the networks, and pods that create networks."""
     runtime = facts.last.runtime
     pods = [owner for owner in runtime.owners.values() if owner.kind == "pod"]
     claimed = {

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Plan the scope `stale`: remove objects that existed and were unused in all observations (no I/O).
 
-On request, it also stops pods that had lost their endpoint in all observations.
+On request, the cleanup also stops pods that had no endpoint in any of the observations.
 """
 
 from __future__ import annotations

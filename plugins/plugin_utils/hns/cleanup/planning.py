@@ -15,7 +15,7 @@ from .plan_stale import plan_stale
 
 
 def make_plan(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
-    """Return the plan.
+    """Return the plan of a cleanup.
 
     Args:
         request: a request that `check_request` accepted.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Recognize the HNS networks that CNIs create, and the files that they leave on a node (no I/O).
+"""Recognize the HNS networks that CNIs create, and the files that CNIs leave on a node (no I/O).
 
 Names: flannel pkg/backend/{hostgw,vxlan}; microsoft/SDN Kubernetes/flannel; projectcalico
 node/windows-packaging; Azure/azure-container-networking cni/scripts; WMCO pkg/windows (OVNKubernetesHNSNetwork);
@@ -31,7 +31,7 @@ _NAMES = re.compile(
 )
 """Names of networks that CNIs create without naming them in a configuration file."""
 _NEVER = ("nat", "ics", "internal", "private")
-"""Network types that count as a CNI's only if its configuration names the network."""
+"""Types of networks. A CNI is assumed to have created such a network only if the CNI's configuration names it."""
 _AZURE_STATE = (
     "C:\\k\\azurecns\\azure-endpoints.json",
     *(
@@ -129,7 +129,7 @@ def _output(seen: t.Mapping[str, CallResult], call_id: str) -> list[t.Mapping[st
 
 
 def _configured(text: str) -> t.Iterator[tuple[str, set[str]]]:
-    """Yield the name and the plugin types of a CNI configuration; yield nothing if the file is not one."""
+    """Yield the name and the plugin types of a CNI configuration; yield nothing for any other text."""
     try:
         document = json.loads(text)
     except ValueError:

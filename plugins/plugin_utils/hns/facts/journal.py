@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The journal of a cleanup on the node, with which a later cleanup can finish an interrupted one (no I/O).
+"""The journal of a cleanup on the node, with which a later cleanup can finish an interrupted cleanup (no I/O).
 
 The file is written before anything is changed, and removed when the work is complete. A cleanup that finds a journal
 knows which services ran, which static addresses the adapters had, and which batch did the work.

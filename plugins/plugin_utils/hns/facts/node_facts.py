@@ -81,9 +81,9 @@ class HnsFacts:
     journal: Journal | None = None
     """The journal of an interrupted cleanup."""
     hang: str = ""
-    """The cmdlet that exceeded its time limit."""
+    """The cmdlet that exceeded its time limit; empty if there is none."""
     problem: str = ""
-    """Why HNS cannot be queried, for example because it is not installed."""
+    """Why HNS cannot be queried, for example because it is not installed; empty if it can be queried."""
 
     @property
     def last(self) -> Snapshot:
@@ -96,7 +96,7 @@ class HnsFacts:
 
 
 def facts_calls(options: FactsOptions) -> tuple[Call, ...]:
-    """Return the calls that observe HNS and its users. They change nothing, and the batch continues if one fails.
+    """Return the calls that observe HNS and its users. They change nothing, and the batch continues if a call fails.
 
     Args:
         options: options of the observation.
@@ -154,7 +154,7 @@ def _snapshot(results: t.Mapping[str, CallResult], installed: t.Collection[str])
 
 
 def hang(seen: t.Mapping[str, CallResult]) -> str:
-    """Return the first cmdlet that exceeded its time limit; empty if none did."""
+    """Return the first cmdlet that exceeded its time limit; empty if there is none."""
     late = (name for name, result in seen.items() if result.error is not None and result.error.id == LATE)
     return next((cmdlet(name) for name in late if not hns_services.is_of_service(name)), "")
 

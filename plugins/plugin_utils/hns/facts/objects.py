@@ -19,7 +19,8 @@ from ...wire.scopes import Scope
 REMOVE = Scope("remove-")
 """Scope of the calls that remove objects; in each call's id, the kind follows."""
 EXTERNAL = ("l2bridge", "overlay", "transparent", "l2tunnel")
-"""Types of networks that use the external adapter; creating or removing one interrupts the node's connections."""
+"""Types of networks that use the external adapter; creating or removing such a network interrupts the node's
+connections."""
 LISTINGS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
     "policies": ("Get-HnsPolicyList", ("ID", "Policies", "References")),
     "namespaces": ("Get-HnsNamespace", ("ID", "IsDefault", "Containers", "ResourceList")),
@@ -116,11 +117,11 @@ class HnsObjects:
     namespaces: tuple[Namespace, ...] = ()
 
     def called(self, names: t.Collection[str]) -> tuple[HnsNetwork, ...]:
-        """Return networks by name or id; several may share a name (docker/for-win#2638)."""
+        """Return the networks with these names or ids. Several networks may share a name (docker/for-win#2638)."""
         return tuple(item for item in self.networks if item.is_called(names))
 
     def in_namespace(self, namespace: Namespace) -> frozenset[str]:
-        """Return the ids of the endpoints that a namespace lists, and of those that name the namespace."""
+        """Return the ids of the endpoints that a namespace lists, and of the endpoints that name the namespace."""
         return namespace.endpoints | self._by_namespace.get(namespace.id, set())
 
     @functools.cached_property
@@ -139,7 +140,7 @@ def cmdlet(call_id: str) -> str:
 
 
 def listing_calls(timeout: float) -> tuple[Call, ...]:
-    """Return a listing for each kind, with the kind as its id. If a listing times out, the later ones are skipped.
+    """Return a listing for each kind, with the kind as its id. If a listing times out, later listings are skipped.
 
     Args:
         timeout: time limit of each listing in seconds.

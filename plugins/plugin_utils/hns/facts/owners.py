@@ -10,10 +10,10 @@ pkg/hns/endpoint_windows.go, ConstructEndpointName; Calico does the same), `SAND
 (aws/amazon-vpc-cni-plugins). Endpoints of kube-proxy name no owner: its remote endpoints and its source address belong
 to no container (kubernetes pkg/proxy/winkernel).
 
-A pod with a network of its own runs in an HNS namespace, and its endpoint belongs to that namespace. If the endpoint
-is removed, such as by a removal of its network, the containers keep running in the namespace, and nothing creates the
-endpoint again (projectcalico/calico#8397). containerd creates no namespace for a HostProcess pod, which uses the
-host's network (containerd internal/cri/server/sandbox_run.go, hostNetwork).
+A pod with a network of its own runs in an HNS namespace, and its endpoint belongs to that namespace. If the endpoint is
+removed, for example together with its network, the containers keep running in the namespace, and nothing creates the
+endpoint again (projectcalico/calico#8397). containerd creates no namespace for a HostProcess pod, which uses the host's
+network (containerd internal/cri/server/sandbox_run.go, hostNetwork).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class OwnerEvidence:
     ids: tuple[str, ...] = ()
     """Ids of the containers and sandboxes that the object names."""
     note: str = ""
-    """Why the object is stale, if for a reason other than a missing container."""
+    """Why the object is stale, if the reason is not a missing container."""
 
 
 class Ownership:
@@ -195,7 +195,7 @@ def _elsewhere(user: str | None) -> OwnerEvidence:
 
 
 def _strength(evidence: OwnerEvidence) -> tuple[int, str]:
-    """Return an owner's sort key, which puts owners that certainly use the object before those that may use it."""
+    """Return an owner's sort key, which puts owners that certainly use the object before owners that may use it."""
     return ("in use", "unknown", "host", "remote", "stopped", "stale").index(evidence.state), evidence.owner
 
 

@@ -26,7 +26,7 @@ _NAMES = re.compile(r"^\S+$", re.MULTILINE)
 """Pattern for namespace names and for container ids; tools other than the kubelet may choose any id."""
 K8S = "k8s.io"
 OTHERS = ("default", "moby", "buildkit")
-"""Containerd namespaces of ctr and nerdctl, dockerd, and buildkitd, whose containers also use HNS."""
+"""Namespaces in containerd that ctr and nerdctl, dockerd, and buildkitd use. Their containers also use HNS."""
 _TIMEOUT = 60.0
 _OTHER = Scope("ctr-of:")
 _OUTPUT = 16_000_000
@@ -146,7 +146,7 @@ def read(answers: t.Mapping[str, CallResult], installed: t.Collection[str]) -> R
 
 
 def _missing(result: CallResult | None) -> bool:
-    """Return whether a program is missing on the node, as opposed to failing."""
+    """Return whether a program is missing on the node. A program that runs and fails is not missing."""
     return result is None or (result.error is not None and result.error.id.startswith("CommandNotFound"))
 
 
@@ -156,7 +156,7 @@ def _why(name: str, result: CallResult) -> str:
 
 
 def _read_containerd(answers: t.Mapping[str, CallResult], owners: dict[str, Owner], problems: list[str]) -> bool:
-    """Add the owners that crictl and ctr list. Either may be missing, but if one fails, that is a problem.
+    """Add the owners that crictl and ctr list. One of the two may be missing, but a failure is a problem.
 
     Returns:
         Whether leases show the sandboxes that are being created.

@@ -19,7 +19,7 @@ RUNTIMES = ("docker", "containerd")
 START, STOP = Scope("start."), Scope("stop.")
 """Scopes of the calls that start and stop services; in each call's id, the service's name follows."""
 RESTART_HNS = "restart-hns"
-"""The call that restarts HNS."""
+"""Id of the call that restarts HNS."""
 _START = (
     *RUNTIMES,
     "csi-proxy",
@@ -90,7 +90,7 @@ def read(seen: t.Mapping[str, CallResult]) -> tuple[InstalledService, ...]:
 
 
 def installed_runtimes(services: t.Iterable[InstalledService]) -> tuple[str, ...]:
-    """Return the runtimes that may run containers; a runtime that is stopped and disabled cannot."""
+    """Return the runtimes that may run containers, because they are running or not disabled."""
     return tuple(
         service.name
         for service in services

@@ -4,8 +4,8 @@
 
 Creating or removing an external network moves an adapter's settings to a virtual adapter or back, and some versions of
 Windows reset them to DHCP in the process (microsoft/SDN#498). An adapter is identified by its MAC address, which its
-virtual adapter shares; only the adapter that has the settings has an IP interface. New-NetIPAddress refuses an
-interface with DHCP, so Set-NetIPInterface comes first (learn.microsoft.com/powershell/module/nettcpip).
+virtual adapter shares; of the two, only the adapter that has the settings has an IP interface. New-NetIPAddress refuses
+an interface with DHCP, so Set-NetIPInterface comes first (learn.microsoft.com/powershell/module/nettcpip).
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def restore_calls(uplink: Uplink, scope: Scope, *, seconds: int = 30) -> tuple[C
     Args:
         uplink: the earlier settings.
         scope: scope of the calls; the last call, `check`, succeeds if the adapter has its first static address.
-        seconds: how long to wait for the adapter to appear, in seconds.
+        seconds: maximum number of seconds to wait until the adapter appears.
     """
     calls = list(_find_interface(uplink, seconds))
     for number, (address, length) in enumerate(uplink.addresses):

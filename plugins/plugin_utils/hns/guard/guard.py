@@ -32,7 +32,7 @@ class AddressGuard:
         self._check_mode = check_mode
 
     def start(self) -> dict[str, Json]:
-        """Start a guard, unless one with the same addresses is running.
+        """Start a guard, unless a guard with the same addresses is running.
 
         Returns:
             The guard in the form of `addresses.to_json`; empty if the node needs no guard.
@@ -105,7 +105,7 @@ class AddressGuard:
         return addresses.to_json(at_risk, key)
 
     def _restart(self) -> dict[str, t.Any]:
-        """Report that a guard has ended early, and start another one if the network does not exist yet."""
+        """Report that a guard has ended early, and start another guard if the network does not exist yet."""
         seen = self._node.observe(addresses.inspection_calls(), step="read static addresses").calls
         at_risk = uplink.read(seen).at_risk
         ended = (
