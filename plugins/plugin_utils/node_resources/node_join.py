@@ -215,12 +215,12 @@ def _former_services(node: JoinedNode) -> list[ResourceMapping]:
     former = known_network(node.former_services)
     needed = node.network.known if node.network.runs_as_services else None
     kept = {KUBE_PROXY, _KUBE_PROXY_KUBECONFIG, *needed.services, *_paths(needed.files)} if needed else set()
-    found = [
+    former_items = [
         *(("Service", name) for name in (KUBE_PROXY, *former.services)),
         *(("File", path) for path in (*former.files.service_files, _KUBE_PROXY_KUBECONFIG)),
         *(("Directory", path) for path in (*former.files.service_folders, *former.files.service_logs)),
     ]
-    return [{"type": kind, "name": name, "state": "absent"} for kind, name in found if name not in kept]
+    return [{"type": kind, "name": name, "state": "absent"} for kind, name in former_items if name not in kept]
 
 
 def _paths(files: NetworkFiles) -> list[str]:
