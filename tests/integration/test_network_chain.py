@@ -8,6 +8,7 @@ So does the cluster: what a network needs there is compared, too.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -22,7 +23,8 @@ from kubernetes import client
 from simulator.artifacts import catalog
 from simulator.cluster.cluster import real_unavailable
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow]
+# The fixture runs site.yml seven times.
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(1500)]
 
 HOST = "vm1"
 CHAIN = ("calico", "azure", "flannel")
@@ -48,17 +50,18 @@ OF_CALICO = r"|cni\\bin\\flannel\.exe$"
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of chain: the cluster, and how its Calico works."""
+    """A kind of chain: the cluster, how its Calico works, and how the other networks run on the node."""
 
     cluster: str = "memory"
     calico: Mapping[str, object] = field(default_factory=dict)
+    run_as: str = "daemonset"
 
 
 NO_REAL_CLUSTER = real_unavailable()
 BGP = {"backend": "bird", "vxlan_mode": "Never"}
 KINDS = {
     "vxlan": (Kind(), [pytest.mark.variant]),
-    # These repeat the first one: on a real control plane, and with BGP.
+    # These repeat the first one: on a real control plane; with BGP; and with BGP, and services in place of pods.
     "real": (
         Kind(cluster="real"),
         [
@@ -68,6 +71,7 @@ KINDS = {
         ],
     ),
     "bgp": (Kind(calico=BGP), [pytest.mark.variant]),
+    "services": (Kind(calico=BGP, run_as="service"), [pytest.mark.variant]),
 }
 
 
@@ -87,6 +91,7 @@ class Step:
 class Chain:
     """The node when it was new, and each step."""
 
+    kind: Kind
     fresh: Traces
     steps: dict[str, Step]
 
@@ -102,9 +107,9 @@ def deploy_workload(site: Site) -> None:
     client.AppsV1Api(cluster_api(site)).create_namespaced_daemon_set("default", body)
 
 
-def step(site: Site, network: str) -> Step:
-    """Change the node's network."""
-    site.variables["kube_network_plugin"] = network
+def step(site: Site, network: str, run_as: str) -> Step:
+    """Change the node's network. Calico always runs as pods."""
+    site.variables |= {"kube_network_plugin": network, "cni_run_as": "daemonset" if network == "calico" else run_as}
     run = site.run("site.yml").expect()
     traces_at_rest(site, HOST, node_name(HOST))
     again = site.run("site.yml").expect()
@@ -128,6 +133,7 @@ def chain(start_site: SiteFactory, request: pytest.FixtureRequest) -> Chain:
         cluster={"kind": kind.cluster, "calico": calico},
         kube_network_plugin="flannel",
         flannel_backend_type="vxlan",
+        cni_run_as=kind.run_as,
         cni_azure_vnet_sha256=hashlib.sha256(catalog.content(ARCHIVE) or b"").hexdigest(),
         kubernetes_node_kubelet_configuration={"maxPods": PODS},
         node_maintenance_hns_grace=0.5,
@@ -139,7 +145,7 @@ def chain(start_site: SiteFactory, request: pytest.FixtureRequest) -> Chain:
     site.run("site.yml").expect()
     deploy_workload(site)
     fresh = traces_at_rest(site, HOST, node_name(HOST))
-    return Chain(fresh, {network: step(site, network) for network in CHAIN})
+    return Chain(kind, fresh, {network: step(site, network, kind.run_as) for network in CHAIN})
 
 
 @pytest.mark.parametrize(("network", "name"), [("calico", "Calico"), ("azure", "azure"), ("flannel", "flannel.4096")])
@@ -172,6 +178,8 @@ ORDER = (
 )
 ALWAYS = {ORDER[0], *ORDER[3:5], *ORDER[6:]}
 """Azure CNI needs neither a label of the node nor a DaemonSet of its own."""
+REPLACED = ORDER[6]
+"""A node whose network runs as services has no such pods."""
 
 
 @pytest.mark.parametrize("network", CHAIN)
@@ -179,7 +187,7 @@ def test_each_change_is_made_in_order(chain: Chain, network: str) -> None:
     tasks = [name.partition(" : ")[2] for name in chain.steps[network].run.changed_tasks(HOST)]
     made = [name for name in tasks if name in ORDER]
     assert made == [name for name in ORDER if name in made]
-    assert set(made) >= ALWAYS
+    assert set(made) >= ALWAYS - ({REPLACED} if chain.kind.run_as == "service" else set())
 
 
 @pytest.mark.parametrize(
@@ -200,6 +208,24 @@ def test_no_name_of_a_former_network_is_left(chain: Chain, network: str, former:
     assert [name for name in mentions(chain.steps[network].traces, former, ignored) if name not in others] == []
 
 
+GROUPS = r"/windows/features/RSAT(-Role-Tools|-RemoteAccess)?:"
+"""Empty groups of features, which stay when Windows removes the last feature in them."""
+OF_PODS = "|".join(
+    [
+        # Calico needs kube-proxy as a pod. Other nodes may still need its DaemonSet.
+        r"/(config_maps|daemon_sets)/kube-system/kube-proxy-windows:",
+        r"/files/C:\\k\\kube-proxy\\generated\.yaml:",
+        # flannel's account was removed and created again, so its token differs, and so do the logs.
+        r"/files/C:\\etc\\kubernetes\\flannel\.kubeconfig: \(",
+        r"/files/C:\\var\\log\\(flannel|kube-proxy)\\[\w.-]+\.log: \(",
+        r"/(registry|services)/.*flanneld",
+    ]
+)
+"""What differs if the other networks run as services."""
+
+
 def test_at_the_end_the_node_is_as_it_was_when_it_was_new(chain: Chain) -> None:
+    ignored = GROUPS + (f"|{OF_PODS}" if chain.kind.run_as == "service" else "")
     found = differences(chain.steps["flannel"].traces, chain.fresh)
-    assert found == [], "\n".join(found)
+    left = [one for one in found if not (chain.kind.calico and re.match(ignored, one))]
+    assert left == [], "\n".join(left)
