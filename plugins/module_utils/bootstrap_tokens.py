@@ -15,17 +15,18 @@ NAMESPACE = "kube-system"
 GROUP = "system:bootstrappers:winkube:node-token"
 """The group of the tokens that a run creates. Only that run approves the certificate requests made with them."""
 AUTO_APPROVED_GROUP = "system:bootstrappers:kubeadm:default-node-token"
-"""kubeadm's own group. It has all permissions for a join, and the cluster approves its requests for any node name."""
+"""kubeadm's own group. It has all permissions for a join, and the cluster approves its certificate requests for
+any node name."""
 _ALPHABET = string.ascii_lowercase + string.digits
 _RBAC = "rbac.authorization.k8s.io"
 CLUSTER_ROLES = {"winkube:node-bootstrapper": "system:node-bootstrapper", "winkube:get-nodes": "kubeadm:get-nodes"}
-"""ClusterRoles of bootstrap tokens, by the names of their bindings; see `bindings`."""
+"""The ClusterRoles that bootstrap tokens need, by the names of their bindings (see `bindings`)."""
 ROLES = ("kubeadm:nodes-kubeadm-config", "kubeadm:kubelet-config")
 """Roles in kube-system that every cluster has; kubeadm creates the Role `kube-proxy` only with its own kube-proxy."""
 
 
 def new_token() -> str:
-    """Return a new random token, `ID.SECRET`."""
+    """Return a new random token in the form `ID.SECRET`."""
     return ".".join("".join(secrets.choice(_ALPHABET) for dummy in range(length)) for length in (6, 16))
 
 

@@ -62,7 +62,7 @@ def read_options(params: Options, environment: t.Mapping[str, str] | None = None
 
     Args:
         params: the parameters of the module.
-        environment: the environment variables; by default those of this process.
+        environment: the environment variables; None means the variables of this process.
 
     Raises:
         AuthError: an option cannot be used.
@@ -140,7 +140,7 @@ def headers(options: Options) -> dict[str, str]:
 
 
 def account(options: Options) -> str:
-    """Return whose permissions the requests have, as text for messages."""
+    """Return the account whose permissions the requests have, as text for messages."""
     kubeconfig = options.get("kubeconfig")
     if not needs_kubeconfig(options):
         names = next(names for names in _HOST_SUFFICES if all(options.get(name) for name in names))
@@ -157,9 +157,9 @@ def account(options: Options) -> str:
 def hidden_values(values: t.Iterable[str], params: Options, options: Options) -> set[str]:
     """Return the values that Ansible should replace in the module's output.
 
-    kubernetes.core's spec has `no_log` for `kubeconfig`. So Ansible would replace the path of the kubeconfig in all
-    messages. If the kubeconfig is a mapping, Ansible would replace every value in it, such as `v1` in the cluster's
-    version.
+    kubernetes.core's argument spec sets `no_log` for `kubeconfig`. So Ansible would replace the path of the kubeconfig
+    in all messages. If the kubeconfig is a mapping, Ansible would replace each of its values wherever it occurs, for
+    example `v1` in the cluster's version.
 
     Args:
         values: the values that Ansible would replace (`AnsibleModule.no_log_values`).

@@ -54,7 +54,7 @@ class Subject(t.NamedTuple):
     key: bytes
     """Public key (DER), to tell keys apart; empty if the request is not for the expected name."""
     problems: tuple[str, ...]
-    """How the request differs from that of a kubelet with the expected name; empty if there is no difference."""
+    """How the request differs from the request of a kubelet with the expected name; empty if there is no difference."""
 
 
 def decide(
@@ -85,7 +85,7 @@ def decide(
 def read(request: Request, node: str) -> Subject:
     """Read a request, and compare it with the request that the kubelet of a node makes.
 
-    kube-controller-manager's approver checks the same, except for the name (kubernetes/kubernetes,
+    kube-controller-manager's approver makes the same checks, except that of the name (kubernetes/kubernetes,
     pkg/apis/certificates/helpers.go: ValidateKubeletClientCSR). A kubelet's request has no extensions, so a request
     with any extension, such as subject alternative names, is not approved.
 
@@ -174,5 +174,5 @@ def _conditions(request: Request) -> set[str]:
 
 
 def _shown(values: t.Sequence[t.Any]) -> str:
-    """Return names, which a node chose, in a form that is safe in a message: shortened, without control characters."""
+    """Return names that a node chose as text that is safe in a message: shortened, and without control characters."""
     return ", ".join(ascii(value)[:80] for value in values[:3]) or "missing"

@@ -20,13 +20,13 @@ class SortedPods(t.NamedTuple):
 
     evict: list[Pod]
     ignored: dict[str, str]
-    """Pods that stay, with the reason."""
+    """Reasons by name for the pods that stay on the node."""
     refused: dict[str, str]
-    """Pods that are evicted only on request, with the reason."""
+    """Reasons by name for the pods that are evicted only on request."""
 
 
 def pod_name(pod: Pod) -> str:
-    """Return NAMESPACE/NAME of a pod."""
+    """Return the namespace and name of a pod as NAMESPACE/NAME."""
     return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
 
 
@@ -45,13 +45,13 @@ def sort_pods(pods: t.Iterable[Pod], *, force: bool, delete_emptydir_data: bool)
     """Sort the pods of a node by the rules of `kubectl drain --ignore-daemonsets`.
 
     kubernetes/kubectl, pkg/drain/filters.go: pods of DaemonSets and static pods stay, and finished pods are evicted. A
-    pod with an emptyDir volume loses its data, and a pod without a controller is not recreated, so these are evicted
-    only on request.
+    pod with an emptyDir volume loses its data, and a pod without a controller is not recreated, so such pods are
+    evicted only on request.
 
     Args:
         pods: all pods of the node.
-        force: evict pods without a controller.
-        delete_emptydir_data: evict pods with emptyDir volumes.
+        force: whether to evict pods without a controller.
+        delete_emptydir_data: whether to evict pods with emptyDir volumes.
     """
     result = SortedPods([], {}, {})
     for pod in pods:
@@ -141,7 +141,7 @@ def host_process_sets(pods: t.Iterable[Pod]) -> dict[str, list[Pod]]:
 
 
 def has_own_network(pod: Pod) -> bool:
-    """Return whether a pod that has not ended has a network of its own, unlike pods on the network of the node."""
+    """Return whether a pod has not ended and has its own network, instead of using the network of the node."""
     ended = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
     return not ended and not pod["spec"].get("hostNetwork")
 

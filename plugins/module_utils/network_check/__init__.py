@@ -4,7 +4,7 @@
 
 | module | what it does |
 |---|---|
-| `nodes` | which nodes take part, and why the others do not (no I/O) |
+| `nodes` | which nodes take part, and why other nodes do not (no I/O) |
 | `plan` | which node connects to which node, and how (no I/O) |
 | `objects` | the namespace, pods, services and the network policy of a run (no I/O) |
 | `outcome` | what the status of a probe's container means (no I/O) |

@@ -61,7 +61,7 @@ def namespace(name: str, mark: str) -> Object:
     standard everywhere.
 
     Args:
-        name: its name.
+        name: the name of the namespace.
         mark: the value of RUN_ANNOTATION.
     """
     levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn", "audit")}
@@ -77,7 +77,7 @@ def server_pod(name: str, node: CheckedNode, images: Images) -> Object:
 
 
 def probe_pod(name: str, node: CheckedNode, probes: t.Iterable[Probe], images: Images) -> Object:
-    """Return a pod that opens connections from a node at the same time, each in a container of its own."""
+    """Return a pod that opens several connections from a node at the same time, each in its own container."""
     containers = [
         {
             "name": probe.name,

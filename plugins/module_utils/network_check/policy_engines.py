@@ -3,7 +3,7 @@
 """Which programs enforce network policies on which operating system (no I/O).
 
 The API server accepts a NetworkPolicy even if no program enforces it (kubernetes.io: Network Policies). The programs
-run as DaemonSets, whose names are those of the projects' own manifests:
+that enforce network policies run as DaemonSets. Their names come from the projects' own manifests:
 
 * `calico-node`, `calico-node-windows`: projectcalico/calico, `manifests/calico.yaml`; tigera/operator,
   `pkg/render/node.go` and `pkg/render/windows.go`. `canal` (`manifests/canal.yaml`) is Calico on Linux with flannel's

@@ -44,7 +44,7 @@ def redact_stream(source: t.BinaryIO, target: t.BinaryIO, redact: t.Callable[[st
 
 
 def _settled(text: str) -> tuple[str, str]:
-    """Split the text where an incomplete secret may begin: a key, or a name's value."""
+    """Split the text where an incomplete secret may begin: a private key, or the value of a secret name."""
     start = open_key(text)
     if start >= 0:
         return text[:start], text[start:]

@@ -17,7 +17,7 @@ _QUERY = re.compile(r"(?<=[\w/])\?\S+")
 
 
 def _user(end: str, longest: int) -> str:
-    """Return the pattern of the user in a URL, with its @.
+    """Return the pattern of the user in a URL, including the @ after the user.
 
     The user extends to the last @: passwords are often not percent-encoded (RFC 3986, 3.2.1), and may even contain a
     slash. If a port follows the host, the @ belongs to the path.
