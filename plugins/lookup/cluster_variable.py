@@ -52,7 +52,7 @@ from ..plugin_utils.node_resources.own_templates import OwnTemplates
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type information
-    """Searches the host's variables, then those of the cluster's hosts."""
+    """Searches the host's variables, then the variables of the cluster's hosts."""
 
     def run(
         self, terms: t.Sequence[str], variables: t.Mapping[str, t.Any] | None = None, **keywords: t.Any

@@ -18,7 +18,7 @@ from .cluster_state import is_own
 
 _CRDS = "apis/crd.projectcalico.org/v1"
 _LINUX, _WINDOWS = "calico-node", "calico-node-windows"
-"""Names of the DaemonSets for Linux and Windows. The container of the first DaemonSet also has the name `calico-node`."""
+"""Names of the DaemonSets for Linux and Windows. The container of the first DaemonSet is also named `calico-node`."""
 _TAG = re.compile(r":(v\d+\.\d+\.\d+)(?:-[^/:]*)?$")
 """The version in an image's tag, such as `quay.io/calico/node:v3.31.5`."""
 _MANIFESTS = "kube-system"

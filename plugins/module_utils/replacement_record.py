@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Record which machine replaces a node (no I/O).
 
-An annotation on the Node object of the old machine tells a later run which new machine replaces it, and what was done to
-the old machine. The Node object is deleted last, so the record exists as long as anything is left to do.
+An annotation on the Node object of the old machine tells a later run which new machine replaces it, and what was
+done to the old machine. The Node object is deleted last, so the record exists as long as anything is left to do.
 """
 
 from __future__ import annotations

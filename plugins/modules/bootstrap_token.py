@@ -132,7 +132,7 @@ MIN_TTL = 60
 
 
 def prepare(module: AnsibleModule, api: ApprovalApi) -> bool:
-    """Ensure that the tokens' group can join, and that this account can approve the group's requests.
+    """Ensure that nodes can join with the tokens' group, and that this account can approve the group's requests.
 
     Returns:
         Whether anything changed.
@@ -176,7 +176,7 @@ def create(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
 
 
 def permit(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
-    """Let tokens of the module's group join, except in check mode."""
+    """Let nodes join with tokens of `bootstrap_tokens.GROUP`, except in check mode."""
     return {"changed": not module.check_mode and prepare(module, api)}
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Apply a set of objects, and remove those that are no longer in it."""
+"""Apply a set of objects, and remove objects that are no longer in it."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def record_of(text: str) -> Reference:
     """Return the ConfigMap of the option `record`.
 
     Raises:
-        ObjectSetError: the text has another format.
+        ObjectSetError: the text has a different format.
     """
     namespace, _slash, name = text.partition("/")
     if not namespace or not name or "/" in name:
@@ -129,7 +129,7 @@ def refuse_unlabelled(items: t.Iterable[t.Mapping[str, t.Any]], label: str) -> N
     """Refuse objects that a later run could not remove.
 
     Raises:
-        ObjectSetError: an object has no label.
+        ObjectSetError: an object does not have the label.
     """
     for item in items:
         about = item.get("metadata") or {}
@@ -138,7 +138,7 @@ def refuse_unlabelled(items: t.Iterable[t.Mapping[str, t.Any]], label: str) -> N
 
 
 def identity_texts(items: t.Iterable[t.Mapping[str, t.Any]]) -> set[str]:
-    """Return the texts of objects that are not secret: kind, API version, type and metadata."""
+    """Return the texts in objects that are not secret: API version, kind, type, name, namespace and labels."""
     texts: set[str] = set()
     for item in items:
         about = item.get("metadata") or {}

@@ -227,7 +227,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def connect(host: str, port: int, seconds: float) -> str:
-    """Open a TCP connection from this machine, and return why that failed; empty if it succeeded."""
+    """Open a TCP connection from this machine, and return why it failed; empty if it succeeded."""
     try:
         socket.create_connection((host, port), timeout=seconds).close()
     except TimeoutError:
@@ -264,7 +264,7 @@ def runs(process: int) -> bool:
 
 
 def dns_domain(cluster: Cluster, given: str | None) -> str:
-    """Return the DNS domain from the option, or the only `dnsDomain` in kubeadm's configuration."""
+    """Return the DNS domain from the option, or from kubeadm's configuration, or else the default."""
     if given:
         return given
     text = (config_map(cluster, "kube-system", "kubeadm-config") or {}).get("ClusterConfiguration") or ""

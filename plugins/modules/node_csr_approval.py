@@ -168,7 +168,7 @@ class Approver:
                 self.registered.append(name)
 
     def _is_awaited(self) -> bool:
-        """Return whether nodes may still join. The run deletes all tokens at its end, so checking one is enough."""
+        """Return whether nodes may still join. The run deletes all tokens at its end, so this method checks one."""
         left = [token_id for name, token_id in self._token_ids.items() if name not in self.registered]
         return bool(left) and self._api.delete_token(left[0], dry=True)
 

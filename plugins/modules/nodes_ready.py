@@ -195,13 +195,13 @@ def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "", version: str
 
 
 def reported_version(status: t.Mapping[str, t.Any]) -> str:
-    """Return the version that a node's kubelet reported, without the leading v; it comes from the node."""
+    """Return the version that a node's kubelet reported, without the leading v, and safe to print."""
     version = (status.get("nodeInfo") or {}).get("kubeletVersion") or ""
     return printable(str(version)[1:] if str(version).startswith("v") else str(version))
 
 
 REQUIRED = {"pod_cidr": "no pod CIDR", "overlay_address": "no address on the overlay network"}
-"""What a node may have to get from the cluster, with the reason if it is missing."""
+"""Values that a node may have to get from the cluster, and the reasons to report if they are missing."""
 
 
 def is_done(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> bool:
@@ -217,7 +217,7 @@ def why(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> str:
 def remaining_sets(
     api: NodeApi, node: t.Mapping[str, t.Any], pods: t.Sequence[Pod], before: t.Mapping[str, t.Any]
 ) -> dict[str, t.Any]:
-    """Return the DaemonSets from before a reboot that still select a node: the run may have changed the node's network.
+    """Return the DaemonSets from before a reboot that still select a node. A run may change the node's network.
 
     Args:
         api: the cluster.
@@ -263,10 +263,10 @@ def describe_nodes(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dic
 
 
 def has_pods(api: NodeApi, node: str) -> bool:
-    """Return whether a node has pods with a network of their own; true if the account may not list pods.
+    """Return whether a node has pods with their own network; True if the account may not list pods.
 
     Raises:
-        ApiError: the request failed for another reason.
+        ApiError: the request failed for a different reason.
     """
     try:
         return any(map(has_own_network, api.pods(node)))

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Credential specs of group managed service accounts (gMSAs), as `New-CredentialSpec` writes them.
 
-Microsoft: "Create gMSAs for Windows containers" and "Run a container with a gMSA". The accepted fields are those of the
-CustomResourceDefinition (kubernetes-sigs/windows-gmsa v0.9.0, charts/gmsa/crds/crds.yaml), because the API server drops
-all others. `HostAccountConfig` is for machines that are not members of the domain: it names a plugin of Container
-Credential Guard, and its `PluginInput` may be a secret.
+Microsoft: "Create gMSAs for Windows containers" and "Run a container with a gMSA". Only the fields of the
+CustomResourceDefinition are accepted (kubernetes-sigs/windows-gmsa v0.9.0, charts/gmsa/crds/crds.yaml), because the API
+server drops all other fields. `HostAccountConfig` is for machines that are not members of the domain: it names a plugin
+of Container Credential Guard, and its `PluginInput` may be a secret.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def check(spec: t.Mapping[str, t.Any], where: str) -> None:
         where: the variable, for messages.
 
     Raises:
-        ResourceError: the credential spec is incomplete, or has a field that is not used.
+        ResourceError: the credential spec is incomplete, has an unknown field, or has an invalid value.
     """
     _fields(spec, where, ("CmsPlugins", "DomainJoinConfig", "ActiveDirectoryConfig"))
     if not _is_list(spec["CmsPlugins"]) or list(spec["CmsPlugins"]) != ["ActiveDirectory"]:

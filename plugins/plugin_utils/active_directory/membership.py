@@ -29,7 +29,7 @@ class DomainState:
     waits: bool = False
     """Whether the machine's join waits for a reboot."""
     unresolved: str = ""
-    """Why DNS does not find the domain's controllers; empty if it does, or was not queried."""
+    """Why DNS does not find the domain's controllers; empty if DNS finds them, or was not queried."""
 
     def is_member_of(self, domain: str) -> bool:
         """Return whether the machine is a member of this domain, and no reboot is pending.

@@ -41,12 +41,12 @@ def resources_for_versions(
         cache_dir: Windows path of the node's cache folder.
         prune: whether to remove all versions that are not in the lists.
         keep: paths of files in the cache that are never removed.
-        urls: URLs by kind that replace the publisher's for versions without their own `url`; they contain `{version}`
-            or `{underscores}` if they serve several versions.
+        urls: URLs by kind. A URL replaces the publisher's URL for versions without their own `url`. It contains
+            `{version}` or `{underscores}` if it is for several versions.
         options: further arguments of `locations.resource`.
 
     Returns:
-        One resource for each version, in order and without duplicates, and one more for `prune`.
+        One resource for each version, in order and without duplicates, and one more resource for `prune`.
 
     Raises:
         ArtifactError: a value is invalid.

@@ -62,7 +62,7 @@ class ArtifactSource:
 
     @property
     def unverified(self) -> str:
-        """Why nothing verifies the artifact; empty if something does."""
+        """Why nothing verifies the artifact; empty if a checksum verifies it."""
         sums = [source.checksum_url for source in self.sources]
         return verification.why_not(self.sha256, sums, custom=self.custom)
 
@@ -122,18 +122,18 @@ def locate(
     kinds: object = None,
     verify: str = verification.WARN,
 ) -> ArtifactSource:
-    """Return where a version of a kind is downloaded from, and where it is cached.
+    """Return the sources of one version of a kind, and its path in the cache.
 
     Args:
         kind: a kind of the catalogue or of `kinds`, or any name if `url` is given.
         version: the version, with or without `v`.
         cache_dir: Windows path of the node's cache folder.
         mirror: base URL of a mirror, which is used like one more site.
-        sites: `artifact_sites`, see the module `sites`.
+        sites: `artifact_sites` (see the module `sites`).
         upstream: whether the publisher is used after the sites.
-        url: replaces the catalogue's URL; such a file has no checksum file.
+        url: a URL that replaces the catalogue's URL. A file from such a URL has no checksum file.
         sha256: expected SHA-256 of the file.
-        kinds: `artifact_kinds`, see the module `catalogue`.
+        kinds: `artifact_kinds` (see the module `catalogue`).
         verify: `artifact_verify`; `strict` rejects unverified downloads.
 
     Raises:
@@ -193,7 +193,7 @@ def _of_publishers(
 
 
 def _of_users(url: str, what: str, sites: t.Sequence[artifacts_sites.ArtifactSite]) -> tuple[SourceLocation, ...]:
-    """Return the sources of a file that a user gave by URL: the sites that have such files, then the URL itself.
+    """Return the sources of a file that a user gave by URL: the sites that have users' files, then the URL itself.
 
     Raises:
         ArtifactError: the URL is malformed.
@@ -235,7 +235,7 @@ def resource(
         proxy: URL of the proxy for the downloads.
         no_proxy: addresses for which the proxy is not used.
         limit_rate: maximum bytes per second of each download, in curl's notation (`500K`, `2M`).
-        ignore_revocation: continue if the revocation of a certificate cannot be checked.
+        ignore_revocation: whether to continue if the revocation of a certificate cannot be checked.
         parallel: number of parallel downloads; None: the resource's default.
         allowed_signers: `artifact_allowed_signers`: allowed signers of the programs, for all kinds or by kind.
         where: `mirror`, `sites`, `upstream`, `url`, `sha256`, `kinds` and `verify`, as in `locate`.

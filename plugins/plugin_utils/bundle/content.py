@@ -74,7 +74,7 @@ class BundleContent:
     """Container images by reference."""
 
     def joined(self, other: BundleContent) -> BundleContent:
-        """Return the union of this content and a second one.
+        """Return the union of this content and a second content.
 
         Raises:
             BundleError: the two contents contradict each other.

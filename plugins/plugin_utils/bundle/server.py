@@ -79,7 +79,7 @@ def token(url: str) -> str:
 def start(
     bundle: Bundle, *, nodes: t.Iterable[str], bind: str, port: int = 0, certificate: str = "", key: str = ""
 ) -> ServedBundle:
-    """Serve a bundle until Ansible ends, even if it is killed.
+    """Serve a bundle until Ansible ends, even if Ansible is killed.
 
     Args:
         bundle: a verified bundle.
@@ -87,7 +87,7 @@ def start(
         bind: address to listen on.
         port: port to listen on; 0: any free port.
         certificate: path of a certificate chain in PEM, for HTTPS; empty: HTTP.
-        key: path of its private key; empty: the key is in the certificate's file.
+        key: path of the certificate's private key; empty: the key is in the certificate's file.
 
     Raises:
         BundleError: the bundle cannot be served with these options.
@@ -165,7 +165,7 @@ def _refused(why: str, bind: str, port: int, certificate: str) -> str:
 
 
 def address_of(host: str, hostvars: t.Mapping[str, t.Mapping[str, t.Any]]) -> str:
-    """Return the address of a host, or its name.
+    """Return the address of a host, or its name if it has no address.
 
     A machine that replace_nodes.yml has not created yet has no address. The result is then the address of the machine
     that it replaces, which is in the same network.

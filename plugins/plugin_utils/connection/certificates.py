@@ -21,7 +21,7 @@ except ImportError:  # a dependency of pypsrp and pywinrm
 STORE = "Cert:\\LocalMachine\\My"
 LISTENER = "winrm/config/Listener"
 FRIENDLY_NAME = "winkube.node WinRM HTTPS"
-"""Friendly name of the certificates that this module makes, by which later runs find them."""
+"""Friendly name of the certificates that this module makes. Later runs find these certificates by this name."""
 _KEY_BITS = 3072
 _DNS_NAME = re.compile(r"(?=.{1,253}\Z)(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(\.[A-Za-z0-9_-]{1,63})*\Z")
 
@@ -130,7 +130,7 @@ def successor(listener: HttpsListener, now: datetime.datetime, days: int) -> Cer
 
 
 def renewed_names(certificate: x509.Certificate, more: t.Iterable[str]) -> list[str]:
-    """Return the DNS names and addresses for a renewed certificate: those of the current one, plus additional ones.
+    """Return the DNS names and addresses for a new certificate: the current certificate's names, and more.
 
     A text that is neither a DNS name nor an address is left out, because the names come from the node and become part
     of an extension's text.
@@ -167,7 +167,7 @@ def creation(names: t.Sequence[str], expires: datetime.datetime, unique: str) ->
     Args:
         names: DNS names and addresses.
         expires: expiry time (UTC).
-        unique: becomes part of the subject. OpenSSL looks up self-signed certificates by subject and checks only the
+        unique: a part of the subject. OpenSSL looks up self-signed certificates by subject and checks only the
             first match, so a certificate and its successor need different subjects while both are trusted.
     """
     parts = [f"{'IPAddress' if _is_address(name) else 'DNS'}={name}" for name in names]

@@ -19,7 +19,7 @@ _FLAG_ERRORS = re.compile(r"unknown (shorthand )?flag|failed to parse kubelet fl
 _CONFIGURATION_ERRORS = re.compile(
     r"failed to (load|merge|validate) kubelet config|failed to set feature gates|invalid configuration"
 )
-"""The kubelet's errors (kubernetes cmd/kubelet/app/server.go)."""
+"""Errors of the kubelet about its flags and its configuration (kubernetes cmd/kubelet/app/server.go)."""
 
 
 def runtime(node: Examination) -> t.Iterator[FoundCause]:

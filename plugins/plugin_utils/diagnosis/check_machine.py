@@ -46,7 +46,7 @@ def pending_reboot(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def disk(node: Examination) -> t.Iterator[FoundCause]:
-    """Check the free space against the kubelet's eviction thresholds."""
+    """Compare the free space with the kubelet's eviction thresholds."""
     space = node.first.machine.disk
     if space is None:
         return

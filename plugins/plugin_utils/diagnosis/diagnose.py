@@ -44,7 +44,7 @@ class Diagnosis:
 
     node_name: str
     status: str
-    """The node's state in the cluster, see `cluster_view.state_of`."""
+    """The node's state in the cluster (see `cluster_view.state_of`)."""
     status_detail: str
     """Why the node is not Ready according to the cluster, or why the cluster was not queried."""
     findings: tuple[RankedCause, ...]

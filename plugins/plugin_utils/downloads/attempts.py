@@ -19,7 +19,7 @@ from .curl_errors import describe_curl_error
 FETCHED = "fetched"
 """Id of the call that fails if no source delivered the file."""
 DOWNLOAD, VERIFY = Scope("download-"), Scope("verify-")
-"""Ids of the calls that download the file, and of those that verify it, one for each attempt."""
+"""Scopes of the calls that download the file, and of the calls that verify it: one call per attempt in each scope."""
 _MAGIC: t.Mapping[str, tuple[int, str]] = {
     ".zip": (4, "UEsDBA=="),
     ".gz": (3, "H4sI"),
@@ -73,7 +73,10 @@ class Download:
 
 
 def calls(download: Download, *, broken: bool) -> t.Iterator[Call]:
-    """Return the attempts: each source in order until one delivers, then the last one again if it was interrupted.
+    """Return the calls of all attempts to download the file.
+
+    Each source is tried in order until one delivers the file. If the download from the last source was interrupted,
+    this source is tried again.
 
     Args:
         download: the requested download.

@@ -52,7 +52,7 @@ class _Connection:
 class RequestListener:
     """Listens for connections. One loop waits for the requests; only a node's complete request gets a thread.
 
-    So a silent or slow client costs only one descriptor for some seconds.
+    So a silent or slow client uses only one descriptor for a limited time.
 
     Args:
         address: address to listen on.
@@ -137,7 +137,7 @@ class RequestListener:
         self._advance(connection)
 
     def _evict(self) -> None:
-        """Find the address with the most connections, and close the one that has waited longest."""
+        """Close the connection that has waited longest at the address with the most connections."""
         if self._waiting:
             most = max(self._waiting, key=lambda address: len(self._waiting[address]))
             self._close(next(iter(self._waiting[most])))
