@@ -18,7 +18,7 @@ from ..plugin_utils.remote.session import NodeSession
 
 
 class ActionModule(NodeAction):
-    """Cleans up HNS: removes unused objects, chosen networks, or everything that Kubernetes created."""
+    """Cleans up HNS: removes stale objects, chosen networks, or everything that Kubernetes created."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = hns_options.CLEANUP_OPTIONS
 

@@ -9,7 +9,7 @@ import typing as t
 
 
 class ApiError(Exception):
-    """The API server rejected a request, could not be reached, or sent an unusable response. The text is one line."""
+    """The API server rejected a request, was unreachable, or sent an unusable response. The message is one line."""
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ class ApprovalApi(NodeApi):
     """The API requests that the approval of joining nodes needs.
 
     Args:
-        cluster: a cluster.
+        cluster: a client of the cluster.
     """
 
     def requests(self) -> list[Request]:

@@ -90,7 +90,7 @@ def _daemon_set(cluster: Cluster) -> tuple[str, t.Mapping[str, t.Any] | None]:
 
 
 def _windows_daemon_set(cluster: Cluster, namespace: str) -> str:
-    """Return who applied the DaemonSet for Windows: `winkube` or `other`; empty if it does not exist."""
+    """Return who applied the DaemonSet for Windows: `winkube` or `other`; empty if there is none."""
     existing = cluster.lookup("apis/apps/v1/namespaces", namespace, "daemonsets", _WINDOWS, form=WORKLOAD)
     if existing is None:
         return ""

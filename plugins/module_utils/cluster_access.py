@@ -26,7 +26,7 @@ APPLY = ("get", "create", "patch")
 
 
 class RequiredAccess(t.NamedTuple):
-    """One kind of request that a run makes."""
+    """The permission for one kind of request that a run makes."""
 
     why: str
     """The purpose of the request, for messages."""

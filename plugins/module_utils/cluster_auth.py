@@ -7,9 +7,9 @@ The argument spec and its documentation fragment are kubernetes.core's own. An o
 certificate needs no kubeconfig. Otherwise `kubeconfig` or `context` select a kubeconfig. Without these two options, the
 module uses the service account of the pod in which it runs, or `~/.kube/config`. Options override the kubeconfig.
 
-kubernetes.core's client is not used. `k8s.client.get_api_client`, its only public function for this, sends requests for
-the version and the APIs of the server before our first request, and writes the result into the temporary folder. All
-functions that would only read the options are private.
+kubernetes.core's client is not used. `k8s.client.get_api_client`, its only public function that creates a client, first
+requests the version and the APIs of the server, and writes the result into the temporary folder. All functions that
+would only read the options are private.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Options = t.Mapping[str, t.Any]
 
 
 class AuthError(Exception):
-    """An option cannot be used. The text names the option, the expected value and the actual value."""
+    """An option cannot be used. The message names the option, the expected value and the actual value."""
 
 
 class RepeatedHeader(str):

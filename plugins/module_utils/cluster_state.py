@@ -40,7 +40,7 @@ plugin_utils/data/linux_daemon_sets.yml."""
 
 
 def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[str, t.Any]]]) -> dict[str, t.Any]:
-    """Return the facts of a node that the roles use, with its pods from `network_pods`."""
+    """Return the facts about a node that the roles use, including its pods from `network_pods`."""
     spec, status, cordon = node.get("spec") or {}, node.get("status") or {}, read_cordon(node)
     labels = node["metadata"].get("labels") or {}
     addresses = status.get("addresses") or ()

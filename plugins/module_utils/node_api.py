@@ -17,7 +17,7 @@ class NodeApi:
     """The API requests that draining and waiting need.
 
     Args:
-        cluster: a cluster.
+        cluster: a client of the cluster.
     """
 
     def __init__(self, cluster: Cluster) -> None:

@@ -36,7 +36,7 @@ _USAGES = (
 
 
 class RequestDecision(t.NamedTuple):
-    """The decision about a request that was made with one of our tokens."""
+    """The decision about a request that was made with one of the run's tokens."""
 
     request: str
     """Name of the CertificateSigningRequest."""
@@ -45,7 +45,7 @@ class RequestDecision(t.NamedTuple):
     decision: t.Literal["approve", "approved", "refuse"]
     """What to do with the request. `approved` means that it has already been approved."""
     reason: str = ""
-    """The reason why the request is not approved."""
+    """The reason why the request is not approved; empty if it is."""
 
 
 class Subject(t.NamedTuple):
@@ -60,7 +60,7 @@ class Subject(t.NamedTuple):
 def decide(
     requests: t.Iterable[Request], expected: t.Mapping[str, str], ready: t.Collection[str]
 ) -> list[RequestDecision]:
-    """Return the decisions about the requests that were made with our tokens.
+    """Return the decisions about the requests that were made with the expected tokens.
 
     Args:
         requests: CertificateSigningRequests as the API returns them.
@@ -85,7 +85,7 @@ def decide(
 def read(request: Request, node: str) -> Subject:
     """Read a request, and compare it with the request that the kubelet of a node makes.
 
-    kube-controller-manager's approver makes the same checks, except that of the name (kubernetes/kubernetes,
+    kube-controller-manager's approver makes the same checks, but not of the name (kubernetes/kubernetes,
     pkg/apis/certificates/helpers.go: ValidateKubeletClientCSR). A kubelet's request has no extensions, so a request
     with any extension, such as subject alternative names, is not approved.
 

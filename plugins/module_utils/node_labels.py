@@ -9,7 +9,8 @@ RUN_AS_LABEL = "winkube.node/network-runs-as"
 NETWORK_LABEL = "winkube.node/pod-network"
 """The label of a node with the name of the network whose DaemonSet may run on the node. Calico removes the HNS networks
 of other plugins when it starts for the first time since the boot of the node, so it must not start on its own on a live
-node that has another network (projectcalico/calico v3.31.5, node/windows-packaging/CalicoWindows/node-service.ps1)."""
+node that has a different network (projectcalico/calico v3.31.5,
+node/windows-packaging/CalicoWindows/node-service.ps1)."""
 REVISION_LABEL = "winkube.node/revision"
 """The label of a DaemonSet's pods that identifies their template and configuration."""
 GENERATION_LABEL = "winkube.node-restriction.kubernetes.io/generation"

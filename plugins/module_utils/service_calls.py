@@ -28,10 +28,10 @@ class CallsApi(t.Protocol):
         """Return all nodes."""
 
     def service(self, name: str) -> Object | None:
-        """Return a service of the namespace."""
+        """Return a service of the namespace, or None if it does not exist."""
 
     def deployment(self, name: str) -> Object | None:
-        """Return a Deployment of the namespace."""
+        """Return a Deployment of the namespace, or None if it does not exist."""
 
 
 class CallTools(t.NamedTuple):

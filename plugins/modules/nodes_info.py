@@ -140,7 +140,7 @@ def pending_reason(pod: Object) -> str:
 
 
 def pending_pods(cluster: Cluster) -> dict[str, list[str]]:
-    """Return the pods that were assigned to a node and do not start, by node.
+    """Return the pods that were assigned to a node but do not start, by node.
 
     Raises:
         ApiError: the request failed.

@@ -102,11 +102,11 @@ class ServicesApi:
         return self._cluster.items("api/v1/nodes", form=NODE)
 
     def service(self, name: str) -> dict[str, t.Any] | None:
-        """Return a service."""
+        """Return a service, or None if it does not exist."""
         return self._cluster.lookup("api/v1/namespaces", self._namespace, "services", name, form=SERVICE)
 
     def deployment(self, name: str) -> dict[str, t.Any] | None:
-        """Return a Deployment."""
+        """Return a Deployment, or None if it does not exist."""
         return self._cluster.lookup("apis/apps/v1/namespaces", self._namespace, "deployments", name, form={})
 
 

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The ConfigMap that records a set's objects, so that a later run can remove objects no longer in the set (no I/O).
 
-An object that existed before the set applied it is listed as adopted, and stays when the set no longer contains it. An
-object that is not in the list, for example because somebody has deleted the ConfigMap, stays, too.
+An object that existed before a run applied it is recorded as adopted. It is not deleted when the set no longer contains
+it. An object that is not recorded, for example because somebody has deleted the ConfigMap, is not deleted either.
 """
 
 from __future__ import annotations

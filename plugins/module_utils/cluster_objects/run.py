@@ -43,7 +43,7 @@ class ObjectsApi(t.Protocol):
         """Remove a label of an object, and change nothing else."""
 
     def delete(self, of: Reference, uid: str) -> bool:
-        """Delete an object unless another one has replaced it, and return whether it existed."""
+        """Delete an object unless a newer object has replaced it, and return whether it existed."""
 
 
 class ObjectSetError(Exception):
@@ -63,7 +63,7 @@ class PlannedObject:
     adopted: bool = False
 
     def to_result(self) -> dict[str, t.Any]:
-        """Return the row of the module's result."""
+        """Return the object's row in the module's result."""
         return {**self.of._asdict(), "action": self.action}
 
     def to_diff(self) -> dict[str, str]:

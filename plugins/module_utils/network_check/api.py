@@ -19,7 +19,7 @@ class NetworkCheckApi:
     """Sends the requests of a network check.
 
     Args:
-        cluster: a cluster.
+        cluster: a client of the cluster.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -39,7 +39,7 @@ class NetworkCheckApi:
         return self._cluster.items(_NAMESPACES, form=NAMESPACE, query={"labelSelector": selector})
 
     def namespace_exists(self, name: str) -> bool:
-        """Return whether a namespace still exists, including while it is being deleted."""
+        """Return whether a namespace exists. A namespace that is being deleted still exists."""
         return self._cluster.lookup(_NAMESPACES, name, form=NAMESPACE) is not None
 
     def create_namespace(self, body: t.Mapping[str, t.Any]) -> None:

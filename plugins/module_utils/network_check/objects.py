@@ -21,20 +21,20 @@ RUN_ANNOTATION = "winkube.node/network-check"
 ROLE_LABEL, NAME_LABEL = "winkube.node/network-check-role", "winkube.node/network-check-name"
 SERVER_PORT = 8080
 _UNPRIVILEGED = 65534
-"""The user id of `nobody` in Linux images."""
+"""The user id of `nobody` in container images for Linux."""
 
 Object = dict[str, t.Any]
 
 
 class Images(t.NamedTuple):
-    """The images and tolerations of the pods."""
+    """The container images and the tolerations of the pods."""
 
     windows: str
     linux: str
     tolerations: t.Sequence[t.Mapping[str, t.Any]]
 
     def of(self, system: str) -> str:
-        """Return the image for an operating system."""
+        """Return the container image for an operating system."""
         return self.windows if system == WINDOWS else self.linux
 
 

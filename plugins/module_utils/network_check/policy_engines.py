@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which programs enforce network policies on which operating system (no I/O).
+"""The programs that enforce network policies, by operating system (no I/O).
 
 The API server accepts a NetworkPolicy even if no program enforces it (kubernetes.io: Network Policies). The programs
 that enforce network policies run as DaemonSets. Their names come from the projects' own manifests:

@@ -52,7 +52,7 @@ class PoolLimits(t.NamedTuple):
     parallel: int
     """How many pods may be starting or working at the same time."""
     pod_seconds: float
-    """How long one pod may take, including the download of its image."""
+    """How long one pod may take, including the download of its container image."""
     end: float
     """The time of the clock at which the whole run ends."""
     poll: float = 1.0

@@ -125,7 +125,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         """Converge the node according to check mode and the options.
 
         Returns:
-            The result, which includes failures and what was done before them.
+            The result, which includes failures and what was done before the failures.
         """
         return self.converged(session, resources, options)[0]
 

@@ -46,7 +46,7 @@ class ClusterCredentialSpec:
 
 
 def check(spec: t.Mapping[str, t.Any], where: str) -> None:
-    """Check a credential spec. No value is in a message, because a value may be secret.
+    """Check a credential spec. Messages quote no value, because a value may be secret.
 
     Args:
         spec: the credential spec.
@@ -90,7 +90,7 @@ def _is_list(value: object) -> bool:
 
 
 def _fields(value: object, where: str, required: t.Sequence[str], optional: t.Sequence[str] = ()) -> None:
-    """Require a mapping with these keys and no others."""
+    """Require a mapping with all required keys and no unknown keys."""
     if not isinstance(value, t.Mapping):
         raise ResourceError(where, "another value", f"expected a mapping with {', '.join(required)}", _HINT)
     if missing := [name for name in required if name not in value]:
@@ -101,7 +101,7 @@ def _fields(value: object, where: str, required: t.Sequence[str], optional: t.Se
 
 
 def _texts(value: object, where: str, names: t.Sequence[str]) -> dict[str, str]:
-    """Return the texts of a mapping that has these keys and no others."""
+    """Return the values of a mapping, which must have exactly these keys, and a text for each key."""
     _fields(value, where, names)
     values: dict[str, t.Any] = {name: value[name] for name in names if isinstance(value, t.Mapping)}
     for name, text in values.items():

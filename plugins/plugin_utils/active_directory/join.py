@@ -55,7 +55,7 @@ class DomainRequest:
     unit: str = ""
     """Distinguished name of the organizational unit for the computer account; empty for the domain's default."""
     controller: str = ""
-    """Domain controller to use; empty for any."""
+    """Domain controller to use; empty for any domain controller."""
 
     @property
     def module_arguments(self) -> dict[str, str]:

@@ -83,7 +83,7 @@ def read(results: t.Mapping[str, CallResult]) -> DomainState:
 
 
 def problems(state: DomainState, domain: str, *, joined: bool) -> t.Iterator[str]:
-    """Return why the machine cannot become a member of a domain; nothing for a member.
+    """Return why the machine cannot become a member of a domain; empty if it already is a member.
 
     Args:
         state: what the machine reports.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Read the data of an offline domain join (`djoin /provision`): the domain and the computer that it is for.
+r"""Read the data of an offline domain join (`djoin /provision`): the domain and the computer that it names.
 
 Windows gives a machine the computer name in this data, so data for another machine would rename the node.
 

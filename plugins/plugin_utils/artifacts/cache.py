@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Turn lists of versions into resources of a node, and report the content of its cache as a table."""
+"""Turn lists of versions into resources of a node, and report the content of the node's cache as a table."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _of_host(host: str, names: t.Sequence[str]) -> str:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CacheEntry:
-    """One cached artifact: a row of the table that the module artifact_cache returns."""
+    """One artifact: a row of the table that the module artifact_cache returns."""
 
     kind: str
     version: str

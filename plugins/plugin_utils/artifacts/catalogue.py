@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kinds of artifacts: the collection's own (data/artifacts.json), and users' own in `artifact_kinds`."""
+"""The kinds of artifacts: kinds of the collection (data/artifacts.json), and kinds of users (`artifact_kinds`)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Kind:
     """URL of one file with the checksums of a whole release (`SHA256SUMS`), with the placeholders of `url`. It is used
     instead of `checksum_suffix`."""
     checksum_from: str = ""
-    """The first version with a checksum file; empty: all versions have one."""
+    """The first version with a checksum file; empty: all versions have a checksum file."""
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Pinned SHA-256 by version, for publishers without checksum files."""
     members: tuple[str, ...] = ()

@@ -73,7 +73,7 @@ class ArtifactSource:
 
 
 def mirrored(url: str, mirror: str) -> str:
-    """Return a publisher's URL at a mirror. The first folder of a mirror is the publisher's host.
+    """Return the URL of a publisher's file at a mirror. The first folder of a mirror is the publisher's host.
 
     >>> mirrored("https://dl.k8s.io/v1.37.1/a.tar.gz", "http://mirror:8080/")
     'http://mirror:8080/dl.k8s.io/v1.37.1/a.tar.gz'
@@ -94,7 +94,7 @@ def checked_folder(path: object, where: str) -> str:
 
 
 def is_own_url(url: str) -> bool:
-    """Return whether a user may set this URL for an artifact, which must end in a file's name."""
+    """Return whether a user may set this URL for an artifact: it is valid and ends in a file's name."""
     try:
         return curl.is_url(url) and bool(_file_name(url, ""))
     except ArtifactError:

@@ -357,7 +357,7 @@ class Builder:
             shutil.rmtree(self._work)
 
     def _sign(self, entries: t.Mapping[str, IndexEntry]) -> None:
-        """Write the index and its signature if the entries differ from those in the existing index."""
+        """Write the index and its signature if the entries differ from the entries of the existing index."""
         if signing.write(self._directory, self._key, entries.values()):
             self.made.signed = True
 

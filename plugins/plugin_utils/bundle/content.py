@@ -77,7 +77,7 @@ class BundleContent:
         """Return the union of this content and a second content.
 
         Raises:
-            BundleError: the two contents contradict each other.
+            BundleError: the two contents name different checksums of one file, or different digests of one image.
         """
         files = dict(self.files)
         for path, file in other.files.items():

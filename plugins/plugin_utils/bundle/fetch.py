@@ -329,7 +329,7 @@ class _Authorities:
         self._lock = threading.Lock()
 
     def of(self, source: FetchSource) -> bool | str:
-        """Return the file that verifies a source's certificate."""
+        """Return the value of requests' option `verify`: a path of CA certificates, True for the default, or False."""
         if not source.verify:
             return False
         if "-----BEGIN" not in source.ca:
@@ -345,7 +345,7 @@ class _Authorities:
 
 
 class _RetryableError(Exception):
-    """A retry may succeed."""
+    """An attempt failed, but a retry may succeed."""
 
     def __init__(self, url: str, why: str, status: int = 0, retry_after: str = "") -> None:
         super().__init__(why)

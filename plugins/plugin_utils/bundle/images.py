@@ -56,7 +56,7 @@ class Descriptor:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """One platform's image."""
+    """The container image for one platform."""
 
     own: Descriptor
     config: Descriptor
@@ -158,7 +158,7 @@ def build_of(platform: t.Mapping[str, t.Any]) -> int | None:
 
 
 def supported_entries(entries: t.Sequence[Descriptor], windows: str) -> list[Descriptor]:
-    """Return the entries of an index that containerd accepts on a Windows Server, the best match first.
+    """Return the entries of an index that containerd accepts on a version of Windows Server, the best match first.
 
     An archive needs all of these entries: `ctr images import` reads every entry that its platform matches, and fails if
     one is not in the archive (containerd/containerd#12908, #11344); entries of other platforms may be missing

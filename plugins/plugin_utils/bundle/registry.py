@@ -80,7 +80,7 @@ class RegistryClient:
         self._lock = threading.Lock()
 
     def image(self, name: str, windows: t.Sequence[str], digest: str = "") -> Image:
-        """Read the manifests of an image.
+        """Read the manifests of a container image.
 
         Args:
             name: the full reference.

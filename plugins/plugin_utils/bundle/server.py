@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Start the program that serves a bundle to the nodes, and find the address at which they reach it."""
+"""Start the program that serves a bundle to the nodes, and find the address at which nodes reach it."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def bind_address(addresses: t.Iterable[str], own: bool) -> str:
 
     Args:
         addresses: the addresses at which nodes reach the controller.
-        own: whether the addresses belong to this machine. An address that a user gave may be a translated one (NAT).
+        own: whether the addresses belong to this machine. A user may give a translated address (NAT).
     """
     different = set(addresses)
     if own and len(different) == 1:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Fluent Bit as a HostProcess DaemonSet for each version of Windows: logs of kubelet, containerd, HNS, and event logs.
+"""Fluent Bit, which ships program logs and event logs, as a HostProcess DaemonSet for each version of Windows.
 
 Its configuration is in a Secret, because outputs may contain passwords. Fluent Bit keeps its positions in a folder of
 the node, so a new pod continues where the old one ended.

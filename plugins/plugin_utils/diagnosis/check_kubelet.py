@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Checks of the kubelet and the container runtime as programs: services, pipe, flags, configuration (no I/O)."""
+"""Checks of the kubelet and the container runtime: services, pipe, flags and configuration (no I/O)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def service(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def flags(node: Examination) -> t.Iterator[FoundCause]:
-    """Check the kubelet's flags against its version."""
+    """Check whether the kubelet's version knows all of its flags."""
     version, command = node.second.kubelet_version, node.first.kubelet.command
     try:
         unknown = kubelet_flags.part(command.flags, str(Version.parse(version))).dropped if version else []

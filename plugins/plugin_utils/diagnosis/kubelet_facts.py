@@ -86,7 +86,7 @@ class KubeletFacts:
     certificate_problem: str = "is not a certificate"
     """Why there is no certificate, as the end of a sentence."""
     configuration: ConfigurationFile | None = None
-    """The kubelet's configuration; None if there is none, or if it is in an unusual place."""
+    """The kubelet's configuration; None if there is none, or if it is not in the usual place."""
     drop_ins: tuple[ConfigurationFile, ...] = ()
 
     @functools.cached_property

@@ -143,7 +143,7 @@ def space(download: Download, present: int) -> SpaceRequirement:
 
 
 def likely_space(download: Download, files: str, *others: str) -> SpaceRequirement:
-    """Return the disk space that a download needs, if no existing file makes the download unnecessary; see `space`.
+    """Return the disk space that a download needs, if no existing file makes the download unnecessary (see `space`).
 
     Args:
         download: the requested download.
