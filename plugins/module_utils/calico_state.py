@@ -58,7 +58,7 @@ def calico(cluster: Cluster) -> dict[str, t.Any]:
     return {
         "namespace": namespace,
         # calico-node of each node writes its own version to ClusterInformation, also on Windows nodes. So after an
-        # upgrade of the Linux nodes, the version there may be that of the Windows nodes.
+        # upgrade of the Linux nodes, that version may be the version of the Windows nodes.
         "version": _tagged_version(daemon_set) or information.get("calicoVersion") or "",
         "cluster_type": settings.get("cluster_type") or variables.get("CLUSTER_TYPE") or "",
         "backend": settings.get("calico_backend") or _backend(installation),
@@ -137,7 +137,7 @@ def _pools(cluster: Cluster) -> list[dict[str, t.Any]]:
             # An empty mode means Never (libcalico-go/lib/apis/v3/ippool.go).
             "ipip": pool["spec"].get("ipipMode") or "Never",
             "vxlan": pool["spec"].get("vxlanMode") or "Never",
-            # Pools that are not for pods, such as those for load balancers, do not count.
+            # Pools that are not for pods, such as pools for load balancers, do not count.
             "disabled": bool(pool["spec"].get("disabled"))
             or "Workload" not in (pool["spec"].get("allowedUses") or _USES),
         }

@@ -135,7 +135,7 @@ class Approver:
             self._before = {node["metadata"]["name"]: mark(node) for node in self._api.nodes()}
         requests = self._api.requests()
         by_name = {request["metadata"]["name"]: request for request in requests}
-        # The content of the requests is checked first, because that needs no request to the cluster.
+        # The content of the requests is checked first, because this check needs no request to the cluster.
         asking = {one.node for one in decide(requests, self._token_ids, ()) if one.decision == "approve"}
         nodes = {name: self._api.node(name) for name in sorted(asking)}
         ready = {name for name, node in nodes.items() if is_ready(node)}

@@ -243,7 +243,7 @@ def describe_nodes(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dic
     nodes = {node["metadata"]["name"]: node for node in api.nodes()}
     states = {}
     expected = {str(name): list(sets or ()) for name, sets in params["daemon_sets"].items()}
-    # Listed after the nodes, so that no request is needed before a node is Ready.
+    # Pods are listed after the nodes, so that they are requested only if a node is Ready.
     pods: dict[str, list[t.Any]] = {}
     for name in params["nodes"]:
         before = params["before"].get(name) or {}
@@ -291,8 +291,8 @@ def wait(module: AnsibleModule, api: NodeApi) -> dict[str, t.Any]:
                     nodes[name]["has_pods"] = has_pods(api, name)
                 return {"nodes": nodes, "waiting": waiting}
         except ApiError as error:
-            # An API server may be unavailable for a while, as during its upgrade. If it has never answered, give up
-            # sooner.
+            # An API server may be unavailable for a while, for example during its upgrade. If it has never responded,
+            # give up sooner.
             limit = end if nodes else min(end, begin + FIRST_ANSWER_SECONDS)
             if not error.is_temporary or time.monotonic() >= limit:
                 module.fail_json(msg=str(error), nodes=nodes, waiting=params["nodes"])

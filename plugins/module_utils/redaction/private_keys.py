@@ -20,7 +20,7 @@ def redact_private_keys(text: str) -> str:
     parts: list[str] = []
     last = 0
     while begin := _BEGIN.search(text, last):
-        # If the next key begins before the end of this one, this one is incomplete.
+        # If the next key begins before the end of this key, this key is incomplete.
         following = _BEGIN.search(text, begin.end(), begin.end() + LONGEST_KEY)
         limit = following.start() if following else begin.end() + LONGEST_KEY
         end = _END.search(text, begin.end(), limit) or _LIKE_A_KEY.match(text, begin.end(), limit)

@@ -64,7 +64,7 @@ def _encoding(head: bytes) -> str | None:
         return "utf-16-be"
     if b"\0" not in head:
         return "utf-8"
-    # UTF-16 without a byte order mark, such as the end of a longer file: in English every second byte is zero.
+    # UTF-16 without a byte order mark, as in the end of a longer file: in English text, every second byte is zero.
     odd, even = head[1::2], head[::2]
     if odd.count(0) > 0.8 * len(odd) and even.count(0) < 0.2 * len(even):
         return "utf-16-le"

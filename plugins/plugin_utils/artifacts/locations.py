@@ -279,7 +279,7 @@ def _source_properties(artifact: ArtifactSource) -> dict[str, t.Any]:
     described["urls"] = [source.url for source in own]
     described["upstream"] = artifact.upstream
     if artifact.upstream_checksum:
-        # Set it even for a pinned file, because a later run without the pin needs the publisher's checksum file.
+        # Set this URL even for a pinned file, because a later run without the pin needs the publisher's checksum file.
         described["upstream_checksum"] = artifact.upstream_checksum
     if artifact.kind.algorithm != "SHA256":
         described["checksum_algorithm"] = artifact.kind.algorithm

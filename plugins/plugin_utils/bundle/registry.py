@@ -277,7 +277,7 @@ def endpoints(host: str, registries: t.Mapping[str, t.Any]) -> list[RegistryEndp
     local = address.partition(":")[0] in ("localhost", "127.0.0.1") and ":" in address
     servers = []
     mirrors = own.get("mirrors") or ()
-    # A single mirror need not be in a list.
+    # A single mirror does not have to be in a list.
     for mirror in [mirrors] if isinstance(mirrors, (str, t.Mapping)) else mirrors:
         about = mirror if isinstance(mirror, t.Mapping) else {"url": mirror}
         servers.append(_endpoint(host, str(about.get("url") or ""), about, mirror=True))

@@ -147,7 +147,7 @@ def _answer(process: subprocess.Popen[bytes], settings: bytes) -> dict[str, t.An
     with contextlib.suppress(BrokenPipeError), requests:
         requests.write(settings)
     with answers:
-        # Do not use select(), which supports no descriptor above 1023: a controller with many forks has higher ones.
+        # Do not use select(), which supports descriptors up to 1023: a controller with many forks has higher ones.
         ready = select.poll()
         ready.register(answers, select.POLLIN)
         line = answers.readline() if ready.poll(_START * 1000) else b""

@@ -42,7 +42,7 @@ def configuration(outputs: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, t.Any
             "path_key": "file",
             "db": f"{_STATE}\\{name}.db",
             "skip_long_lines": "on",
-            # A folder may appear later, such as when a program is installed.
+            # A folder may appear later, for example when a program is installed.
             "refresh_interval": 30,
         }
         for name, paths in logs.files.items()

@@ -136,7 +136,7 @@ def pause_image(node: Examination) -> t.Iterator[FoundCause]:
     if builds:
         wrong = not any(windows_versions.runs_image(build, one) for one in builds)
     else:
-        # Before containerd 2.0, only an image without any manifest for this build is recognized.
+        # Before containerd 2.0, only a pause image without a manifest for this build is recognized.
         wrong = image is not None and image.status == "unavailable"
     pods = (*node.node.sandbox_errors, *node.node.pending_pods) if node.node else ()
     errors = [text for text in pods if _MISMATCH.search(text)]

@@ -33,7 +33,7 @@ class ApiConnection:
     direct_problem: str = ""
     """Why a direct connection failed; empty if the API server responded."""
     proxy: str = ""
-    """The kubelet's proxy for the API server, without credentials; empty if it uses none."""
+    """The kubelet's proxy for the API server, without credentials; empty if the kubelet uses no proxy."""
     proxy_problem: str = ""
     """Why a connection through the proxy failed; empty if it succeeded, or if there is no proxy."""
 

@@ -60,7 +60,7 @@ class Diagnosis:
 
 
 def diagnose(node: Examination, now: datetime.datetime) -> Diagnosis:
-    """Return the causes that were found on a node, in their order.
+    """Return the causes that were found on a node, in the order in which they are reported.
 
     Args:
         node: what is known about the node.

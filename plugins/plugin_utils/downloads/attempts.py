@@ -87,7 +87,7 @@ def calls(download: Download, *, broken: bool) -> t.Iterator[Call]:
     done: tuple[str, ...] = ()
     for index, source in enumerate(attempts):
         if index or (broken and not download.verified):
-            # The unfinished download may be of another file, and not every server supports resuming.
+            # The unfinished download may belong to a different file, and some servers do not support resuming.
             yield dataclasses.replace(discard(download.part, f"discard-{index}"), unless=done)
         yield from _attempt(download, source, str(index), done)
         done = (*done, VERIFY.id(str(index)))
@@ -173,7 +173,7 @@ def _attempt(download: Download, source: DownloadSource, label: str, done: tuple
     needs: tuple[str, ...] = ()
     if source.checksum_url:
         fetched = f"{download.checksum}.part"
-        # The checksum file is small, and an unfinished one may belong to another version, so it is not resumed.
+        # The checksum file is small, and an unfinished one may belong to a different version, so it is not resumed.
         yield _download(download, source, f"sum-{label}", source.checksum_url, fetched, needs, done, resume=False)
         keep: dict[str, Json] = {"path": fetched, "destination": download.checksum}
         yield _commit(f"keep-{label}", keep, (f"sum-{label}",), done)

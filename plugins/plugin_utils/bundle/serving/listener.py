@@ -109,8 +109,8 @@ class RequestListener:
                 return
             except OSError as error:
                 if error.errno in (errno.EMFILE, errno.ENFILE):
-                    # No descriptor is left: close a connection that waits for its request. If there is none, wait for
-                    # a download to end.
+                    # No descriptor is left: close a connection that waits for a request. If no connection waits, wait
+                    # until a download ends.
                     self._evict()
                     time.sleep(_FULL)
                 return
