@@ -12,7 +12,7 @@ version_added: "0.1.0"
 description:
   - Creates short-lived bootstrap tokens as Secrets in the kube-system namespace, or deletes them.
   - The tokens are returned in RV(tokens) or RV(token); use C(no_log) on the task.
-  - A token belongs to the group C(system:bootstrappers:winkube:node-token). The module grants that group the roles that
+  - A token belongs to the group C(system:bootstrappers:winkube:node-token). The module grants this group the roles that
     C(kubeadm join) needs, but not the automatic approval of certificates. So the certificate of each node has to be
     approved, for example by M(winkube.node.node_csr_approval).
   - Runs on the controller or a control plane host, never on a Windows node.
@@ -43,7 +43,7 @@ options:
     type: bool
     default: false
   token_ids:
-    description: IDs of the tokens to delete, the six characters before the dot.
+    description: IDs of the tokens to delete. An ID is the six characters before a token's dot.
     type: list
     elements: str
     aliases: [token_id]

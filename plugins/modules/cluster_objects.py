@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_objects
-short_description: Apply a set of objects with server-side apply, and remove those that are no longer in it
+short_description: Apply a set of objects with server-side apply, and remove objects that are no longer in it
 version_added: "0.1.0"
 description:
   - Applies O(objects) with server-side apply. The API server first computes the result in a dry run. Objects that would
@@ -15,8 +15,8 @@ description:
   - A ConfigMap (O(record)) lists the objects of the set. An object that is in this list but no longer in O(objects) is
     deleted, if it still has the label O(label). Namespaces, objects that existed before the set applied them for the
     first time, and objects that other programs have applied since then (C(kubectl apply), Helm, or server-side apply)
-    are not deleted. They lose the label O(label), and also other labels that only the set has applied, unless they
-    would lose further fields with them.
+    are not deleted. They lose the label O(label). They also lose other labels that only the set has applied, unless
+    the API server would remove further fields together with these labels.
   - If another program has set a field differently, the task fails before it changes anything, unless
     O(force_conflicts=true).
   - Runs on the controller or a control plane host, never on a Windows node.
@@ -84,21 +84,21 @@ objects:
   returned: always
   contains:
     api_version:
-      description: Its API version.
+      description: The object's API version.
       type: str
     kind:
-      description: Its kind.
+      description: The object's kind.
       type: str
     namespace:
-      description: Its namespace, or empty if its kind has no namespaces.
+      description: The object's namespace, or empty if objects of its kind have no namespace.
       type: str
     name:
-      description: Its name.
+      description: The object's name.
       type: str
     action:
       description: >-
         V(created), V(changed), V(unchanged) or V(removed). V(kept) is an object that is no longer in the set, but is
-        not deleted. V(gone) is one that no longer existed.
+        not deleted. V(gone) is an object of an earlier run that no longer exists.
       type: str
 """
 

@@ -11,7 +11,7 @@ short_description: Approve the client certificates of nodes that join
 version_added: "0.1.0"
 description:
   - Waits for the certificate signing requests of kubelets that join with tokens of M(winkube.node.bootstrap_token), and
-    approves only those.
+    approves only these requests.
   - A request is approved if it was made with the token of a node that is not Ready, for the signer
     C(kubernetes.io/kube-apiserver-client-kubelet), with the usages of a kubelet, the common name C(system:node:) and
     that node's name, the organization C(system:nodes) only, and without subject alternative names.
@@ -23,7 +23,7 @@ description:
   - The account of O(kubeconfig) needs the permissions in C(docs/rbac.yaml) of this collection.
 options:
   token_ids:
-    description: IDs of the tokens by the names of the nodes that they were created for.
+    description: IDs of the tokens by the names of the nodes for which they were created.
     type: dict
     required: true
   timeout:

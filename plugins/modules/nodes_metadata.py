@@ -49,7 +49,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 nodes:
-  description: What was changed on every node, by name. Null means removed.
+  description: The changes of each node, by name. A null value means that the label or annotation was removed.
   type: dict
   returned: always
   contains:

@@ -45,14 +45,14 @@ options:
     default: false
   daemon_sets:
     description:
-      - DaemonSets (C(NAMESPACE/NAME)) by node. A node counts as Ready only if a pod of each of its DaemonSets is ready
-        on it, too. The account needs permission to list pods in these namespaces.
+      - DaemonSets (C(NAMESPACE/NAME)) by node. A node counts as Ready only if a pod of each of its DaemonSets on the
+        node is ready. The account needs permission to list pods in these namespaces.
     type: dict
     default: {}
   before:
     description:
       - State of each rebooted node from before its reboot, as RV(winkube.node.nodes_drain#module:nodes) returned it
-        (C(boot_id), C(host_process)). For some seconds after a reboot the cluster still shows that earlier state. With
+        (C(boot_id), C(host_process)). For some seconds after a reboot, the cluster still shows the earlier state. With
         this option the module waits until the kubelet has reported since the reboot.
     type: dict
     default: {}
@@ -122,7 +122,7 @@ nodes:
       type: bool
       returned: if O(pods=true)
     reason:
-      description: Why the node is not Ready, as its kubelet reported it.
+      description: Why the node is not Ready. Empty if it is Ready.
       type: str
 waiting:
   description: Names of the nodes that did not reach the state.
