@@ -214,7 +214,7 @@ nodes:
       description: All labels of the node.
       type: dict
     network_runs_as:
-      description: The node's label C(winkube.node/network-runs-as), which excludes the node from DaemonSets.
+      description: The node's label C(winkube.node/network-runs-as), which keeps networks' DaemonSets off the node.
       type: str
     pod_network:
       description: The node's label C(winkube.node/pod-network), without which Calico's DaemonSet excludes the node.

@@ -32,7 +32,7 @@ def state_file() -> pathlib.Path:
 def check(
     bundle: Bundle, public: str, *, max_age: int, allow_older: bool, state: pathlib.Path, now: datetime.datetime
 ) -> str:
-    """Reject a bundle that is too old, or older than the last bundle in the same folder. Record accepted bundles.
+    """Reject a bundle that is too old, or older than the last used bundle in the same folder. Record accepted bundles.
 
     Args:
         bundle: a verified bundle.
