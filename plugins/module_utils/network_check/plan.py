@@ -83,7 +83,7 @@ class CheckPlan(t.NamedTuple):
 
 
 def plan(nodes: Participants, url: str, *, from_controller: bool = False) -> CheckPlan:
-    """Return the checks of a run, except those of the network policy.
+    """Return the checks of a run, except the checks of the network policy.
 
     Args:
         nodes: the nodes that take part.

@@ -166,7 +166,7 @@ class Redaction:
         return value
 
     def _member(self, name: str, item: t.Any, *, named: bool) -> t.Any:
-        """Redact a member of a mapping; with `named`, another member marks it as a secret, as in Kubernetes' env."""
+        """Redact a member of a mapping; with `named`, another member marks the value as secret, as in env."""
         if is_secret_name(name) or (named and name.lower() in VALUE_NAMES):
             return self._all_secret(item)
         return self.value(item)
@@ -176,7 +176,7 @@ class Redaction:
 
         Args:
             value: the value.
-            whole: whether all members of a mapping are secret, or only those whose names are in VALUE_NAMES.
+            whole: whether all members of a mapping are secret, or only members whose names are in VALUE_NAMES.
         """
         if isinstance(value, str):
             return BLANK if value else value

@@ -37,7 +37,7 @@ def _namespace(settings: SupportSettings) -> list[KubernetesObject]:
 
 
 def requested_drivers(settings: SupportSettings) -> list[str]:
-    """Return the CSI drivers that the variables request, including those of the cloud provider.
+    """Return the CSI drivers that the variables request, including the drivers of the cloud provider.
 
     Args:
         settings: the settings.

@@ -55,7 +55,7 @@ class RankedCause:
 
     finding: FoundCause
     consequence_of: str
-    """Name of the first found cause that leads to this one; empty if this is an independent cause."""
+    """Name of the first found cause that leads to this cause; empty if this cause is independent."""
 
 
 @functools.cache
@@ -78,7 +78,7 @@ def finding(cause: str, *evidence: str) -> FoundCause:
 
     Args:
         cause: name of the cause.
-        evidence: what was observed; empty texts are left out, and long ones are shortened.
+        evidence: what was observed; empty texts are left out, and long texts are shortened.
     """
     return FoundCause(cause=cause, evidence=tuple(shorten(one, _LONGEST) for one in evidence if one))
 
