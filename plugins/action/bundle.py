@@ -71,7 +71,7 @@ class ActionModule(ControllerAction):
 
     @staticmethod
     def _requested_content(results_var: str, variables: t.Mapping[str, t.Any]) -> content.BundleContent:
-        """Return what all hosts of the play need.
+        """Return the content that the hosts of the play need.
 
         Raises:
             BundleError: a host has no result, or two hosts contradict each other.

@@ -16,7 +16,7 @@ from ..plugin_utils.values.printable import all_printable
 from ..plugin_utils.values.terminal import show
 
 _NAMES = ("node_join_node_name", "kubernetes_node_hostname")
-"""Variables with the names of nodes. Without them, a node has the name of its host."""
+"""Variables with the names of nodes. If they are not set, a node has the name of its host."""
 
 
 class ActionModule(ControllerAction):

@@ -12,7 +12,7 @@ from ..plugin_utils.remote.session import NodeSession
 
 
 class ActionModule(NodeAction):
-    """Adapts the configuration of a node's kubelet to another version of Kubernetes."""
+    """Adapts the configuration of a node's kubelet to a different version of Kubernetes."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "steps": {"type": "list", "elements": "str", "required": True},

@@ -22,12 +22,12 @@ from ..plugin_utils.resources.load import load
 from ..plugin_utils.windows.node_paths import CONTAINERD_PIPE
 
 _POLL = 15
-"""Seconds that the first poll waits for the result. Most resets take less, so that one poll, a remote command, is
-enough."""
+"""Seconds that the first poll waits for the result. Most resets end within this time, so they need only one poll. Each
+poll is a remote command."""
 
 
 class ActionModule(NodeAction):
-    """Resets a machine, so that it is like one that was prepared and never joined."""
+    """Resets a machine, so that it is like a machine that was prepared and never joined a cluster."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "inspect": {"type": "bool", "default": False},

@@ -29,7 +29,7 @@ class ActionModule(ControllerAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Return `problems`, a list of sentences. If there are any, fail unless the option `fail` is false."""
+        """Return `problems`, a list of sentences. If there are problems, fail unless the option `fail` is false."""
         check = HostCheck(variables, self._templar.template, self._task.connection)
         roles = options["roles"]
         problems, warnings = check.run_for_roles(roles) if roles else check.run(options)

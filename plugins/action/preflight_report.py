@@ -12,7 +12,7 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
-    """Prints the problems that preflight found on the hosts of the play, each once; contacts no node."""
+    """Prints each problem that preflight found on hosts of the play once; contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "results_var": {"type": "str", "required": True},
@@ -20,7 +20,7 @@ class ActionModule(ControllerAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Print the problems, and fail if there are any."""
+        """Print the problems, and fail if there are problems."""
         results = registered(variables, options["results_var"])
         by_host = {host: list((result or {}).get("problems") or ()) for host, result in results.items()}
         if options["findings"]:

@@ -26,7 +26,7 @@ def hosts_toml(registry: t.Mapping[str, t.Any], host: str) -> str:
 def registry_files(
     given: t.Mapping[str, t.Any], config_dir: str = "", runtime: str = "containerd"
 ) -> list[dict[str, t.Any]]:
-    """Return the File resources that configure registries for a runtime, including those that remove obsolete files."""
+    """Return the File resources that configure registries for a runtime and remove obsolete files."""
     try:
         if runtime == "buildkit":
             return runtimes.of_buildkit(plain(given), str(config_dir))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: pod_network
-short_description: The network of the pods, from the variables of role C(cni)
+short_description: The network of the pods, from the variables of the role C(cni)
 version_added: 0.1.0
 description:
   - Returns what tasks need to know about the network. The content is built from C(cni_plugin), C(cni_run_as), the

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Look up what a role decides for one of its variables."""
+"""Look up the value that a role decides for one of its variables."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _API = "apis/authorization.k8s.io/v1"
 
 
 def allowed(cluster: Cluster, attributes: t.Mapping[str, str], **user: t.Any) -> bool:
-    """Return whether a user is allowed to do one thing.
+    """Return whether a user is allowed to make the request that the attributes describe.
 
     Args:
         cluster: the cluster.

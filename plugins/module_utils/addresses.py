@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Addresses of machines and nodes: which of them other machines cannot reach, and which identify a node."""
+"""Decide which addresses other machines cannot reach, and which addresses identify a node."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import ipaddress
 import typing as t
 
 DEFAULT_DNS_DOMAIN = "cluster.local"
-"""The DNS domain of clusters: the default of kubeadm and kubespray."""
+"""The default DNS domain of clusters that kubeadm or kubespray creates."""
 
 
 def is_link_local(address: str) -> bool:
-    """Return whether an address is valid on one machine only, such as 169.254.25.10 of kubespray's nodelocaldns.
+    """Return whether an address is link-local, such as 169.254.25.10, the address of kubespray's nodelocaldns.
 
     Args:
         address: an IP address. Any other text is not link-local.

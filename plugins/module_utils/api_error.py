@@ -9,7 +9,7 @@ import typing as t
 
 
 class ApiError(Exception):
-    """The API server rejected a request, could not be reached, or sent an unusable response. The text is one line."""
+    """The API server rejected a request, was unreachable, or sent an unusable response. The message is one line."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ def refusal(status: int, reason: object, body: str | bytes | None) -> ApiError:
     Args:
         status: HTTP status.
         reason: the reason phrase of the HTTP status line.
-        body: a Status object, or anything else.
+        body: the body of the response: a Status object as JSON, or any other text.
     """
     brief = f"{status} {reason}"
     try:

@@ -87,12 +87,12 @@ _NAMES = {str: "text", bool: "true or false"}
 
 
 def list_of(form: Form) -> Form:
-    """The form of a list of objects, such as a PodList."""
+    """Return the form of a list of objects, such as a PodList."""
     return {"items": [form]}
 
 
 def problem(value: t.Any, form: Form, where: str = "") -> str:
-    """Return where a value differs from the expected form.
+    """Return where and how a value differs from the expected form.
 
     Args:
         value: parsed JSON.

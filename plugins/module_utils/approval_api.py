@@ -28,7 +28,7 @@ class ApprovalApi(NodeApi):
     """The API requests that the approval of joining nodes needs.
 
     Args:
-        cluster: a cluster.
+        cluster: a client of the cluster.
     """
 
     def requests(self) -> list[Request]:
@@ -51,7 +51,7 @@ class ApprovalApi(NodeApi):
 
         Args:
             token_id: the public part of the token.
-            dry: only check whether it could be deleted, which needs no permission to read Secrets.
+            dry: only check whether the token could be deleted. This check needs no permission to read Secrets.
 
         Returns:
             Whether the token existed.
@@ -66,13 +66,13 @@ class ApprovalApi(NodeApi):
         return True
 
     def ensure_bindings(self) -> bool:
-        """Create the role bindings that let nodes join with tokens of the run's group.
+        """Create the role bindings that let nodes join with tokens of `bootstrap_tokens.GROUP`.
 
         Returns:
             Whether anything changed.
 
         Raises:
-            ValueError: a binding of the same name refers to a different role.
+            ValueError: a binding of the same name exists, but refers to a different role.
         """
         role = (f"{_RBAC}/namespaces", bootstrap_tokens.NAMESPACE, "roles", "kube-proxy")
         kube_proxy = self._cluster.lookup(*role, form=ANYTHING) is not None
@@ -103,10 +103,10 @@ class ApprovalApi(NodeApi):
         return all(allowed(self._cluster, attributes) for attributes in needed)
 
     def approves_by_itself(self) -> bool:
-        """Return whether the cluster itself approves requests made with tokens of the run's group.
+        """Return whether the cluster itself approves requests that are made with tokens of `bootstrap_tokens.GROUP`.
 
-        kube-controller-manager sends the same access review before it approves (csrapproving). The result is False if
-        this account is not allowed to send that request.
+        kube-controller-manager sends the same access review before it approves a request (csrapproving). The result is
+        False if this account is not allowed to send that review.
         """
         groups = ["system:bootstrappers", bootstrap_tokens.GROUP, "system:authenticated"]
         requests = {"verb": "create", "group": _CERTIFICATES, "resource": "certificatesigningrequests"}

@@ -13,19 +13,20 @@ import typing as t
 
 NAMESPACE = "kube-system"
 GROUP = "system:bootstrappers:winkube:node-token"
-"""The group of the tokens that a run creates. Only that run approves the certificate requests made with them."""
+"""The group of the tokens that a run creates. Only this run approves requests that are made with them."""
 AUTO_APPROVED_GROUP = "system:bootstrappers:kubeadm:default-node-token"
-"""kubeadm's own group. It has all permissions for a join, and the cluster approves its requests for any node name."""
+"""kubeadm's own group. It has all permissions for a join, and the cluster approves its certificate requests for
+any node name."""
 _ALPHABET = string.ascii_lowercase + string.digits
 _RBAC = "rbac.authorization.k8s.io"
 CLUSTER_ROLES = {"winkube:node-bootstrapper": "system:node-bootstrapper", "winkube:get-nodes": "kubeadm:get-nodes"}
-"""ClusterRoles of bootstrap tokens, by the names of their bindings; see `bindings`."""
+"""The ClusterRoles that bootstrap tokens need, by the names of their bindings (see `bindings`)."""
 ROLES = ("kubeadm:nodes-kubeadm-config", "kubeadm:kubelet-config")
 """Roles in kube-system that every cluster has; kubeadm creates the Role `kube-proxy` only with its own kube-proxy."""
 
 
 def new_token() -> str:
-    """Return a new random token, `ID.SECRET`."""
+    """Return a new random token in the form `ID.SECRET`."""
     return ".".join("".join(secrets.choice(_ALPHABET) for dummy in range(length)) for length in (6, 16))
 
 
@@ -64,8 +65,8 @@ def secret(token: str, expires: str, description: str, group: str) -> dict[str, 
 def bindings(*, kube_proxy: bool) -> list[dict[str, t.Any]]:
     """Return the bindings that GROUP needs for `kubeadm join`.
 
-    They are the bindings that kubeadm gives its own group, except the one for automatic approval. The roles come from
-    kubernetes/kubernetes, cmd/kubeadm/app/phases/bootstraptoken/node/tlsbootstrap.go, phases/uploadconfig and
+    They are the bindings that kubeadm gives its own group, except the binding for automatic approval. The roles come
+    from kubernetes/kubernetes, cmd/kubeadm/app/phases/bootstraptoken/node/tlsbootstrap.go, phases/uploadconfig and
     phases/kubelet/config.go.
 
     Args:
@@ -92,11 +93,11 @@ def _binding(kind: str, role: str, metadata: t.Mapping[str, str]) -> dict[str, t
 
 
 def changed_subjects(existing: t.Mapping[str, t.Any], expected: t.Mapping[str, t.Any]) -> list[t.Any] | None:
-    """Return the subjects that a binding must get, or None if it already has all expected subjects.
+    """Return all subjects that a binding must have, or None if it already has all expected subjects.
 
     Args:
         existing: the binding as the API returned it.
-        expected: the expected binding, one of `bindings`.
+        expected: the expected binding, one of the results of `bindings`.
 
     Raises:
         ValueError: the binding refers to a different role. A binding's role cannot be changed.

@@ -18,18 +18,18 @@ from .cluster_state import is_own
 
 _CRDS = "apis/crd.projectcalico.org/v1"
 _LINUX, _WINDOWS = "calico-node", "calico-node-windows"
-"""Names of the DaemonSets. The container of the first one has the same name."""
+"""Names of the DaemonSets for Linux and Windows. The container of the first DaemonSet is also named `calico-node`."""
 _TAG = re.compile(r":(v\d+\.\d+\.\d+)(?:-[^/:]*)?$")
 """The version in an image's tag, such as `quay.io/calico/node:v3.31.5`."""
 _MANIFESTS = "kube-system"
 _DAEMON_SETS = ("calico-system", _MANIFESTS)
-"""Namespaces of the DaemonSet calico-node: the operator's, and that of the manifests."""
+"""Namespaces in which the operator and the manifests create the DaemonSet calico-node."""
 _OPERATOR_NAMESPACE = "tigera-operator"
 _FOLDERS = {"cniBinDir": "/opt/cni/bin", "cniConfigDir": "/etc/cni/net.d", "cniLogDir": "/var/log/calico/cni"}
-"""Folders of Windows nodes in the Installation, and the operator's defaults (pkg/render/windows.go,
+"""Fields of the Installation that name folders of Windows nodes, and the operator's defaults (pkg/render/windows.go,
 DefaultWindowsCNIDirectories)."""
 _USES = ("Workload",)
-"""Uses of an IPPool without `allowedUses`, as far as they concern pods."""
+"""The default of `allowedUses` of an IPPool, without the uses that do not concern pods."""
 _VXLAN = {
     "vni": ("FELIX_VXLANVNI", "vxlanVNI"),
     "port": ("FELIX_VXLANPORT", "vxlanPort"),
@@ -58,7 +58,7 @@ def calico(cluster: Cluster) -> dict[str, t.Any]:
     return {
         "namespace": namespace,
         # calico-node of each node writes its own version to ClusterInformation, also on Windows nodes. So after an
-        # upgrade of the Linux nodes, the version there may be that of the Windows nodes.
+        # upgrade of the Linux nodes, that version may be the version of the Windows nodes.
         "version": _tagged_version(daemon_set) or information.get("calicoVersion") or "",
         "cluster_type": settings.get("cluster_type") or variables.get("CLUSTER_TYPE") or "",
         "backend": settings.get("calico_backend") or _backend(installation),
@@ -90,7 +90,7 @@ def _daemon_set(cluster: Cluster) -> tuple[str, t.Mapping[str, t.Any] | None]:
 
 
 def _windows_daemon_set(cluster: Cluster, namespace: str) -> str:
-    """Return who applied the DaemonSet for Windows: `winkube` or `other`; empty if it does not exist."""
+    """Return who applied the DaemonSet for Windows: `winkube` or `other`; empty if there is none."""
     existing = cluster.lookup("apis/apps/v1/namespaces", namespace, "daemonsets", _WINDOWS, form=WORKLOAD)
     if existing is None:
         return ""
@@ -98,7 +98,7 @@ def _windows_daemon_set(cluster: Cluster, namespace: str) -> str:
 
 
 def _variables(daemon_set: t.Mapping[str, t.Any]) -> dict[str, str]:
-    """Return the environment of the container calico-node, without variables whose values are elsewhere."""
+    """Return the environment of the container calico-node, without variables whose values come from other objects."""
     containers = daemon_set["spec"]["template"]["spec"].get("containers") or ()
     return {
         one["name"]: one["value"]
@@ -109,7 +109,7 @@ def _variables(daemon_set: t.Mapping[str, t.Any]) -> dict[str, str]:
 
 
 def _tagged_version(daemon_set: t.Mapping[str, t.Any]) -> str:
-    """Return the version in the tag of calico-node's image; empty if it has no tag, or one that is not a version."""
+    """Return the version in the tag of calico-node's image; empty if there is no tag, or if it is not a version."""
     containers = daemon_set["spec"]["template"]["spec"].get("containers") or ()
     images = [str(one.get("image") or "") for one in containers if one["name"] == _LINUX]
     tags = [_TAG.search(image.partition("@")[0]) for image in images]
@@ -117,7 +117,7 @@ def _tagged_version(daemon_set: t.Mapping[str, t.Any]) -> str:
 
 
 def _spec(cluster: Cluster, resource: str, name: str, api: str = _CRDS) -> dict[str, t.Any] | None:
-    """Return the specification of an object; None if the object or its definition does not exist."""
+    """Return the specification of an object; None if the object or its CustomResourceDefinition does not exist."""
     existing = cluster.lookup(api, resource, name, form=CUSTOM_OBJECT)
     return None if existing is None else existing.get("spec") or {}
 
@@ -137,7 +137,7 @@ def _pools(cluster: Cluster) -> list[dict[str, t.Any]]:
             # An empty mode means Never (libcalico-go/lib/apis/v3/ippool.go).
             "ipip": pool["spec"].get("ipipMode") or "Never",
             "vxlan": pool["spec"].get("vxlanMode") or "Never",
-            # Pools that are not for pods, such as those for load balancers, do not count.
+            # Pools that are not for pods, such as pools for load balancers, do not count.
             "disabled": bool(pool["spec"].get("disabled"))
             or "Workload" not in (pool["spec"].get("allowedUses") or _USES),
         }
@@ -156,19 +156,19 @@ def _vxlan_setting(variables: t.Mapping[str, str], felix: t.Mapping[str, t.Any],
 
 
 def _switch(variables: t.Mapping[str, str], felix: t.Mapping[str, t.Any], field: str) -> bool:
-    """Return a setting of Felix that is on or off. Its default is off."""
+    """Return whether a setting of Felix is on. The default is off."""
     text = variables.get(_SWITCHES[field])
     return bool(felix.get(field)) if text is None else text.lower() in ("true", "1", "yes", "y", "t")
 
 
 def _typha(settings: t.Mapping[str, str], variables: t.Mapping[str, str]) -> str:
-    """Return the name of Typha's service; empty if there is no Typha. The upstream manifest calls that `none`."""
+    """Return the name of Typha's service; empty if there is no Typha. Calico's manifest then has the name `none`."""
     name = variables.get("FELIX_TYPHAK8SSERVICENAME") or settings.get("typha_service_name") or ""
     return "" if name == "none" else name
 
 
 def _installation(cluster: Cluster) -> dict[str, t.Any]:
-    """Return what the Tigera operator knows about Windows; empty if it does not manage Calico."""
+    """Return the Tigera operator's settings that matter for Windows nodes; empty if it does not manage Calico."""
     spec = _spec(cluster, "installations", "default", "apis/operator.tigera.io/v1")
     if not spec:
         return {}

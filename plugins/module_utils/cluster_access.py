@@ -26,7 +26,7 @@ APPLY = ("get", "create", "patch")
 
 
 class RequiredAccess(t.NamedTuple):
-    """One kind of request that a run makes."""
+    """The permission for one kind of request that a run makes."""
 
     why: str
     """The purpose of the request, for messages."""
@@ -230,15 +230,15 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         RequiredAccess("recognize the pods of DaemonSets", ("get",), "daemonsets", group="apps"),
     ),
 }
-"""Permissions by purpose. Those for the role cni follow from that role's templates. Those of `change_network` depend on
-the cluster (`removals`)."""
+"""Permissions by purpose. The permissions for the role cni follow from the templates of this role. The permissions for
+`change_network` depend on the cluster (see `removals`)."""
 
 FLANNEL_DAEMON_SET = "kube-flannel/kube-flannel-windows"
 REMOVALS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
     "flannel_removal": (FLANNEL_DAEMON_SET, ("flannel", "sdnbridge", "sdnoverlay")),
     "calico_removal": ("kube-system/calico-node-windows", ("calico",)),
 }
-"""For each purpose of a removal, the DaemonSet that is removed, and the networks that need it."""
+"""For each purpose of a removal, the DaemonSet that is removed, and the networks that use it."""
 NETWORK_DAEMON_SETS = frozenset(daemon_set for daemon_set, _networks in REMOVALS.values())
 """The networks' DaemonSets (`NAMESPACE/NAME`), which this collection applies and removes."""
 
@@ -248,8 +248,8 @@ def removals(purposes: t.Collection[str], existing: t.Collection[str], networks:
 
     Args:
         purposes: the purposes of the run. Without `change_network`, nothing is removed.
-        existing: the cluster's DaemonSets (`NAMESPACE/NAME`) that this collection applied, and those whose network runs
-            as services on Windows nodes.
+        existing: the cluster's DaemonSets (`NAMESPACE/NAME`) that this collection applied, and the DaemonSets of
+            networks that run as services on Windows nodes.
         networks: the networks of the run's hosts.
     """
     return [
@@ -300,7 +300,7 @@ def missing(cluster: Cluster, purposes: t.Iterable[str]) -> list[str]:
 
 
 def describe(need: RequiredAccess) -> str:
-    """Return the resource of a permission and its purpose."""
+    """Return a permission's resource and purpose as text."""
     resource = f"{need.resource}.{need.group}" if need.group else need.resource
     name = f" {need.name}" if need.name else ""
     where = f" in namespace {need.namespace}" if need.namespace else ""

@@ -7,9 +7,9 @@ The argument spec and its documentation fragment are kubernetes.core's own. An o
 certificate needs no kubeconfig. Otherwise `kubeconfig` or `context` select a kubeconfig. Without these two options, the
 module uses the service account of the pod in which it runs, or `~/.kube/config`. Options override the kubeconfig.
 
-kubernetes.core's client is not used. `k8s.client.get_api_client`, its only public function for this, sends requests for
-the version and the APIs of the server before our first request, and writes the result into the temporary folder. All
-functions that would only read the options are private.
+kubernetes.core's client is not used. `k8s.client.get_api_client`, its only public function that creates a client, first
+requests the version and the APIs of the server, and writes the result into the temporary folder. All functions that
+would only read the options are private.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Options = t.Mapping[str, t.Any]
 
 
 class AuthError(Exception):
-    """An option cannot be used. The text names the option, the expected value and the actual value."""
+    """An option cannot be used. The message names the option, the expected value and the actual value."""
 
 
 class RepeatedHeader(str):
@@ -62,7 +62,7 @@ def read_options(params: Options, environment: t.Mapping[str, str] | None = None
 
     Args:
         params: the parameters of the module.
-        environment: the environment variables; by default those of this process.
+        environment: the environment variables; None means the variables of this process.
 
     Raises:
         AuthError: an option cannot be used.
@@ -140,7 +140,7 @@ def headers(options: Options) -> dict[str, str]:
 
 
 def account(options: Options) -> str:
-    """Return whose permissions the requests have, as text for messages."""
+    """Return the account whose permissions the requests have, as text for messages."""
     kubeconfig = options.get("kubeconfig")
     if not needs_kubeconfig(options):
         names = next(names for names in _HOST_SUFFICES if all(options.get(name) for name in names))
@@ -157,9 +157,9 @@ def account(options: Options) -> str:
 def hidden_values(values: t.Iterable[str], params: Options, options: Options) -> set[str]:
     """Return the values that Ansible should replace in the module's output.
 
-    kubernetes.core's spec has `no_log` for `kubeconfig`. So Ansible would replace the path of the kubeconfig in all
-    messages. If the kubeconfig is a mapping, Ansible would replace every value in it, such as `v1` in the cluster's
-    version.
+    kubernetes.core's argument spec sets `no_log` for `kubeconfig`. So Ansible would replace the path of the kubeconfig
+    in all messages. If the kubeconfig is a mapping, Ansible would replace each of its values wherever it occurs, for
+    example `v1` in the cluster's version.
 
     Args:
         values: the values that Ansible would replace (`AnsibleModule.no_log_values`).

@@ -21,7 +21,7 @@ RELEASE = re.compile(r"v?(\d+\.\d+\.\d+(?:-(?:alpha|beta|rc)\.\d+)?)")
 
 
 def keys(certificates: bytes) -> set[bytes]:
-    """Return the public keys of PEM certificates (DER)."""
+    """Return the public keys (DER) of certificates in PEM."""
     return {
         one.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         for one in x509.load_pem_x509_certificates(certificates)
@@ -29,7 +29,7 @@ def keys(certificates: bytes) -> set[bytes]:
 
 
 def check_ca(module: AnsibleModule, cluster: Cluster, certificates: bytes) -> None:
-    """Refuse a CA in cluster-info that neither the kubeconfig nor `ca_cert` trusts."""
+    """Fail the module if `verify_ca` is on, and neither the kubeconfig nor `ca_cert` trusts the CA in cluster-info."""
     settings = cluster.configuration
     if not module.params["verify_ca"] or not settings.verify_ssl or not settings.ssl_ca_cert:
         return
@@ -42,6 +42,6 @@ def check_ca(module: AnsibleModule, cluster: Cluster, certificates: bytes) -> No
 
 
 def node_version(version: str) -> str:
-    """Return the upstream release of a version with a vendor's suffix: `v1.34.4+k3s1`, `v1.34.4-eks-1a2b3c`."""
+    """Return a version without a vendor's suffix, such as `v1.34.4` for `v1.34.4+k3s1` or `v1.34.4-eks-1a2b3c`."""
     match = RELEASE.match(version)
     return match[1] if match else ""

@@ -42,7 +42,7 @@ _PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 """Content type of server-side apply (kubernetes.io: Server-Side Apply). JSON is valid YAML."""
 MERGE_PATCH = "application/merge-patch+json"
-"""Content type of a patch that all kinds accept, including those of CustomResourceDefinitions."""
+"""Content type of a patch that objects of all kinds accept, including custom resources."""
 
 Object = dict[str, t.Any]
 
@@ -60,7 +60,8 @@ def cluster_arguments(*, of_nodes: bool = False, **own: t.Any) -> dict[str, t.An
 class Cluster:
     """A client of the cluster that a module's options describe.
 
-    Paths are given in parts. The first is used as it is (`api/v1/nodes`); all later parts, such as names, are quoted.
+    Paths are given in parts. The first part is used as it is (`api/v1/nodes`). All later parts, such as names, are
+    percent-encoded.
     """
 
     def __init__(self, module: AnsibleModule) -> None:
@@ -79,7 +80,7 @@ class Cluster:
         self._client = dynamic.DynamicClient(api_client, discoverer=_discover_nothing)
         self.server = redact_users(str(self.configuration.host))
         self.account = account(options)
-        """Whose permissions the requests have, as text for messages."""
+        """The account whose permissions the requests have, as text for messages."""
 
     def ask(
         self,
@@ -97,7 +98,7 @@ class Cluster:
             path: the parts of the path.
             body: the JSON body.
             query: the query parameters.
-            form: the expected form of the response, see `api_forms`.
+            form: the expected form of the response (see `api_forms`).
             content_type: content type of the body; empty for the default.
 
         Returns:
@@ -137,7 +138,7 @@ class Cluster:
             query: the query parameters.
 
         Raises:
-            ApiError: as in `ask`.
+            ApiError: the request failed (see `ask`).
         """
         return self.ask("GET", *path, query=query, form=list_of(form)).get("items") or []
 
@@ -152,7 +153,7 @@ class Cluster:
             The object, or None if it does not exist.
 
         Raises:
-            ApiError: as in `ask`.
+            ApiError: the request failed (see `ask`).
         """
         try:
             return self.ask("GET", *path, form=form)
@@ -162,7 +163,7 @@ class Cluster:
             raise
 
     def is_public(self, *path: str) -> bool:
-        """Return whether an object can be read without credentials; true if the server cannot be reached.
+        """Return whether an object can be read without credentials; also True if the server cannot be reached.
 
         Args:
             path: the parts of the path.
@@ -209,7 +210,7 @@ class Cluster:
 
 
 def _discover_nothing(client: object, cache_file: object) -> None:
-    """Do nothing in place of the client's discovery, which would query the server and write a temporary file."""
+    """Replace the client's discovery with nothing, because it would query the server and write a temporary file."""
 
 
 def _cause(error: HTTPError) -> str:
@@ -223,7 +224,7 @@ def _join(path: t.Sequence[str]) -> str:
     """Return the path of a request.
 
     Raises:
-        ApiError: a part is empty, which would address the whole collection.
+        ApiError: a part is empty, `.` or `..`, so the path would not address the intended object.
     """
     root, *parts = path
     for part in parts:

@@ -40,7 +40,7 @@ plugin_utils/data/linux_daemon_sets.yml."""
 
 
 def describe_node(node: t.Mapping[str, t.Any], pods: t.Mapping[str, list[dict[str, t.Any]]]) -> dict[str, t.Any]:
-    """Return the facts of a node that the roles use, with its pods from `network_pods`."""
+    """Return the facts about a node that the roles use, including its pods from `network_pods`."""
     spec, status, cordon = node.get("spec") or {}, node.get("status") or {}, read_cordon(node)
     labels = node["metadata"].get("labels") or {}
     addresses = status.get("addresses") or ()
@@ -71,7 +71,7 @@ def overlay_address(node: t.Mapping[str, t.Any]) -> str:
 def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str, list[dict[str, t.Any]]]:
     """Return the pods that run the network of Windows nodes, by node.
 
-    Calico's pods without a revision belong to a DaemonSet that this collection does not manage.
+    Calico's pods without a revision are left out: their DaemonSet is not managed by this collection.
     """
     pods_by_node: dict[str, list[dict[str, t.Any]]] = {}
     own_pods = (("kube-system", "k8s-app=calico-node-windows"),) if "calico" in networks else ()
@@ -94,7 +94,7 @@ def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str
 
 
 def _daemon_set(pod: t.Mapping[str, t.Any]) -> str:
-    """Return the name of a pod's DaemonSet; empty if it has none, so that nothing would create the pod again."""
+    """Return the name of a pod's DaemonSet; empty if no DaemonSet would create the pod again."""
     owner = controller(pod)
     return str(owner["name"]) if owner.get("kind") == "DaemonSet" else ""
 
@@ -105,14 +105,14 @@ def daemon_sets(cluster: Cluster) -> list[dict[str, t.Any]]:
 
 
 def runs_flannel(node: t.Mapping[str, t.Any]) -> bool:
-    """Return whether flanneld runs or ran on a Windows node, as the annotations that it writes show."""
+    """Return whether flanneld runs or ran on a Windows node, according to the annotations that flanneld writes."""
     about = node["metadata"]
     is_windows = (about.get("labels") or {}).get("kubernetes.io/os") == "windows"
     return is_windows and any(name.startswith(_FLANNEL_ANNOTATIONS) for name in about.get("annotations") or {})
 
 
 def is_own(daemon_set: t.Mapping[str, t.Any]) -> bool:
-    """Return whether this collection applied a DaemonSet, as the revision label of its pods shows."""
+    """Return whether this collection applied a DaemonSet: only then do its pods have a revision label."""
     labels = (daemon_set["spec"]["template"].get("metadata") or {}).get("labels") or {}
     return REVISION_LABEL in labels
 
@@ -159,9 +159,9 @@ def config_map(cluster: Cluster, namespace: str, name: str) -> dict[str, str] | 
 
 
 def dns_service(cluster: Cluster, configured: t.Iterable[str]) -> str:
-    """Return the address of the cluster's DNS service; empty if no node needs it, or if there is no such service.
+    """Return the address of the cluster's DNS service; empty if no node needs it, or if there is no DNS service.
 
-    Windows nodes need the address only if the kubelets use a link-local one, which only Linux nodes serve.
+    Windows nodes need this address only if the kubelets use a link-local address, which only Linux nodes serve.
     """
     if not any(is_link_local(address) for address in configured):
         return ""

@@ -37,13 +37,13 @@ CLUSTER_INFO: Form = {"clusters": [{"cluster!": {"server!": str, "certificate-au
 
 
 def ca_hash(certificate: bytes) -> str:
-    """Return the SHA-256 of the DER public key, as `kubeadm join --discovery-token-ca-cert-hash` expects it."""
+    """Return the SHA-256 of a certificate's public key for `kubeadm join --discovery-token-ca-cert-hash`."""
     key = x509.load_pem_x509_certificate(certificate).public_key()
     return "sha256:" + hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
 
 
 def document(module: AnsibleModule, cluster: Cluster, place: str, key: str, form: Form) -> dict[str, t.Any]:
-    """Return a YAML document in a ConfigMap (NAMESPACE/NAME); empty if the ConfigMap does not exist."""
+    """Return the YAML document in a key of a ConfigMap (NAMESPACE/NAME); empty if there is none."""
     try:
         parsed = yaml_load((config_map(cluster, *place.split("/")) or {}).get(key) or "") or {}
         why = problem(parsed, form) if parsed else ""

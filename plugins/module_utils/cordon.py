@@ -40,12 +40,12 @@ class Cordon(t.NamedTuple):
     mark: CordonMark | None
 
     def is_of(self, owner: str) -> bool:
-        """Return whether the node was cordoned for this owner and still is."""
+        """Return whether the node is cordoned, and this owner cordoned it."""
         return self.unschedulable and self.mark is not None and self.mark.by == owner
 
 
 def read_cordon(node: t.Mapping[str, t.Any]) -> Cordon:
-    """Return whether a node is cordoned. An annotation that cannot be parsed counts as that of a different owner."""
+    """Return whether a node is cordoned. An invalid annotation counts as the annotation of a different owner."""
     text = (node["metadata"].get("annotations") or {}).get(ANNOTATION)
     unschedulable = bool((node.get("spec") or {}).get("unschedulable"))
     if text is None:
@@ -59,9 +59,9 @@ def read_cordon(node: t.Mapping[str, t.Any]) -> Cordon:
 
 
 def cordon_patch(node: t.Mapping[str, t.Any], mark: CordonMark) -> dict[str, t.Any] | None:
-    """Return the strategic merge patch that cordons a node with our annotation; None if the node is cordoned already.
+    """Return the strategic merge patch that cordons and annotates a node; None if the node is cordoned already.
 
-    An annotation on a schedulable node is replaced: `kubectl uncordon` has removed that cordon.
+    The annotation of a node that is not cordoned is replaced, because `kubectl uncordon` does not remove annotations.
     """
     if read_cordon(node).unschedulable:
         return None

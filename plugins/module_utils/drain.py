@@ -21,7 +21,7 @@ CONFLICTS = 5
 
 
 class Api(t.Protocol):
-    """The API requests that draining needs; every method raises ApiError."""
+    """The API requests that draining needs; every method raises ApiError if its request fails."""
 
     def node(self, name: str) -> t.Mapping[str, t.Any] | None:
         """Return a node as the API returns it, or None if it does not exist."""
@@ -184,7 +184,7 @@ class NodeDrain:
             self._end("drained")
             return
         if not self._ready and all(is_being_deleted(pod) for pod in sorted_pods.evict):
-            # Only the kubelet could stop these pods, and it does not respond. The run may be meant to repair the node.
+            # Only the kubelet could stop these pods, and it does not respond. Perhaps the run is to repair the node.
             abandoned = {
                 pod_name(pod): "its deletion was requested, but the node is not Ready" for pod in sorted_pods.evict
             }
@@ -219,7 +219,7 @@ class NodeDrain:
             self.result["evicted"].append(name)
 
     def _budgets(self, pod: Pod) -> list[str]:
-        """Return the names of a pod's budgets; none without permission to read them (the server's error names one)."""
+        """Return the names of a pod's budgets; empty if they cannot be read (the server's error names one of them)."""
         try:
             return covering(self._api.budgets(pod["metadata"]["namespace"]), pod)
         except ApiError:
@@ -235,7 +235,7 @@ def drain(
     sleep: t.Callable[[float], None],
     poll: float = 1.0,
 ) -> dict[str, dict[str, t.Any]]:
-    """Drain nodes at the same time.
+    """Drain several nodes at the same time.
 
     Args:
         api: the cluster.
@@ -268,7 +268,7 @@ def drain(
 
 
 def _is_ready(node: t.Mapping[str, t.Any]) -> bool:
-    """Return whether a node's kubelet reports Ready; True if it has never reported, because then it runs no pods."""
+    """Return whether a kubelet reports Ready; True if it has never reported, because it then runs no pods."""
     conditions = (node.get("status") or {}).get("conditions") or ()
     return all(one.get("status") == "True" for one in conditions if one.get("type") == "Ready")
 

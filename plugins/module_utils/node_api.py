@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""API requests about nodes, pods and evictions; every method raises ApiError."""
+"""API requests about nodes, pods and evictions; every method raises ApiError if its request fails."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class NodeApi:
     """The API requests that draining and waiting need.
 
     Args:
-        cluster: a cluster.
+        cluster: a client of the cluster.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -36,7 +36,7 @@ class NodeApi:
         self._cluster.ask("PATCH", _NODES, name, body=body)
 
     def delete_node(self, node: t.Mapping[str, t.Any]) -> None:
-        """Delete a node, unless another object has its name by now.
+        """Delete a node, unless a newer Node object of the same name has replaced it.
 
         Args:
             node: the node as the API returned it.

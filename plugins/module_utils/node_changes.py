@@ -43,7 +43,7 @@ def change_nodes(
 def _with_retries(
     name: str, change: t.Callable[[str], NodeResult], end: float, failed: t.Mapping[str, t.Any]
 ) -> NodeResult:
-    """Change a node; retry conflicts and connection failures until the time is up."""
+    """Change a node, and repeat the change after temporary errors until the time is up."""
     while True:
         try:
             return change(name)

@@ -36,7 +36,7 @@ _USAGES = (
 
 
 class RequestDecision(t.NamedTuple):
-    """The decision about a request that was made with one of our tokens."""
+    """The decision about a request that was made with one of the run's tokens."""
 
     request: str
     """Name of the CertificateSigningRequest."""
@@ -45,7 +45,7 @@ class RequestDecision(t.NamedTuple):
     decision: t.Literal["approve", "approved", "refuse"]
     """What to do with the request. `approved` means that it has already been approved."""
     reason: str = ""
-    """The reason why the request is not approved."""
+    """The reason why the request is not approved; empty if it is."""
 
 
 class Subject(t.NamedTuple):
@@ -54,13 +54,13 @@ class Subject(t.NamedTuple):
     key: bytes
     """Public key (DER), to tell keys apart; empty if the request is not for the expected name."""
     problems: tuple[str, ...]
-    """How the request differs from that of a kubelet with the expected name; empty if there is no difference."""
+    """How the request differs from the request of a kubelet with the expected name; empty if there is no difference."""
 
 
 def decide(
     requests: t.Iterable[Request], expected: t.Mapping[str, str], ready: t.Collection[str]
 ) -> list[RequestDecision]:
-    """Return the decisions about the requests that were made with our tokens.
+    """Return the decisions about the requests that were made with the expected tokens.
 
     Args:
         requests: CertificateSigningRequests as the API returns them.
@@ -85,7 +85,7 @@ def decide(
 def read(request: Request, node: str) -> Subject:
     """Read a request, and compare it with the request that the kubelet of a node makes.
 
-    kube-controller-manager's approver checks the same, except for the name (kubernetes/kubernetes,
+    kube-controller-manager's approver makes the same checks, but not of the name (kubernetes/kubernetes,
     pkg/apis/certificates/helpers.go: ValidateKubeletClientCSR). A kubelet's request has no extensions, so a request
     with any extension, such as subject alternative names, is not approved.
 
@@ -174,5 +174,5 @@ def _conditions(request: Request) -> set[str]:
 
 
 def _shown(values: t.Sequence[t.Any]) -> str:
-    """Return names, which a node chose, in a form that is safe in a message: shortened, without control characters."""
+    """Return names that a node chose as text that is safe in a message: shortened, and without control characters."""
     return ", ".join(ascii(value)[:80] for value in values[:3]) or "missing"

@@ -1,15 +1,16 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Labels of nodes and pods, by which roles decide where the pods of networks run and which nodes are replaced."""
+"""Labels of nodes and pods that determine where the pods of networks run, and which nodes are replaced."""
 
 from __future__ import annotations
 
 RUN_AS_LABEL = "winkube.node/network-runs-as"
 """The label of a node whose network must not run as pods. Its value is the value of `cni_run_as`."""
 NETWORK_LABEL = "winkube.node/pod-network"
-"""The label of a node that may run the DaemonSet of the network that the label names. Calico removes the HNS networks
+"""The label of a node with the name of the network whose DaemonSet may run on the node. Calico removes the HNS networks
 of other plugins when it starts for the first time since the boot of the node, so it must not start on its own on a live
-node that has another network (projectcalico/calico v3.31.5, node/windows-packaging/CalicoWindows/node-service.ps1)."""
+node that has a different network (projectcalico/calico v3.31.5,
+node/windows-packaging/CalicoWindows/node-service.ps1)."""
 REVISION_LABEL = "winkube.node/revision"
 """The label of a DaemonSet's pods that identifies their template and configuration."""
 GENERATION_LABEL = "winkube.node-restriction.kubernetes.io/generation"

@@ -20,13 +20,13 @@ class SortedPods(t.NamedTuple):
 
     evict: list[Pod]
     ignored: dict[str, str]
-    """Pods that stay, with the reason."""
+    """Reasons by name for the pods that stay on the node."""
     refused: dict[str, str]
-    """Pods that are evicted only on request, with the reason."""
+    """Reasons by name for the pods that are evicted only on request."""
 
 
 def pod_name(pod: Pod) -> str:
-    """Return NAMESPACE/NAME of a pod."""
+    """Return the namespace and name of a pod as NAMESPACE/NAME."""
     return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
 
 
@@ -45,13 +45,13 @@ def sort_pods(pods: t.Iterable[Pod], *, force: bool, delete_emptydir_data: bool)
     """Sort the pods of a node by the rules of `kubectl drain --ignore-daemonsets`.
 
     kubernetes/kubectl, pkg/drain/filters.go: pods of DaemonSets and static pods stay, and finished pods are evicted. A
-    pod with an emptyDir volume loses its data, and a pod without a controller is not recreated, so these are evicted
-    only on request.
+    pod with an emptyDir volume loses its data, and a pod without a controller is not recreated, so such pods are
+    evicted only on request.
 
     Args:
         pods: all pods of the node.
-        force: evict pods without a controller.
-        delete_emptydir_data: evict pods with emptyDir volumes.
+        force: whether to evict pods without a controller.
+        delete_emptydir_data: whether to evict pods with emptyDir volumes.
     """
     result = SortedPods([], {}, {})
     for pod in pods:
@@ -83,7 +83,7 @@ def _objections(pod: Pod, force: bool, delete_emptydir_data: bool) -> list[str]:
 def covering(budgets: t.Iterable[t.Mapping[str, t.Any]], pod: Pod) -> list[str]:
     """Return the names of the PodDisruptionBudgets that select a pod.
 
-    In policy/v1 an empty selector selects every pod, and a missing one selects none.
+    In policy/v1, an empty selector selects every pod, and a budget without a selector selects no pod.
     """
     labels = pod["metadata"].get("labels") or {}
     return [
@@ -141,13 +141,13 @@ def host_process_sets(pods: t.Iterable[Pod]) -> dict[str, list[Pod]]:
 
 
 def has_own_network(pod: Pod) -> bool:
-    """Return whether a pod that has not ended has a network of its own, unlike pods on the network of the node."""
+    """Return whether a pod has not ended and has its own network, instead of using the network of the node."""
     ended = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
     return not ended and not pod["spec"].get("hostNetwork")
 
 
 def container_ids(pods: t.Iterable[Pod]) -> list[str]:
-    """Return the container ids in the status of pods; each start of a container has a new id."""
+    """Return the container ids in the status of pods; a container gets a new id each time that it starts."""
     statuses = (status for pod in pods for status in (pod.get("status") or {}).get("containerStatuses") or ())
     return sorted(status["containerID"] for status in statuses if status.get("containerID"))
 
@@ -161,7 +161,7 @@ def host_process_missing(pods: t.Iterable[Pod], before: t.Mapping[str, t.Collect
             these containers as running.
 
     Returns:
-        Messages; none if the pod of every DaemonSet is Ready.
+        Messages; empty if the pod of every DaemonSet is Ready.
     """
     sets = host_process_sets(pods)
     missing = [f"DaemonSet {name} has no pod on this node" for name in sorted(set(before) - set(sets))]
@@ -182,7 +182,7 @@ def daemon_set_missing(pods: t.Iterable[Pod], node: str, expected: t.Iterable[st
         expected: NAMESPACE/NAME of the DaemonSets.
 
     Returns:
-        Messages; none if a pod of every DaemonSet is ready.
+        Messages; empty if a pod of every DaemonSet is ready.
     """
     sets: dict[str, list[Pod]] = {}
     for pod in pods:
@@ -217,7 +217,7 @@ def _waits_for(pod: Pod) -> str:
 
 
 def _is_host_process(pod: Pod) -> bool:
-    """Return whether a pod or one of its containers is HostProcess; a pod never mixes both kinds of containers."""
+    """Return whether a pod runs HostProcess containers, which a pod never mixes with other containers."""
     levels = [pod["spec"], *(pod["spec"].get("containers") or ())]
     options = (((level.get("securityContext") or {}).get("windowsOptions") or {}) for level in levels)
     return any(option.get("hostProcess") for option in options)

@@ -27,7 +27,7 @@ def printable(text: str) -> str:
         text: any text. A safe text is returned unchanged, so a second call changes nothing.
 
     Returns:
-        The text with control characters as ``\xNN`` and other characters that cannot be shown as U+FFFD.
+        The text, in which ``\xNN`` replaces control characters, and U+FFFD replaces other unprintable characters.
     """
     return _SUSPECT.sub(_visible, text)
 

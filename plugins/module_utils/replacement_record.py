@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Record which machine replaces a node (no I/O).
 
-An annotation on the Node object of the old machine tells a later run which new machine belongs to it, and how far the
-replacement has come. The Node object is deleted last, so the record exists as long as anything is left to do.
+An annotation on the Node object of the old machine tells a later run which new machine replaces it, and what was
+done to the old machine. The Node object is deleted last, so the record exists as long as anything is left to do.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import typing as t
 ANNOTATION = "winkube.node/replaced-by"
 """The annotation of a node that is being replaced: JSON with the fields of ReplacementRecord."""
 UNREADABLE = "unreadable"
-"""The fields of a record that cannot be used."""
+"""The value of each field of a record that cannot be used."""
 NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 """Valid names of a new machine and its node."""
 GENERATION = re.compile(r"[a-z0-9]([a-z0-9.-]{0,28}[a-z0-9])?")

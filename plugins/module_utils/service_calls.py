@@ -22,16 +22,16 @@ class ServiceCall(t.NamedTuple):
 
 
 class CallsApi(t.Protocol):
-    """The requests to the cluster; every method raises ApiError."""
+    """The requests to the cluster; every method raises ApiError if its request fails."""
 
     def nodes(self) -> list[Object]:
         """Return all nodes."""
 
     def service(self, name: str) -> Object | None:
-        """Return a service of the namespace."""
+        """Return a service of the namespace, or None if it does not exist."""
 
     def deployment(self, name: str) -> Object | None:
-        """Return a Deployment of the namespace."""
+        """Return a Deployment of the namespace, or None if it does not exist."""
 
 
 class CallTools(t.NamedTuple):
@@ -40,7 +40,7 @@ class CallTools(t.NamedTuple):
     clock: t.Callable[[], float]
     sleep: t.Callable[[float], None]
     get: t.Callable[[str], str]
-    """Requests a URL, and returns why that failed; empty if the response has the status 200."""
+    """Requests a URL, and returns why the request failed; empty if the response has the status 200."""
 
 
 def windows_addresses(nodes: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, str]:
@@ -64,7 +64,7 @@ def call_all(api: CallsApi, services: t.Iterable[str], tools: CallTools) -> list
 
     Args:
         api: the requests to the cluster.
-        services: names of services, which are also those of their Deployments.
+        services: names of services. The Deployment of a service has the same name.
         tools: the HTTP client.
 
     Raises:

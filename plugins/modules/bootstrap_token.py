@@ -12,7 +12,7 @@ version_added: "0.1.0"
 description:
   - Creates short-lived bootstrap tokens as Secrets in the kube-system namespace, or deletes them.
   - The tokens are returned in RV(tokens) or RV(token); use C(no_log) on the task.
-  - A token belongs to the group C(system:bootstrappers:winkube:node-token). The module grants that group the roles that
+  - A token belongs to the group C(system:bootstrappers:winkube:node-token). The module grants this group the roles that
     C(kubeadm join) needs, but not the automatic approval of certificates. So the certificate of each node has to be
     approved, for example by M(winkube.node.node_csr_approval).
   - Runs on the controller or a control plane host, never on a Windows node.
@@ -45,7 +45,7 @@ options:
     type: bool
     default: false
   token_ids:
-    description: IDs of the tokens to delete, the six characters before the dot.
+    description: IDs of the tokens to delete. An ID is the six characters before a token's dot.
     type: list
     elements: str
     aliases: [token_id]
@@ -139,7 +139,7 @@ POLL_SECONDS = 1.0
 
 
 def prepare(module: AnsibleModule, api: ApprovalApi) -> bool:
-    """Ensure that the tokens' group can join, and that this account can approve the group's requests.
+    """Ensure that nodes can join with the tokens' group, and that this account can approve the group's requests.
 
     Returns:
         Whether anything changed.
@@ -190,7 +190,7 @@ def create(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
 
 
 def permit(module: AnsibleModule, api: ApprovalApi) -> dict[str, t.Any]:
-    """Let tokens of the module's group join, except in check mode."""
+    """Let nodes join with tokens of `bootstrap_tokens.GROUP`, except in check mode."""
     return {"changed": not module.check_mode and prepare(module, api)}
 
 

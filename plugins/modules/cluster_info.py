@@ -20,7 +20,7 @@ options:
     elements: str
   verify_ca:
     description:
-      - Whether the CA in the ConfigMap C(kube-public/cluster-info), which nodes will trust, must be one that
+      - Whether the CA in the ConfigMap C(kube-public/cluster-info), which nodes will trust, must be a CA that
         O(kubeconfig) or O(ca_cert) trusts. Anyone who can write this ConfigMap could replace the CA.
       - Disable this check only if the API server is reached through a proxy whose certificate comes from a different
         CA. If neither O(kubeconfig) nor O(ca_cert) contains a CA, nothing is compared.
@@ -38,13 +38,14 @@ options:
       - What the run is going to do in the cluster. The module fails with a list of missing permissions.
       - V(read) is what this module reads. V(join) labels nodes. V(tokens) creates and deletes bootstrap tokens, and
         V(delete_tokens) only deletes them. V(approve) approves the certificates of the nodes that join. V(rejoin)
-        deletes nodes whose machines join again, and V(reset) the nodes of machines that are reset. V(flannel) applies
-        flannel's and kube-proxy's DaemonSets, and
-        V(kube_proxy) applies kube-proxy's alone. V(services) creates the service accounts for nodes on which flannel
-        and kube-proxy run as Windows services, and V(services_read) reads the tokens of these accounts. V(drain)
-        cordons nodes and evicts pods. V(network_check) runs the pods of M(winkube.node.network_check).
+        deletes nodes whose machines join again, and V(reset) deletes nodes of machines that are reset. V(flannel)
+        applies flannel's and kube-proxy's DaemonSets, and V(kube_proxy) applies only kube-proxy's DaemonSet.
+        V(services) creates the service accounts for nodes on which flannel and kube-proxy run as Windows services, and
+        V(services_read) reads the tokens of these accounts. V(drain) cordons nodes and evicts pods. V(network_check)
+        runs the pods of M(winkube.node.network_check).
       - V(calico_read) reads how Calico is installed. V(calico) applies Calico's and kube-proxy's DaemonSets.
-        V(calico_affinity) changes Calico's C(IPAMConfig), and V(calico_windows) the Tigera operator's C(Installation).
+        V(calico_affinity) changes Calico's C(IPAMConfig). V(calico_windows) changes the Tigera operator's
+        C(Installation).
       - V(change_network) includes V(flannel_removal) or V(calico_removal) if the cluster has this network's DaemonSet
         for Windows, or Windows nodes with flannel, and none of O(networks) needs it. For V(calico), Calico's DaemonSet
         is not needed if the Tigera operator runs Calico.
@@ -213,7 +214,7 @@ nodes:
       description: All labels of the node.
       type: dict
     network_runs_as:
-      description: The node's label C(winkube.node/network-runs-as), which keeps the networks' DaemonSets away.
+      description: The node's label C(winkube.node/network-runs-as), which keeps networks' DaemonSets off the node.
       type: str
     pod_network:
       description: The node's label C(winkube.node/pod-network), without which Calico's DaemonSet excludes the node.

@@ -1,13 +1,13 @@
 #!/usr/bin/python
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Apply a set of objects, and remove those that are no longer in it."""
+"""Apply a set of objects, and remove objects that are no longer in it."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_objects
-short_description: Apply a set of objects with server-side apply, and remove those that are no longer in it
+short_description: Apply a set of objects with server-side apply, and remove objects that are no longer in it
 version_added: "0.1.0"
 description:
   - Applies O(objects) with server-side apply. The API server first computes the result in a dry run. Objects that would
@@ -15,8 +15,8 @@ description:
   - A ConfigMap (O(record)) lists the objects of the set. An object that is in this list but no longer in O(objects) is
     deleted, if it still has the label O(label). Namespaces, objects that existed before the set applied them for the
     first time, and objects that other programs have applied since then (C(kubectl apply), Helm, or server-side apply)
-    are not deleted. They lose the label O(label), and also other labels that only the set has applied, unless they
-    would lose further fields with them.
+    are not deleted. They lose the label O(label). They also lose other labels that only the set has applied, unless
+    the API server would remove further fields together with these labels.
   - If another program has set a field differently, the task fails before it changes anything, unless
     O(force_conflicts=true).
   - Runs on the controller or a control plane host, never on a Windows node.
@@ -84,21 +84,21 @@ objects:
   returned: always
   contains:
     api_version:
-      description: Its API version.
+      description: The object's API version.
       type: str
     kind:
-      description: Its kind.
+      description: The object's kind.
       type: str
     namespace:
-      description: Its namespace, or empty if its kind has no namespaces.
+      description: The object's namespace, or empty if objects of its kind have no namespace.
       type: str
     name:
-      description: Its name.
+      description: The object's name.
       type: str
     action:
       description: >-
         V(created), V(changed), V(unchanged) or V(removed). V(kept) is an object that is no longer in the set, but is
-        not deleted. V(gone) is one that no longer existed.
+        not deleted. V(gone) is an object of an earlier run that no longer exists.
       type: str
 """
 
@@ -117,7 +117,7 @@ def record_of(text: str) -> Reference:
     """Return the ConfigMap of the option `record`.
 
     Raises:
-        ObjectSetError: the text has another format.
+        ObjectSetError: the text has a different format.
     """
     namespace, _slash, name = text.partition("/")
     if not namespace or not name or "/" in name:
@@ -129,7 +129,7 @@ def refuse_unlabelled(items: t.Iterable[t.Mapping[str, t.Any]], label: str) -> N
     """Refuse objects that a later run could not remove.
 
     Raises:
-        ObjectSetError: an object has no label.
+        ObjectSetError: an object does not have the label.
     """
     for item in items:
         about = item.get("metadata") or {}
@@ -138,7 +138,7 @@ def refuse_unlabelled(items: t.Iterable[t.Mapping[str, t.Any]], label: str) -> N
 
 
 def identity_texts(items: t.Iterable[t.Mapping[str, t.Any]]) -> set[str]:
-    """Return the texts of objects that are not secret: kind, API version, type and metadata."""
+    """Return the texts in objects that are not secret: API version, kind, type, name, namespace and labels."""
     texts: set[str] = set()
     for item in items:
         about = item.get("metadata") or {}

@@ -30,7 +30,7 @@ options:
     default: []
   sample:
     description: >-
-      How many Windows nodes to check, if O(nodes) is empty. They are evenly spread over the list of all Windows nodes.
+      How many Windows nodes to check, if O(nodes) is empty. These nodes are evenly spread over all Windows nodes.
       V(0) means all of them.
     type: int
     default: 0
@@ -39,11 +39,11 @@ options:
     type: int
     default: 3
   windows_image:
-    description: Image of the pods on Windows nodes. Its entry point must be C(agnhost).
+    description: Container image of the pods on Windows nodes. Its entry point must be C(agnhost).
     type: str
     default: registry.k8s.io/e2e-test-images/agnhost:2.63.0
   linux_image:
-    description: Image of the pods on Linux nodes. Its entry point must be C(agnhost).
+    description: Container image of the pods on Linux nodes. Its entry point must be C(agnhost).
     type: str
     default: registry.k8s.io/e2e-test-images/agnhost:2.63.0
   tolerations:
@@ -60,7 +60,7 @@ options:
   network_policy:
     description:
       - V(auto) checks a network policy on the nodes of each operating system for which the cluster has a program that
-        enforces policies. V(expected) checks it on all nodes, and V(skip) on none.
+        enforces policies. V(expected) checks it on all nodes, and V(skip) checks it on no node.
     type: str
     choices: [auto, expected, skip]
     default: auto
@@ -72,8 +72,8 @@ options:
     default: false
   dns_domain:
     description: >-
-      The cluster's DNS domain. The default is the one in kubeadm's configuration, or C(cluster.local) if that
-      configuration sets none.
+      The cluster's DNS domain. The default is the domain in kubeadm's configuration, or C(cluster.local) if the
+      configuration sets no domain.
     type: str
   parallel:
     description: How many pods may be starting or connecting at the same time.
@@ -93,7 +93,7 @@ options:
     type: int
     default: 60
   pod_timeout:
-    description: Seconds that a pod may need to start, including the download of its image.
+    description: Seconds that a pod may need to start, including the download of its container image.
     type: int
     default: 600
   timeout:
@@ -159,12 +159,12 @@ results:
       description: For a NodePort, the node whose pod accepts the connection. Otherwise empty.
       type: str
     address:
-      description: Host and port that the pod connected to.
+      description: Host and port to which the pod connected.
       type: str
     status:
       description:
         - V(passed); V(failed); V(not_run) if the check could not be performed, which says nothing about the network;
-          V(not_applicable) if this cluster has nothing to check.
+          V(not_applicable) if the cluster has nothing to check.
       type: str
     detail:
       description: Why the check has this status.
@@ -227,7 +227,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def connect(host: str, port: int, seconds: float) -> str:
-    """Open a TCP connection from this machine, and return why that failed; empty if it succeeded."""
+    """Open a TCP connection from this machine, and return why it failed; empty if it succeeded."""
     try:
         socket.create_connection((host, port), timeout=seconds).close()
     except TimeoutError:
@@ -264,7 +264,7 @@ def runs(process: int) -> bool:
 
 
 def dns_domain(cluster: Cluster, given: str | None) -> str:
-    """Return the DNS domain from the option, or the only `dnsDomain` in kubeadm's configuration."""
+    """Return the DNS domain from the option, or from kubeadm's configuration, or else the default."""
     if given:
         return given
     text = (config_map(cluster, "kube-system", "kubeadm-config") or {}).get("ClusterConfiguration") or ""

@@ -11,7 +11,7 @@ short_description: Approve the client certificates of nodes that join
 version_added: "0.1.0"
 description:
   - Waits for the certificate signing requests of kubelets that join with tokens of M(winkube.node.bootstrap_token), and
-    approves only those.
+    approves only these requests.
   - A request is approved if it was made with the token of a node that is not Ready, for the signer
     C(kubernetes.io/kube-apiserver-client-kubelet), with the usages of a kubelet, the common name C(system:node:) and
     that node's name, the organization C(system:nodes) only, and without subject alternative names.
@@ -23,7 +23,7 @@ description:
   - The account of O(kubeconfig) needs the permissions in C(docs/rbac.yaml) of this collection.
 options:
   token_ids:
-    description: IDs of the tokens by the names of the nodes that they were created for.
+    description: IDs of the tokens by the names of the nodes for which they were created.
     type: dict
     required: true
   timeout:
@@ -135,7 +135,7 @@ class Approver:
             self._before = {node["metadata"]["name"]: mark(node) for node in self._api.nodes()}
         requests = self._api.requests()
         by_name = {request["metadata"]["name"]: request for request in requests}
-        # The content of the requests is checked first, because that needs no request to the cluster.
+        # The content of the requests is checked first, because this check needs no request to the cluster.
         asking = {one.node for one in decide(requests, self._token_ids, ()) if one.decision == "approve"}
         nodes = {name: self._api.node(name) for name in sorted(asking)}
         ready = {name for name, node in nodes.items() if is_ready(node)}
@@ -168,7 +168,7 @@ class Approver:
                 self.registered.append(name)
 
     def _is_awaited(self) -> bool:
-        """Return whether nodes may still join. The run deletes all tokens at its end, so checking one is enough."""
+        """Return whether nodes may still join. The run deletes all tokens at its end, so this method checks one."""
         left = [token_id for name, token_id in self._token_ids.items() if name not in self.registered]
         return bool(left) and self._api.delete_token(left[0], dry=True)
 

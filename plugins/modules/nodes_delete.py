@@ -11,9 +11,9 @@ short_description: Delete the nodes of machines that were reset
 version_added: "0.1.0"
 description:
   - Deletes nodes from a cluster.
-  - A node is deleted only if its kubelet reported one of the expected addresses, so that the node of another machine
-    with the same name stays. The kubelet also reports the node's name, which does not count. A node without addresses
-    stays, too.
+  - A node is deleted only if its kubelet reported one of the expected addresses, so that the node of a different
+    machine with the same name is not deleted. The kubelet also reports the node's name, which does not count. A node
+    without addresses is not deleted either.
   - The account needs permission to read and delete nodes.
 options:
   addresses:
@@ -48,7 +48,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 nodes:
-  description: Every node by name.
+  description: The result of each node, by name.
   type: dict
   returned: always
   contains:
@@ -84,7 +84,7 @@ def mismatch(node: t.Mapping[str, t.Any], expected: t.Collection[str]) -> str:
 
 
 def delete(api: NodeApi, name: str, expected: t.Collection[str], dry: bool) -> dict[str, t.Any]:
-    """Delete a node if it exists and is at one of the expected addresses.
+    """Delete a node if it exists and reports one of the expected addresses.
 
     Raises:
         ApiError: the node could not be deleted.

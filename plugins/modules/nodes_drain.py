@@ -12,7 +12,7 @@ version_added: "0.1.0"
 description:
   - Cordons nodes and evicts their pods through the Eviction API, so that PodDisruptionBudgets are respected, and waits
     until the pods are gone. An eviction that a budget does not allow is retried until O(timeout).
-  - It works like C(kubectl drain --ignore-daemonsets). Pods of DaemonSets and static pods stay. A pod without a
+  - The module works like C(kubectl drain --ignore-daemonsets). Pods of DaemonSets and static pods stay. A pod without a
     controller or with an C(emptyDir) volume is evicted only if O(force) or O(delete_emptydir_data) allow it. Otherwise
     the node is neither cordoned nor drained.
   - A node that the module cordons gets the annotation C(winkube.node/cordoned) with the owner, the machine on which the
@@ -84,7 +84,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 nodes:
-  description: Every node by name.
+  description: The result of each node, by name.
   type: dict
   returned: always
   contains:
@@ -100,7 +100,7 @@ nodes:
       description: Whether the node or its pods were changed.
       type: bool
     ours:
-      description: Whether the node is cordoned for O(owner), by this task or an earlier one.
+      description: Whether the node is cordoned for O(owner), by this task or by an earlier task.
       type: bool
     cordoned_before:
       description: Whether the node was cordoned when the task began.
@@ -113,7 +113,7 @@ nodes:
       type: list
       elements: str
     ignored:
-      description: Pods that stay, with the reason.
+      description: Pods that stay on the node, with the reason for each.
       type: dict
     labels:
       description: All labels of the node.

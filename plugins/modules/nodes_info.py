@@ -119,7 +119,7 @@ def describe(node: Object, pods: t.Sequence[str], errors: t.Sequence[str]) -> di
 
     Args:
         node: the node as the API returns it.
-        pods: pods that do not start on it, with the reason.
+        pods: pods that do not start on the node, with the reason.
         errors: errors of pod sandboxes.
     """
     return {
@@ -140,7 +140,7 @@ def pending_reason(pod: Object) -> str:
 
 
 def pending_pods(cluster: Cluster) -> dict[str, list[str]]:
-    """Return the pods that were assigned to a node and do not start, by node.
+    """Return the pods that were assigned to a node but do not start, by node.
 
     Raises:
         ApiError: the request failed.
@@ -170,10 +170,10 @@ def sandbox_errors(cluster: Cluster) -> dict[str, list[str]]:
 
 
 def if_allowed(read: t.Callable[[Cluster], t.Any], cluster: Cluster, otherwise: t.Any) -> t.Any:
-    """Return what the account may read, or a default if it may not.
+    """Return the result of `read`, or a default if the account may not read it, or if it does not exist.
 
     Raises:
-        ApiError: the request failed for another reason.
+        ApiError: the request failed for a different reason.
     """
     try:
         return read(cluster)

@@ -49,7 +49,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 nodes:
-  description: What was changed on every node, by name. Null means removed.
+  description: The changes of each node, by name. A null value means that the label or annotation was removed.
   type: dict
   returned: always
   contains:
@@ -75,11 +75,11 @@ KINDS = ("labels", "annotations")
 
 
 def differences(node: t.Mapping[str, t.Any], expected: t.Mapping[str, t.Any]) -> dict[str, dict[str, str | None]]:
-    """Return the labels and annotations of a node that have to be changed; null removes one.
+    """Return the labels and annotations of a node that have to be changed. The value None removes an entry.
 
     Args:
         node: the node as the API returns it.
-        expected: its expected `labels` and `annotations`.
+        expected: the node's expected `labels` and `annotations`.
     """
     changed_values: dict[str, dict[str, str | None]] = {}
     for kind in KINDS:
@@ -90,7 +90,7 @@ def differences(node: t.Mapping[str, t.Any], expected: t.Mapping[str, t.Any]) ->
 
 
 def apply(module: AnsibleModule, api: NodeApi, done: dict[str, t.Any]) -> None:
-    """Change the nodes that are not in `done` yet, and add what was changed.
+    """Change the nodes that are not in `done` yet, and add their changes to `done`.
 
     Raises:
         ApiError: a request failed.

@@ -45,14 +45,14 @@ options:
     default: false
   daemon_sets:
     description:
-      - DaemonSets (C(NAMESPACE/NAME)) by node. A node counts as Ready only if a pod of each of its DaemonSets is ready
-        on it, too. The account needs permission to list pods in these namespaces.
+      - DaemonSets (C(NAMESPACE/NAME)) by node. A node counts as Ready only if a pod of each of its DaemonSets on the
+        node is ready. The account needs permission to list pods in these namespaces.
     type: dict
     default: {}
   before:
     description:
       - State of each rebooted node from before its reboot, as RV(winkube.node.nodes_drain#module:nodes) returned it
-        (C(boot_id), C(host_process)). For some seconds after a reboot the cluster still shows that earlier state. With
+        (C(boot_id), C(host_process)). For some seconds after a reboot, the cluster still shows the earlier state. With
         this option the module waits until the kubelet has reported since the reboot.
     type: dict
     default: {}
@@ -122,7 +122,7 @@ nodes:
       type: bool
       returned: if O(pods=true)
     reason:
-      description: Why the node is not Ready, as its kubelet reported it.
+      description: Why the node is not Ready. Empty if it is Ready.
       type: str
 waiting:
   description: Names of the nodes that did not reach the state.
@@ -195,13 +195,13 @@ def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "", version: str
 
 
 def reported_version(status: t.Mapping[str, t.Any]) -> str:
-    """Return the version that a node's kubelet reported, without the leading v; it comes from the node."""
+    """Return the version that a node's kubelet reported, without the leading v, and safe to print."""
     version = (status.get("nodeInfo") or {}).get("kubeletVersion") or ""
     return printable(str(version)[1:] if str(version).startswith("v") else str(version))
 
 
 REQUIRED = {"pod_cidr": "no pod CIDR", "overlay_address": "no address on the overlay network"}
-"""What a node may have to get from the cluster, with the reason if it is missing."""
+"""Values that a node may have to get from the cluster, and the reasons to report if they are missing."""
 
 
 def is_done(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> bool:
@@ -217,7 +217,7 @@ def why(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> str:
 def remaining_sets(
     api: NodeApi, node: t.Mapping[str, t.Any], pods: t.Sequence[Pod], before: t.Mapping[str, t.Any]
 ) -> dict[str, t.Any]:
-    """Return the DaemonSets from before a reboot that still select a node: the run may have changed the node's network.
+    """Return the DaemonSets from before a reboot that still select a node. A run may change the node's network.
 
     Args:
         api: the cluster.
@@ -243,7 +243,7 @@ def describe_nodes(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dic
     nodes = {node["metadata"]["name"]: node for node in api.nodes()}
     states = {}
     expected = {str(name): list(sets or ()) for name, sets in params["daemon_sets"].items()}
-    # Listed after the nodes, so that no request is needed before a node is Ready.
+    # Pods are listed after the nodes, so that they are requested only if a node is Ready.
     pods: dict[str, list[t.Any]] = {}
     for name in params["nodes"]:
         before = params["before"].get(name) or {}
@@ -263,10 +263,10 @@ def describe_nodes(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dic
 
 
 def has_pods(api: NodeApi, node: str) -> bool:
-    """Return whether a node has pods with a network of their own; true if the account may not list pods.
+    """Return whether a node has pods with their own network; True if the account may not list pods.
 
     Raises:
-        ApiError: the request failed for another reason.
+        ApiError: the request failed for a different reason.
     """
     try:
         return any(map(has_own_network, api.pods(node)))
@@ -291,8 +291,8 @@ def wait(module: AnsibleModule, api: NodeApi) -> dict[str, t.Any]:
                     nodes[name]["has_pods"] = has_pods(api, name)
                 return {"nodes": nodes, "waiting": waiting}
         except ApiError as error:
-            # An API server may be unavailable for a while, as during its upgrade. If it has never answered, give up
-            # sooner.
+            # An API server may be unavailable for a while, for example during its upgrade. If it has never responded,
+            # give up sooner.
             limit = end if nodes else min(end, begin + FIRST_ANSWER_SECONDS)
             if not error.is_temporary or time.monotonic() >= limit:
                 module.fail_json(msg=str(error), nodes=nodes, waiting=params["nodes"])

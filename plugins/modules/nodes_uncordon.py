@@ -10,8 +10,8 @@ module: nodes_uncordon
 short_description: Uncordon nodes that were cordoned for the same owner
 version_added: "0.1.0"
 description:
-  - Uncordons nodes that M(winkube.node.nodes_drain) cordoned for O(owner), and removes the annotation.
-  - Nodes that were cordoned for a different owner, or not by that module, stay cordoned.
+  - Uncordons nodes that M(winkube.node.nodes_drain) cordoned for O(owner), and removes the annotation of the cordon.
+  - Nodes that were cordoned for a different owner, or by other means, stay cordoned.
   - The account needs permission to change nodes.
 options:
   owner:
@@ -46,7 +46,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 nodes:
-  description: Every node by name.
+  description: The result of each node, by name.
   type: dict
   returned: always
   contains:

@@ -10,8 +10,8 @@ module: service_account_tokens
 short_description: Read long-lived tokens of service accounts
 version_added: "0.1.0"
 description:
-  - Reads the tokens that the cluster writes into Secrets of type C(kubernetes.io/service-account-token). They are for
-    programs that do not run in pods, such as kube-proxy as a Windows service.
+  - Reads the tokens that the cluster writes into Secrets of type C(kubernetes.io/service-account-token). These tokens
+    are for programs that do not run in pods, such as kube-proxy as a Windows service.
   - The tokens are returned in RV(tokens); use C(no_log) on the task.
   - Runs on the controller or a control plane host, never on a Windows node.
   - The account needs permission to read the Secrets.
@@ -22,7 +22,7 @@ options:
     elements: str
     required: true
   timeout:
-    description: Seconds to wait for missing tokens. V(0) reads once and returns those that exist.
+    description: Seconds to wait for missing tokens. V(0) reads once and returns the tokens that exist.
     type: int
     default: 0
 extends_documentation_fragment:
@@ -49,7 +49,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 tokens:
-  description: The tokens by C(NAMESPACE/NAME), without those that do not exist yet.
+  description: The tokens by C(NAMESPACE/NAME). Tokens that do not exist yet are left out.
   type: dict
   returned: always
 """

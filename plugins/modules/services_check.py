@@ -102,16 +102,16 @@ class ServicesApi:
         return self._cluster.items("api/v1/nodes", form=NODE)
 
     def service(self, name: str) -> dict[str, t.Any] | None:
-        """Return a service."""
+        """Return a service, or None if it does not exist."""
         return self._cluster.lookup("api/v1/namespaces", self._namespace, "services", name, form=SERVICE)
 
     def deployment(self, name: str) -> dict[str, t.Any] | None:
-        """Return a Deployment."""
+        """Return a Deployment, or None if it does not exist."""
         return self._cluster.lookup("apis/apps/v1/namespaces", self._namespace, "deployments", name, form={})
 
 
 def get(url: str, seconds: float) -> str:
-    """Request a URL, and return why that failed; empty if the response has the status 200."""
+    """Request a URL, and return why the request failed; empty if the response has the status 200."""
     try:
         with _OPENER.open(url, timeout=seconds) as response:
             status = int(response.status)

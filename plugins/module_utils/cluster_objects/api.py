@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The requests of a set of objects; every method raises ApiError."""
+"""The requests that read, apply and delete objects; every method raises ApiError if its request fails."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class ObjectApi:
         return self._cluster.lookup(*of.path, form=CUSTOM_OBJECT)
 
     def apply(self, of: Reference, item: t.Mapping[str, t.Any], *, dry_run: bool) -> Object:
-        """Apply an object, and return what the API server makes of it.
+        """Apply an object, and return the resulting object.
 
         Args:
             of: the object's identity.
             item: the fields that the manager owns.
-            dry_run: whether the API server only checks and computes the result.
+            dry_run: whether the API server only checks the object and computes the result, and stores nothing.
         """
         query = {
             "fieldManager": self.manager,
@@ -61,7 +61,7 @@ class ObjectApi:
 
         Args:
             of: the object's identity.
-            uid: its UID. The API server does not delete an object that has replaced it.
+            uid: the object's UID. The API server does not delete a newer object that has the same name.
         """
         body = {"propagationPolicy": "Background", "preconditions": {"uid": uid}}
         try:

@@ -18,7 +18,7 @@ _OF_SERVER = ("managedFields", "resourceVersion", "generation", "uid", "creation
 
 
 def comparable(item: t.Mapping[str, t.Any] | None) -> Object:
-    """Return an object without its status and without what the API server keeps about it.
+    """Return an object without its status and without the metadata that the API server sets, such as `uid`.
 
     Args:
         item: the object; None if it does not exist.
@@ -30,7 +30,7 @@ def comparable(item: t.Mapping[str, t.Any] | None) -> Object:
 
 
 def is_applied_by_others(item: t.Mapping[str, t.Any], manager: str) -> bool:
-    """Return whether another program also applies an object, such as `kubectl apply` of a manifest that contains it.
+    """Return whether another program also applies an object, for example `kubectl apply` with a manifest.
 
     Args:
         item: the object.
@@ -43,7 +43,7 @@ def is_applied_by_others(item: t.Mapping[str, t.Any], manager: str) -> bool:
 
 
 def without_labels(item: t.Mapping[str, t.Any] | None) -> Object:
-    """Return what `comparable` returns, without labels.
+    """Return the result of `comparable` without labels.
 
     Args:
         item: the object; None if it does not exist.

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The ConfigMap that lists the objects of a set, so that a later run can remove those no longer in the set (no I/O).
+"""The ConfigMap that records a set's objects, so that a later run can remove objects no longer in the set (no I/O).
 
-An object that existed before the set applied it is listed as adopted, and stays when the set no longer contains it. An
-object that is not in the list, for example because somebody has deleted the ConfigMap, stays, too.
+An object that existed before a run applied it is recorded as adopted. It is not deleted when the set no longer contains
+it. An object that is not recorded, for example because somebody has deleted the ConfigMap, is not deleted either.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def read(data: t.Mapping[str, str]) -> list[Recorded]:
         data: data of the ConfigMap.
 
     Raises:
-        ValueError: the record cannot be read. Somebody has changed it.
+        ValueError: the record is invalid, because another program or a person has changed it.
     """
     try:
         rows = json.loads(data.get(KEY) or "[]")
@@ -48,8 +48,8 @@ def write(namespace: str, name: str, entries: t.Iterable[Recorded]) -> Object:
     """Return the ConfigMap.
 
     Args:
-        namespace: its namespace.
-        name: its name.
+        namespace: the ConfigMap's namespace.
+        name: the ConfigMap's name.
         entries: the objects.
     """
     rows = [

@@ -15,7 +15,7 @@ _GMSA = "windows-gmsa (https://github.com/kubernetes-sigs/windows-gmsa)"
 
 
 class KnownKind(t.NamedTuple):
-    """A kind of objects."""
+    """A kind of object."""
 
     plural: str
     namespaced: bool = True
@@ -50,7 +50,7 @@ KINDS: t.Mapping[tuple[str, str], KnownKind] = types.MappingProxyType(
 
 
 class Reference(t.NamedTuple):
-    """An object's identity. The text is for messages."""
+    """An object's identity. `str` returns it as text for messages."""
 
     api_version: str
     kind: str
@@ -63,7 +63,7 @@ class Reference(t.NamedTuple):
 
     @property
     def known(self) -> KnownKind:
-        """The kind.
+        """What is known about the object's kind.
 
         Raises:
             ValueError: the kind is not supported.
@@ -90,7 +90,8 @@ def reference(item: t.Mapping[str, t.Any]) -> Reference:
         item: an object.
 
     Raises:
-        ValueError: the object has no kind or name, or its kind is not supported, or it needs a namespace and has none.
+        ValueError: the object has no kind or name, its kind is not supported, or it has a namespace although objects
+            of its kind have none, or the reverse.
     """
     about = item.get("metadata") or {}
     identity = Reference(

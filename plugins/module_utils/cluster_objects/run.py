@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Apply a set of objects, and remove what is no longer in it.
+"""Apply a set of objects, and remove objects that are no longer in it.
 
 All requests that change something come after all checks: the API server computes the result of each object in a dry
 run, and a conflict with another field manager ends the run before the first change. The record of the set is written
@@ -25,7 +25,7 @@ _PERMANENT = "Namespace"
 
 
 class ObjectsApi(t.Protocol):
-    """The requests of a run; every method raises ApiError."""
+    """The requests of a run; every method raises ApiError if its request fails."""
 
     manager: str
     """Name of the field manager."""
@@ -43,7 +43,7 @@ class ObjectsApi(t.Protocol):
         """Remove a label of an object, and change nothing else."""
 
     def delete(self, of: Reference, uid: str) -> bool:
-        """Delete an object unless another one has replaced it, and return whether it existed."""
+        """Delete an object unless a newer object has replaced it, and return whether it existed."""
 
 
 class ObjectSetError(Exception):
@@ -63,7 +63,7 @@ class PlannedObject:
     adopted: bool = False
 
     def to_result(self) -> dict[str, t.Any]:
-        """Return the row of the module's result."""
+        """Return the object's row in the module's result."""
         return {**self.of._asdict(), "action": self.action}
 
     def to_diff(self) -> dict[str, str]:
@@ -90,7 +90,7 @@ class ObjectSet:
         self._api, self._record, self._label = api, record, label
 
     def plan(self, items: t.Iterable[t.Mapping[str, t.Any]]) -> list[PlannedObject]:
-        """Return what a run does with each object: those of the set, then those that it no longer has.
+        """Return what a run does: first with the objects of the set, then with objects that are no longer in it.
 
         Args:
             items: the objects of the set.
@@ -120,7 +120,7 @@ class ObjectSet:
             planned: the plan. If nothing has to be changed, nothing is written.
 
         Raises:
-            ApiError: a request failed. The next run continues.
+            ApiError: a request failed. The next run makes the remaining changes.
         """
         before = self._recorded()
         kept = [Recorded(one.of, one.adopted) for one in planned if one.action in (CREATED, CHANGED, UNCHANGED)]
@@ -198,7 +198,7 @@ class ObjectSet:
         """Stop managing an object that stays in the cluster.
 
         The API server removes the labels that only this set has applied. If it would also remove other fields, such as
-        the rules of a ClusterRole, only the set's own label is removed: the owner may need those fields.
+        the rules of a ClusterRole, only the set's own label is removed, because another program may need the fields.
         """
         place = {"namespace": of.namespace} if of.namespace else {}
         bare = {"apiVersion": of.api_version, "kind": of.kind, "metadata": {"name": of.name, **place}}

@@ -4,11 +4,11 @@
 
 | module | what it does |
 |---|---|
-| `nodes` | which nodes take part, and why the others do not (no I/O) |
+| `nodes` | which nodes take part, and why other nodes do not (no I/O) |
 | `plan` | which node connects to which node, and how (no I/O) |
 | `objects` | the namespace, pods, services and the network policy of a run (no I/O) |
 | `outcome` | what the status of a probe's container means (no I/O) |
-| `policy_engines` | which programs enforce network policies on which operating system (no I/O) |
+| `policy_engines` | the programs that enforce network policies, by operating system (no I/O) |
 | `leftovers` | which namespaces of earlier runs may be deleted (no I/O) |
 | `api` | the requests to the cluster |
 | `pool` | runs many pods, a limited number at a time |

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The requests of a network check to the cluster; every method raises ApiError."""
+"""The requests of a network check to the cluster; every method raises ApiError if its request fails."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _POLICIES = "apis/networking.k8s.io/v1/namespaces"
 
 
 class NetworkCheckApi:
-    """The requests.
+    """Sends the requests of a network check.
 
     Args:
-        cluster: a cluster.
+        cluster: a client of the cluster.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -39,7 +39,7 @@ class NetworkCheckApi:
         return self._cluster.items(_NAMESPACES, form=NAMESPACE, query={"labelSelector": selector})
 
     def namespace_exists(self, name: str) -> bool:
-        """Return whether a namespace still exists, including while it is being deleted."""
+        """Return whether a namespace exists. A namespace that is being deleted still exists."""
         return self._cluster.lookup(_NAMESPACES, name, form=NAMESPACE) is not None
 
     def create_namespace(self, body: t.Mapping[str, t.Any]) -> None:
@@ -47,7 +47,7 @@ class NetworkCheckApi:
         self._cluster.ask("POST", _NAMESPACES, body=body)
 
     def delete_namespace(self, name: str) -> None:
-        """Begin to delete a namespace with everything in it. It may already be gone."""
+        """Begin to delete a namespace with everything in it. A namespace that does not exist is not an error."""
         try:
             self._cluster.ask("DELETE", _NAMESPACES, name)
         except ApiError as error:
@@ -69,7 +69,7 @@ class NetworkCheckApi:
         return self._cluster.items(_NAMESPACES, namespace, "pods", form=POD, query=query)
 
     def delete_pod(self, namespace: str, name: str) -> None:
-        """Begin to delete a pod. It may already be gone."""
+        """Begin to delete a pod. A pod that does not exist is not an error."""
         try:
             self._cluster.ask("DELETE", _NAMESPACES, namespace, "pods", name)
         except ApiError as error:

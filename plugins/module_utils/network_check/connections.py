@@ -72,11 +72,11 @@ class Tools(t.NamedTuple):
     """Returns the time of a monotonic clock, in seconds."""
     sleep: t.Callable[[float], None]
     connect: t.Callable[[str, int, float], str]
-    """Opens a TCP connection from this machine, and returns why that failed; empty if it succeeded."""
+    """Opens a TCP connection from this machine, and returns why the connection failed; empty if it succeeded."""
 
 
 class ServiceApi(PodApi, t.Protocol):
-    """The requests of connections; every method raises ApiError."""
+    """The requests that connections need; every method raises ApiError if its request fails."""
 
     def create_service(self, namespace: str, body: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Create a service, and return it."""
@@ -103,7 +103,7 @@ class Connections:
         self.outcomes: dict[Check, Outcome] = {}
 
     def prepare(self, backends: t.Sequence[CheckedNode]) -> None:
-        """Start a server pod on each node, and create a service for some of them.
+        """Start a server pod on each node, and create a service for the server pod of each backend.
 
         Raises:
             ApiError: a request failed permanently.
@@ -158,7 +158,7 @@ class Connections:
         return Pool(self._api, self._namespace, role, limits, self._tools.clock, self._tools.sleep)
 
     def _round(self, checks: t.Iterable[Check]) -> dict[Check, tuple[str, Answer]]:
-        """Open the connection of each check once, and return the address that it connected to and the result."""
+        """Open the connection of each check once, and return its address and its result by check."""
         results: dict[Check, tuple[str, Answer]] = {}
         by_source: dict[str, list[tuple[Check, objects.Probe]]] = {}
         for check in checks:
@@ -208,7 +208,7 @@ class Connections:
         return {check: (probe.address, answer) for (check, probe), answer in zip(probes, connected)}  # noqa: B905
 
     def _destination(self, check: Check) -> tuple[str, int, str]:
-        """Return the host and port that a check connects to, and why it cannot connect; empty if it can."""
+        """Return the host and port to which a check connects, and why the check cannot be made; empty if it can."""
         if check.kind == OUTBOUND:
             return (*host_and_port(check.target), "")
         server = self._servers[check.server]
@@ -240,17 +240,17 @@ class _ServerReader:
     """Reads the addresses of server pods."""
 
     def read(self, pod: Pod) -> ServerPod | None:
-        """Return the address, or None if the server does not run yet."""
+        """Return the server pod with its address, or None if the server does not run yet."""
         address = server_address(pod)
         return ServerPod(address) if address else None
 
     def give_up(self, pod: Pod | None, why: str) -> ServerPod:  # noqa: ARG002 - the protocol names it
-        """Return a Server without an address, with the reason why the pod does not run."""
+        """Return the server pod without an address, and with the reason why it does not run."""
         return ServerPod("", why)
 
 
 class _ProbeReader:
-    """Reads the results of probes by container name; the key "" stands for all probes without a key of their own."""
+    """Reads the results of probes by container name; the key "" has the result of all probes without their own key."""
 
     def __init__(self, settings: Settings, clock: t.Callable[[], float]) -> None:
         self._settings, self._clock = settings, clock
@@ -270,6 +270,6 @@ class _ProbeReader:
         return self.give_up(pod, f"the probe started, but reported no result within {limit} seconds")
 
     def give_up(self, pod: Pod | None, why: str) -> dict[str, Answer]:
-        """Return the results so far, and the reason why the other probes have none."""
+        """Return the results so far, and the reason why the remaining probes have no result."""
         answered = answers(pod, self._settings.connect_timeout) if pod is not None else {}
         return {**answered, "": Answer(None, why)}

@@ -37,10 +37,10 @@ def read_mark(namespace: t.Mapping[str, t.Any]) -> RunMark | None:
 
 
 def is_interrupted(namespace: t.Mapping[str, t.Any], machine: str, now: float, runs: t.Callable[[int], bool]) -> bool:
-    """Return whether the run of a namespace has ended without deleting it.
+    """Return whether the run of a namespace has ended without deleting the namespace.
 
     Args:
-        namespace: a namespace with our labels.
+        namespace: a namespace with the labels of network checks.
         machine: the name of this machine, as its runs record it.
         now: the current time in seconds since 1970.
         runs: returns whether a process of this machine still runs.

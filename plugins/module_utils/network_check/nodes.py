@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which nodes take part in a network check, and why the others do not (no I/O)."""
+"""Which nodes take part in a network check, and why other nodes do not (no I/O)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
 
 class CheckedNode(t.NamedTuple):
-    """A node as the checks need it."""
+    """The facts about a node that the checks need."""
 
     name: str
     os: str

@@ -21,20 +21,20 @@ RUN_ANNOTATION = "winkube.node/network-check"
 ROLE_LABEL, NAME_LABEL = "winkube.node/network-check-role", "winkube.node/network-check-name"
 SERVER_PORT = 8080
 _UNPRIVILEGED = 65534
-"""The user id of `nobody` in Linux images."""
+"""The user id of `nobody` in container images for Linux."""
 
 Object = dict[str, t.Any]
 
 
 class Images(t.NamedTuple):
-    """The images and tolerations of the pods."""
+    """The container images and the tolerations of the pods."""
 
     windows: str
     linux: str
     tolerations: t.Sequence[t.Mapping[str, t.Any]]
 
     def of(self, system: str) -> str:
-        """Return the image for an operating system."""
+        """Return the container image for an operating system."""
         return self.windows if system == WINDOWS else self.linux
 
 
@@ -61,7 +61,7 @@ def namespace(name: str, mark: str) -> Object:
     standard everywhere.
 
     Args:
-        name: its name.
+        name: the name of the namespace.
         mark: the value of RUN_ANNOTATION.
     """
     levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn", "audit")}
@@ -77,7 +77,7 @@ def server_pod(name: str, node: CheckedNode, images: Images) -> Object:
 
 
 def probe_pod(name: str, node: CheckedNode, probes: t.Iterable[Probe], images: Images) -> Object:
-    """Return a pod that opens connections from a node at the same time, each in a container of its own."""
+    """Return a pod that opens several connections from a node at the same time, each in its own container."""
     containers = [
         {
             "name": probe.name,

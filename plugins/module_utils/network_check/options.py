@@ -10,9 +10,9 @@ from .plan import host_and_port
 from .policies import AUTO, MODES
 
 IMAGE = "registry.k8s.io/e2e-test-images/agnhost:2.63.0"
-"""The image of agnhost for Linux and for Windows Server 2019, 2022 and 2025 (kubernetes/kubernetes,
-test/images/agnhost/BASEIMAGE). 2.62.0 was the first version for 2025 (kubernetes/kubernetes#136727,
-kubernetes/k8s.io#9057). 2.63.0 comes from kubernetes/kubernetes#136777."""
+"""The container image of agnhost for Linux and Windows Server 2019, 2022 and 2025 (kubernetes/kubernetes,
+test/images/agnhost/BASEIMAGE). The first version for Windows Server 2025 was 2.62.0
+(kubernetes/kubernetes#136727, kubernetes/k8s.io#9057). Version 2.63.0 comes from kubernetes/kubernetes#136777."""
 
 OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "nodes": {"type": "list", "elements": "str", "default": []},

@@ -17,7 +17,8 @@ _NO_CONNECTION = {
     "DNS": "the name cannot be resolved",
     "OTHER": "the connection failed",
 }
-"""The first word that agnhost prints if it cannot connect (kubernetes/kubernetes, test/images/agnhost/connect)."""
+"""Messages by the first word that agnhost prints if it cannot connect (kubernetes/kubernetes,
+test/images/agnhost/connect)."""
 _LONGEST = 300
 
 Pod = t.Mapping[str, t.Any]
@@ -102,6 +103,6 @@ def _answer(terminated: t.Mapping[str, t.Any], seconds: int) -> Answer:
 
 
 def _text(text: t.Any) -> str:
-    """Return a text of a node as one line of limited length."""
+    """Return a text that a node reported, as one line of limited length."""
     line = " ".join(printable(str(text or "")).split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

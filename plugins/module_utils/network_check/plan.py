@@ -42,7 +42,7 @@ class Check(t.NamedTuple):
 
     @property
     def server(self) -> str:
-        """The node whose pod answers."""
+        """The node whose pod responds."""
         return self.backend or self.target
 
 
@@ -79,15 +79,15 @@ class CheckPlan(t.NamedTuple):
     backends: list[CheckedNode]
     """Nodes whose server pod is behind a service."""
     outcomes: list[Outcome]
-    """Outcomes that are known without opening a connection, such as those of nodes that cannot take part."""
+    """Outcomes that are known without opening a connection, such as the outcomes of nodes that cannot take part."""
 
 
 def plan(nodes: Participants, url: str, *, from_controller: bool = False) -> CheckPlan:
-    """Return the checks of a run, except those of the network policy.
+    """Return the checks of a run, except the checks of the network policy.
 
     Args:
         nodes: the nodes that take part.
-        url: where outbound connections go; empty for no such checks.
+        url: the URL to which outbound connections go; empty means no outbound connections.
         from_controller: whether the controller also connects to NodePorts.
     """
     windows, linux = nodes.windows, nodes.linux
@@ -148,7 +148,7 @@ def _pod_to_pod(windows: t.Sequence[CheckedNode], linux: t.Sequence[CheckedNode]
 
 
 def _to_services(source: CheckedNode, backends: t.Sequence[CheckedNode], number: int) -> list[Check]:
-    """Return the checks from one source to a service of each operating system, with the pod on a different node."""
+    """Return the checks from one node to a Windows and a Linux service, whose pods are on different nodes."""
     checks = []
     for system in (WINDOWS, LINUX):
         others = [node for node in backends if node.os == system and node.name != source.name]
@@ -190,7 +190,7 @@ def _unusable(node: CheckedNode) -> Outcome:
 
 
 def _missing(windows: t.Sequence[CheckedNode], linux: t.Sequence[CheckedNode]) -> list[Outcome]:
-    """Return the outcomes of checks for which this cluster lacks the nodes."""
+    """Return the outcomes of checks that are impossible because the cluster lacks the necessary nodes."""
     outcomes = []
     if len(windows) == 1:
         why = "only one Windows node takes part, so no connection between Windows nodes can be checked"

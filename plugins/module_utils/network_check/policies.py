@@ -17,7 +17,7 @@ MODES = (AUTO, EXPECTED, SKIP)
 
 
 class PolicyApi(t.Protocol):
-    """The requests of this stage; every method raises ApiError."""
+    """The requests of this stage; every method raises ApiError if its request fails."""
 
     def create_policy(self, namespace: str, body: t.Mapping[str, t.Any]) -> None:
         """Create a network policy."""
@@ -27,7 +27,7 @@ class PolicyApi(t.Protocol):
 
 
 def policy_plan(checks: t.Iterable[Check], settings: Settings) -> list[Check]:
-    """Return the checks of the network policy, without regard to what the cluster enforces."""
+    """Return the checks of the network policy, whether or not the cluster enforces network policies."""
     return [] if settings.policy == SKIP else policy_checks(checks)
 
 
@@ -73,7 +73,7 @@ class PolicyStage:
         return [*(known.get(check) or Outcome(check, NOT_RUN, reason) for check in self._checks), *self._without]
 
     def _distrust(self, lost: t.Container[str]) -> None:
-        """Record passed checks as not run if their server pod has stopped, because a connection to it fails anyway."""
+        """Record passed checks as not run if their server pod has stopped, because then any connection fails."""
         for check in self._checks:
             known = self._connections.outcomes.get(check)
             if check.target in lost and known is not None and known.status == PASSED:

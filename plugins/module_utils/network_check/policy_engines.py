@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which programs enforce network policies on which operating system (no I/O).
+"""The programs that enforce network policies, by operating system (no I/O).
 
 The API server accepts a NetworkPolicy even if no program enforces it (kubernetes.io: Network Policies). The programs
-run as DaemonSets, whose names are those of the projects' own manifests:
+that enforce network policies run as DaemonSets. Their names come from the projects' own manifests:
 
 * `calico-node`, `calico-node-windows`: projectcalico/calico, `manifests/calico.yaml`; tigera/operator,
   `pkg/render/node.go` and `pkg/render/windows.go`. `canal` (`manifests/canal.yaml`) is Calico on Linux with flannel's

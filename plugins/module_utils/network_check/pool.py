@@ -14,12 +14,12 @@ Pod = t.Mapping[str, t.Any]
 T = t.TypeVar("T")
 Read = t.TypeVar("Read", covariant=True)
 _NO_ACCOUNT = "error looking up service account"
-"""Part of the message with which the API server refuses pods of a new namespace for some moments, until its service
-account `default` exists (kubernetes/kubernetes, plugin/pkg/admission/serviceaccount)."""
+"""Part of the message with which the API server refuses pods of a new namespace until the service account
+`default` of the namespace exists (kubernetes/kubernetes, plugin/pkg/admission/serviceaccount)."""
 
 
 class PodApi(t.Protocol):
-    """The requests that the pool needs; every method raises ApiError."""
+    """The requests that the pool needs; every method raises ApiError if its request fails."""
 
     def create_pod(self, namespace: str, body: t.Mapping[str, t.Any]) -> None:
         """Create a pod."""
@@ -52,7 +52,7 @@ class PoolLimits(t.NamedTuple):
     parallel: int
     """How many pods may be starting or working at the same time."""
     pod_seconds: float
-    """How long one pod may take, including the download of its image."""
+    """How long one pod may take, including the download of its container image."""
     end: float
     """The time of the clock at which the whole run ends."""
     poll: float = 1.0
@@ -125,7 +125,7 @@ class Pool(t.Generic[T]):
             self._waiting.popleft()
 
     def _is_passing_refusal(self, error: ApiError) -> bool:
-        """Return whether to repeat a request that was refused."""
+        """Return whether to repeat a refused request, because the same request may succeed later."""
         now = self._clock()
         self._first_refused = now if self._first_refused is None else self._first_refused
         if now - self._first_refused > self._limits.pod_seconds:

@@ -19,7 +19,7 @@ _POLL = 1.0
 
 
 class RunApi(PodApi, t.Protocol):
-    """The requests of a run; every method raises ApiError."""
+    """The requests of a run; every method raises ApiError if its request fails."""
 
     def namespaces(self) -> list[dict[str, t.Any]]:
         """Return the namespaces of all network checks."""
@@ -135,7 +135,7 @@ def remove_namespaces(api: RunApi, names: t.Sequence[str], seconds: float, tools
 
 
 def interrupted(api: RunApi, machine: str, now: float, runs: t.Callable[[int], bool]) -> tuple[list[str], list[str]]:
-    """Return the namespaces of runs that ended without deleting them, and those of all other runs.
+    """Return the namespaces that ended runs have left behind, and the namespaces of all other runs.
 
     Args:
         api: the requests.

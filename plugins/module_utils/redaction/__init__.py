@@ -10,9 +10,9 @@
 | `texts.Redaction` | logs, and JSON documents about a node | secrets of every known form and name |
 | `names.is_secret_name` | names of settings | nothing: it returns whether the value is a secret |
 
-The functions that remove secrets put `***` in their place, except `redact_url`, which puts nothing in their place.
-`hidden` is the text for a value that is not shown at all. If it is uncertain whether something is a secret, it is
-removed. Redacting twice gives the same text.
+The functions replace secrets with `***`, except `redact_url`, which removes them without a replacement. `hidden`
+returns the text for a value that is not shown at all. If it is uncertain whether something is a secret, it is removed.
+Redacting a text a second time does not change it.
 
 The package is part of module_utils, because module_utils and plugin_utils need it, and ansible-test does not let
 module_utils import plugin_utils.

@@ -87,7 +87,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def may_be_secret(name: str) -> bool:
-    """Return whether to hide the value of a misspelt or unknown name: one that contains a part of a secret name."""
+    """Return whether to hide the value of a misspelt or unknown name, because a part of the name suggests a secret."""
     return bool(_LIKE_SECRET_WORDS.search(name))
 
 
@@ -171,7 +171,7 @@ def _value(text: str, sign: re.Match[str], *, whole_line: bool, begins_line: boo
 
 
 def _is_json(sign: re.Match[str]) -> bool:
-    """Return whether the name is quoted."""
+    """Return whether the name before the sign is quoted, as in JSON."""
     return sign[0].lstrip("\\")[:1] in ('"', "'")
 
 
@@ -197,7 +197,7 @@ def _indented(text: str, start: int, name: int) -> t.Sequence[_Span]:
 
 
 def _members(text: str, match: re.Match[str]) -> t.Sequence[_Span]:
-    """Return the secret values in an object under a secret name, `{"value": "x"}`, but not descriptive values."""
+    """Return the values in an object under a secret name, `{"value": "x"}`, that are secret, not only descriptive."""
     spans: list[_Span] = []
     for member in _MEMBER.finditer(text, match.start(1), match.end(1)):
         if _OPENING.match(text, member.end()):
@@ -208,7 +208,7 @@ def _members(text: str, match: re.Match[str]) -> t.Sequence[_Span]:
 
 
 def _quoted(text: str, start: int) -> t.Sequence[_Span]:
-    """Return a quoted value, also in JSON within JSON; an unterminated one extends to the end of the line."""
+    """Return a quoted value, also in JSON within JSON; without a closing quote, it extends to the end of the line."""
     opening = t.cast("re.Match[str]", _OPENING.match(text, start))
     escapes, end = len(opening[0]) - 1, len(text)
     for closing in _CLOSING[opening[0][-1]].finditer(text, opening.end()):

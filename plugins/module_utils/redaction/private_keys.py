@@ -16,11 +16,11 @@ _LIKE_A_KEY = re.compile(r"[\sA-Za-z0-9+/=\\:,.|>-]*")
 
 
 def redact_private_keys(text: str) -> str:
-    """Return the text without private keys in PEM, on one line (JSON) or many, including incomplete ones."""
+    """Return the text without private keys in PEM, even if they are incomplete or on one line, as in JSON."""
     parts: list[str] = []
     last = 0
     while begin := _BEGIN.search(text, last):
-        # If the next key begins before the end of this one, this one is incomplete.
+        # If the next key begins before the end of this key, this key is incomplete.
         following = _BEGIN.search(text, begin.end(), begin.end() + LONGEST_KEY)
         limit = following.start() if following else begin.end() + LONGEST_KEY
         end = _END.search(text, begin.end(), limit) or _LIKE_A_KEY.match(text, begin.end(), limit)
@@ -30,6 +30,6 @@ def redact_private_keys(text: str) -> str:
 
 
 def open_key(text: str) -> int:
-    """Return where an incomplete private key begins, which may continue beyond the text; -1 if there is none."""
+    """Return where a private key begins that may continue beyond the text; -1 if there is no such key."""
     start = max((match.start() for match in _BEGIN.finditer(text)), default=-1)
     return start if start >= 0 and len(text) - start <= LONGEST_KEY and not _END.search(text, start) else -1

@@ -44,7 +44,7 @@ def redact_stream(source: t.BinaryIO, target: t.BinaryIO, redact: t.Callable[[st
 
 
 def _settled(text: str) -> tuple[str, str]:
-    """Split the text where an incomplete secret may begin: a key, or a name's value."""
+    """Split the text where an incomplete secret may begin: a private key, or the value of a secret name."""
     start = open_key(text)
     if start >= 0:
         return text[:start], text[start:]
@@ -64,7 +64,7 @@ def _encoding(head: bytes) -> str | None:
         return "utf-16-be"
     if b"\0" not in head:
         return "utf-8"
-    # UTF-16 without a byte order mark, such as the end of a longer file: in English every second byte is zero.
+    # UTF-16 without a byte order mark, as in the end of a longer file: in English text, every second byte is zero.
     odd, even = head[1::2], head[::2]
     if odd.count(0) > 0.8 * len(odd) and even.count(0) < 0.2 * len(even):
         return "utf-16-le"

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Redact secrets in collected texts, and leave all other text unchanged.
 
-In doubt, a word is redacted, because readers rarely need it. Forms of secrets: kubernetes.io (bootstrap
-tokens, `[a-z0-9]{6}.[a-z0-9]{16}`; client-key-data of kubeconfigs), RFC 7519 (JSON web tokens), RFC 7468 (PEM), RFC
-3986 (user information in URLs), RFC 7235 (Authorization), containerd's docs/hosts.md and docs/cri/registry.md (auth,
-identitytoken).
+A word that may be a secret is redacted, because readers rarely need it. Sources for the forms of secrets: kubernetes.io
+(bootstrap tokens, `[a-z0-9]{6}.[a-z0-9]{16}`; client-key-data of kubeconfigs), RFC 7519 (JSON web tokens), RFC 7468
+(PEM), RFC 3986 (user information in URLs), RFC 7235 (Authorization), containerd's docs/hosts.md and
+docs/cri/registry.md (auth, identitytoken).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .urls import USER_IN_TEXT, redact_queries, redact_users
 class _Form(t.NamedTuple):
     """The form of a kind of secret.
 
-    Matching takes linear time: no match begins inside an open repetition of another one, and patterns that can begin
-    anywhere are bounded. A test checks this with texts that repeat the beginnings of the patterns.
+    Matching takes linear time: no match can begin inside an unbounded repetition of another match, and patterns that
+    can begin anywhere have a maximum length. A test checks this with texts that repeat the beginnings of the patterns.
     """
 
     hints: tuple[str, ...]
@@ -166,7 +166,7 @@ class Redaction:
         return value
 
     def _member(self, name: str, item: t.Any, *, named: bool) -> t.Any:
-        """Redact a member of a mapping; `named`: another member marks the value as a secret, as in Kubernetes' env."""
+        """Redact a member of a mapping; with `named`, another member marks the value as secret, as in env."""
         if is_secret_name(name) or (named and name.lower() in VALUE_NAMES):
             return self._all_secret(item)
         return self.value(item)
@@ -176,7 +176,7 @@ class Redaction:
 
         Args:
             value: the value.
-            whole: whether all members of a mapping are secret, or only those whose names are in VALUE_NAMES.
+            whole: whether all members of a mapping are secret, or only members whose names are in VALUE_NAMES.
         """
         if isinstance(value, str):
             return BLANK if value else value
@@ -192,7 +192,7 @@ class Redaction:
         return value
 
     def stream(self, source: t.BinaryIO, target: t.BinaryIO) -> bool:
-        """Copy a file without its secrets, see `redact_stream`.
+        """Copy a file without its secrets (see `redact_stream`).
 
         Args:
             source: the file, read from its beginning.

@@ -10,14 +10,14 @@ from . import BLANK
 
 _NO_PORT = r"(?!\d{1,5}(?:[/?#,\s]|\Z))"
 _NO_DIGEST = r"(?!sha256:)"
-"""An image with a digest also has an @: `pause@sha256:…`."""
+"""The reference of a container image with a digest also has an @: `pause@sha256:…`."""
 _BUNDLE_TOKEN = re.compile(r"~[A-Za-z0-9_-]{32,}(?=/|$)")
-"""First part of a path that contains a token, such as that of a served bundle."""
+"""First part of a path that contains a token, such as the token of a served bundle."""
 _QUERY = re.compile(r"(?<=[\w/])\?\S+")
 
 
 def _user(end: str, longest: int) -> str:
-    """Return the pattern of the user in a URL, with its @.
+    """Return the pattern of the user in a URL, including the @ after the user.
 
     The user extends to the last @: passwords are often not percent-encoded (RFC 3986, 3.2.1), and may even contain a
     slash. If a port follows the host, the @ belongs to the path.
@@ -38,7 +38,7 @@ _PROXY_USER = rf"(?<![^\s=\"';,(])[^\s:@/\"'=;,()]{{1,64}}:[^\s@/\"';,()]{{1,256
 _WHOLE_PROXY_USER = rf"^(?=[^/@\s:]+:)(?![A-Za-z]:\\)[^/\s]+@{_NO_DIGEST}"
 _USER_IN_VALUE = re.compile("|".join((_user(r"\s", 8192), _WHOLE_PROXY_USER, _PROXY_USER)))
 USER_IN_TEXT = re.compile("|".join((_user(r"\s\"'<>", 512), _PROXY_USER)))
-"""Users of URLs in a text of any kind, where quotes and angle brackets end a URL. Matching takes linear time."""
+"""Matches users of URLs in any text. Quotes and angle brackets end a URL. Matching takes linear time."""
 
 
 def has_user(value: str) -> bool:

@@ -70,8 +70,8 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
             The action's result.
 
         Raises:
-            NodeError: the work failed; becomes a failed result.
-            ResourceError: an option is invalid; becomes a failed result.
+            NodeError: the work failed. `run` returns a failed result.
+            ResourceError: an option is invalid. `run` returns a failed result.
         """
         raise NotImplementedError
 
@@ -125,7 +125,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         """Converge the node according to check mode and the options.
 
         Returns:
-            The result, which includes failures and what was done before them.
+            The result, which includes failures and what was done before the failures.
         """
         return self.converged(session, resources, options)[0]
 
@@ -136,7 +136,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         options: t.Mapping[str, t.Any],
         answers: Answers | None = None,
     ) -> tuple[dict[str, t.Any], ConvergenceOutcome]:
-        """Converge the node, and also return the outcome; `answers` records the node's results."""
+        """Converge the node, and return the result and the outcome; `answers` records the node's results."""
         work = Convergence(
             session,
             resources,

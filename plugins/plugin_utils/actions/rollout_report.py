@@ -20,7 +20,7 @@ def publish(
         nodes: the entry of each host.
         table: the lines of the table.
         statuses: all statuses, in the order of the summary.
-        path: the file.
+        path: the path of the file.
 
     Returns:
         The result of the task.

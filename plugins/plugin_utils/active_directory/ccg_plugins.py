@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A plugin of Container Credential Guard (CCG), as users list it."""
+"""The definition of a plugin of Container Credential Guard (CCG) in users' variables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .credential_spec import GUID
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CcgPlugin:
-    """A plugin that gives CCG an account of the domain on machines that are not members of it."""
+    """A plugin with which CCG gets an account of the domain on a machine that is not a member of the domain."""
 
     name: str
     """Name of the plugin's folder, and of its artifact."""

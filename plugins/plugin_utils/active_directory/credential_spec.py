@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Credential specs of group managed service accounts (gMSAs), as `New-CredentialSpec` writes them.
 
-Microsoft: "Create gMSAs for Windows containers" and "Run a container with a gMSA". The accepted fields are those of the
-CustomResourceDefinition (kubernetes-sigs/windows-gmsa v0.9.0, charts/gmsa/crds/crds.yaml), because the API server drops
-all others. `HostAccountConfig` is for machines that are not members of the domain: it names a plugin of Container
-Credential Guard, and its `PluginInput` may be a secret.
+Microsoft: "Create gMSAs for Windows containers" and "Run a container with a gMSA". Only the fields of the
+CustomResourceDefinition are accepted (kubernetes-sigs/windows-gmsa v0.9.0, charts/gmsa/crds/crds.yaml), because the API
+server drops all other fields. `HostAccountConfig` is for machines that are not members of the domain: it names a plugin
+of Container Credential Guard, and its `PluginInput` may be a secret.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class ClusterCredentialSpec:
 
 
 def check(spec: t.Mapping[str, t.Any], where: str) -> None:
-    """Check a credential spec. No value is in a message, because a value may be secret.
+    """Check a credential spec. Messages quote no value, because a value may be secret.
 
     Args:
         spec: the credential spec.
         where: the variable, for messages.
 
     Raises:
-        ResourceError: the credential spec is incomplete, or has a field that is not used.
+        ResourceError: the credential spec is incomplete, has an unknown field, or has an invalid value.
     """
     _fields(spec, where, ("CmsPlugins", "DomainJoinConfig", "ActiveDirectoryConfig"))
     if not _is_list(spec["CmsPlugins"]) or list(spec["CmsPlugins"]) != ["ActiveDirectory"]:
@@ -90,7 +90,7 @@ def _is_list(value: object) -> bool:
 
 
 def _fields(value: object, where: str, required: t.Sequence[str], optional: t.Sequence[str] = ()) -> None:
-    """Require a mapping with these keys and no others."""
+    """Require a mapping with all required keys and no unknown keys."""
     if not isinstance(value, t.Mapping):
         raise ResourceError(where, "another value", f"expected a mapping with {', '.join(required)}", _HINT)
     if missing := [name for name in required if name not in value]:
@@ -101,7 +101,7 @@ def _fields(value: object, where: str, required: t.Sequence[str], optional: t.Se
 
 
 def _texts(value: object, where: str, names: t.Sequence[str]) -> dict[str, str]:
-    """Return the texts of a mapping that has these keys and no others."""
+    """Return the values of a mapping, which must have exactly these keys, and a text for each key."""
     _fields(value, where, names)
     values: dict[str, t.Any] = {name: value[name] for name in names if isinstance(value, t.Mapping)}
     for name, text in values.items():

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Why Windows could not join a domain: the codes of data/domain_join_errors.yml, and where a code is found."""
+"""Why Windows could not join a domain: error codes (data/domain_join_errors.yml), and where Windows reports them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _texts() -> dict[int, JoinErrorText]:
 
 
 def log_call() -> Call:
-    """Return the call that reads the end of Windows' log of joins. Its lines are English in every language."""
+    """Return the call that reads the end of Windows' log of joins. Its lines are always in English."""
     return query("domain.log", "Get-Content", {"LiteralPath": _LOG, "Tail": _TAIL})
 
 

@@ -55,7 +55,7 @@ class DomainRequest:
     unit: str = ""
     """Distinguished name of the organizational unit for the computer account; empty for the domain's default."""
     controller: str = ""
-    """Domain controller to use; empty for any."""
+    """Domain controller to use; empty for any domain controller."""
 
     @property
     def module_arguments(self) -> dict[str, str]:
@@ -92,13 +92,13 @@ class DomainJoin:
         self._request = request
 
     def run(self, *, check_mode: bool) -> str:
-        """Join the machine unless it is a member, and reboot it.
+        """Join the machine unless it is a member of the domain, and reboot it.
 
         Args:
-            check_mode: change nothing.
+            check_mode: whether to change nothing.
 
         Returns:
-            Why the machine was changed; empty if it was not.
+            Why the machine was changed, or would be changed; empty if it needs no change.
 
         Raises:
             NodeError: the machine cannot join.
@@ -134,7 +134,7 @@ class DomainJoin:
         return state, windows
 
     def _check_name(self, windows: WindowsInfo) -> None:
-        """Refuse the data of another computer, because Windows would rename the machine."""
+        """Refuse offline join data for another computer, because Windows would rename the machine."""
         if not self._request.blob:
             return
         try:
@@ -162,7 +162,7 @@ class DomainJoin:
         raise self._failed("the connection failed during the join, so it is unknown whether the machine has joined")
 
     def _explained(self, message: str) -> str:
-        """Return why the join failed. The message is in the language of Windows, so the error's code is read."""
+        """Return why the join failed, from the error code, because the message is in the language of Windows."""
         message = " ".join(self._request.without_secrets(message).split())
         try:
             seen: Observation = self._node.observe((errors.log_call(),), step=_STEP, private=True)

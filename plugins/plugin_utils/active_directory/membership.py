@@ -29,7 +29,7 @@ class DomainState:
     waits: bool = False
     """Whether the machine's join waits for a reboot."""
     unresolved: str = ""
-    """Why DNS does not find the domain's controllers; empty if it does, or was not queried."""
+    """Why DNS does not find the domain's controllers; empty if DNS finds them, or was not queried."""
 
     def is_member_of(self, domain: str) -> bool:
         """Return whether the machine is a member of this domain, and no reboot is pending.
@@ -83,7 +83,7 @@ def read(results: t.Mapping[str, CallResult]) -> DomainState:
 
 
 def problems(state: DomainState, domain: str, *, joined: bool) -> t.Iterator[str]:
-    """Return why the machine cannot become a member of a domain; nothing for a member.
+    """Return why the machine cannot become a member of a domain; empty if it already is a member.
 
     Args:
         state: what the machine reports.

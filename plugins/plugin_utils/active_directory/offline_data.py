@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Read the data of an offline domain join (`djoin /provision`): the domain and the computer that it is for.
+r"""Read the data of an offline domain join (`djoin /provision`): the domain and the computer that it names.
 
-Windows gives a machine the computer name of this data, so data for another machine would rename the node.
+Windows gives a machine the computer name in this data, so data for another machine would rename the node.
 
 Structures: learn.microsoft.com/windows/win32/netmgmt/odj-idl. Encoding: [MS-RPCE] 2.2.6, type serialization version 1
 (little endian, NDR).
@@ -26,7 +26,7 @@ _NETBIOS = 15
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OfflineJoinData:
-    """What is known about the data, without its password."""
+    """The domain and the computer that the data names, without the password in the data."""
 
     domain: str
     """DNS name of the domain; empty if the data has a form that `read` does not know."""
@@ -52,7 +52,7 @@ class _NdrReader:
         self._place = 0
 
     def number(self) -> int:
-        """Return an aligned integer of 32 bits; pointers are also read in this way."""
+        """Return an aligned integer of 32 bits; pointers are read in the same way."""
         self._place += -self._place % 4
         return int.from_bytes(self.bytes(4), "little")
 
@@ -77,13 +77,13 @@ class _NdrReader:
 
 
 def read(text: str) -> OfflineJoinData:
-    """Return what the data is for.
+    """Return the domain and the computer that the data names.
 
     Args:
         text: the data in base64. A byte order mark, line breaks and the final NUL of djoin's file are ignored.
 
     Raises:
-        ValueError: the text is not such data; the message says why, and contains nothing of it.
+        ValueError: the text is not data of an offline join. The message states why, and quotes nothing of the text.
     """
     try:
         data = base64.b64decode(normalized(text), validate=True)
@@ -117,7 +117,7 @@ def _blobs(reader: _NdrReader) -> list[tuple[int, bytes]]:
 
 
 def _win7(reader: _NdrReader) -> OfflineJoinData:
-    """Read ODJ_WIN7BLOB up to the computer's name, and the domain's names after the password."""
+    """Read the names of the computer and the domain in ODJ_WIN7BLOB."""
     _pointer, domain, computer, password = reader.numbers(4)
     # Name, DnsDomainName and DnsForestName: the lengths in one word, and a pointer.
     names = [reader.numbers(2)[1] for _index in range(3)]

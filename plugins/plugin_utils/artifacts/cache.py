@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Turn lists of versions into resources of a node, and report the content of its cache as a table."""
+"""Turn lists of versions into resources of a node, and report the content of the node's cache as a table."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def resources_for_versions(
         cache_dir: Windows path of the node's cache folder.
         prune: whether to remove all versions that are not in the lists.
         keep: paths of files in the cache that are never removed.
-        urls: URLs by kind that replace the publisher's for versions without their own `url`; they contain `{version}`
-            or `{underscores}` if they serve several versions.
+        urls: URLs by kind. A URL replaces the publisher's URL for versions without their own `url`. It contains
+            `{version}` or `{underscores}` if it is for several versions.
         options: further arguments of `locations.resource`.
 
     Returns:
-        One resource for each version, in order and without duplicates, and one more for `prune`.
+        One resource for each version, in order and without duplicates, and one more resource for `prune`.
 
     Raises:
         ArtifactError: a value is invalid.
@@ -139,7 +139,7 @@ def _of_host(host: str, names: t.Sequence[str]) -> str:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CacheEntry:
-    """One cached artifact: a row of the table that the module artifact_cache returns."""
+    """One artifact: a row of the table that the module artifact_cache returns."""
 
     kind: str
     version: str

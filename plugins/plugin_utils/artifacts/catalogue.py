@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kinds of artifacts: the collection's own (data/artifacts.json), and users' own in `artifact_kinds`."""
+"""The kinds of artifacts: kinds of the collection (data/artifacts.json), and kinds of users (`artifact_kinds`)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ArtifactError(ResourceError):
     """A setting of artifacts is invalid."""
 
     def within(self, where: str) -> t.Self:
-        """Return the same error, with the place of the faulty entry in a list."""
+        """Return the same error, with the place of the invalid entry in a list."""
         return type(self)(f"{where} ({self.where})", self.value, self.expected, self.hint)
 
 
@@ -50,12 +50,12 @@ class Kind:
     url: str = ""
     """URL with `{version}` or `{underscores}` (dots replaced by underscores); empty: a user must give the URL."""
     checksum_suffix: str = ""
-    """Suffix that turns a file's URL into that of its checksum file; empty: there is no such file."""
+    """Suffix that turns a file's URL into the URL of its checksum file; empty: there is no checksum file."""
     checksum_url: str = ""
     """URL of one file with the checksums of a whole release (`SHA256SUMS`), with the placeholders of `url`. It is used
     instead of `checksum_suffix`."""
     checksum_from: str = ""
-    """The first version with a checksum file; empty: all versions have one."""
+    """The first version with a checksum file; empty: all versions have a checksum file."""
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Pinned SHA-256 by version, for publishers without checksum files."""
     members: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class Kind:
     """Condition under which roles install this kind, in the form `variable=value,value`. ` or ` separates alternatives.
     Empty: no condition."""
     source: str = ""
-    """Where the facts above are documented."""
+    """Where the values of this kind are documented."""
 
     def is_used(self, values: t.Mapping[str, t.Any]) -> bool:
         """Return whether roles install this kind.
@@ -151,7 +151,7 @@ def find_kind(name: object, known: t.Mapping[str, Kind], *, has_url: bool = Fals
         has_url: whether a URL is given, in which case any name is accepted.
 
     Raises:
-        UnknownKindError: there is no such kind, or it has no URL.
+        UnknownKindError: the kind is unknown, or has no URL.
     """
     text = name if isinstance(name, str) else ""
     kind = known.get(text)
@@ -203,7 +203,7 @@ def signers(given: object, kind: str) -> list[str]:
         kind: name of the kind.
 
     Raises:
-        ArtifactError: the value is neither a list nor such a mapping, or an entry is not a signer.
+        ArtifactError: the value is neither a list nor a mapping of kinds to lists, or an entry is not a signer.
     """
     if isinstance(given, t.Mapping):
         given = given.get(kind)

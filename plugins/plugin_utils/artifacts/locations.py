@@ -62,7 +62,7 @@ class ArtifactSource:
 
     @property
     def unverified(self) -> str:
-        """Why nothing verifies the artifact; empty if something does."""
+        """Why nothing verifies the artifact; empty if a checksum verifies it."""
         sums = [source.checksum_url for source in self.sources]
         return verification.why_not(self.sha256, sums, custom=self.custom)
 
@@ -73,7 +73,7 @@ class ArtifactSource:
 
 
 def mirrored(url: str, mirror: str) -> str:
-    """Return a publisher's URL at a mirror. The first folder of a mirror is the publisher's host.
+    """Return the URL of a publisher's file at a mirror. The first folder of a mirror is the publisher's host.
 
     >>> mirrored("https://dl.k8s.io/v1.37.1/a.tar.gz", "http://mirror:8080/")
     'http://mirror:8080/dl.k8s.io/v1.37.1/a.tar.gz'
@@ -94,7 +94,7 @@ def checked_folder(path: object, where: str) -> str:
 
 
 def is_own_url(url: str) -> bool:
-    """Return whether a user may set this URL for an artifact, which must end in a file's name."""
+    """Return whether a user may set this URL for an artifact: it is valid and ends in a file's name."""
     try:
         return curl.is_url(url) and bool(_file_name(url, ""))
     except ArtifactError:
@@ -122,18 +122,18 @@ def locate(
     kinds: object = None,
     verify: str = verification.WARN,
 ) -> ArtifactSource:
-    """Return where a version of a kind is downloaded from, and where it is cached.
+    """Return the sources of one version of a kind, and its path in the cache.
 
     Args:
         kind: a kind of the catalogue or of `kinds`, or any name if `url` is given.
         version: the version, with or without `v`.
         cache_dir: Windows path of the node's cache folder.
         mirror: base URL of a mirror, which is used like one more site.
-        sites: `artifact_sites`, see the module `sites`.
+        sites: `artifact_sites` (see the module `sites`).
         upstream: whether the publisher is used after the sites.
-        url: replaces the catalogue's URL; such a file has no checksum file.
+        url: a URL that replaces the catalogue's URL. A file from such a URL has no checksum file.
         sha256: expected SHA-256 of the file.
-        kinds: `artifact_kinds`, see the module `catalogue`.
+        kinds: `artifact_kinds` (see the module `catalogue`).
         verify: `artifact_verify`; `strict` rejects unverified downloads.
 
     Raises:
@@ -193,7 +193,7 @@ def _of_publishers(
 
 
 def _of_users(url: str, what: str, sites: t.Sequence[artifacts_sites.ArtifactSite]) -> tuple[SourceLocation, ...]:
-    """Return the sources of a file that a user gave by URL: the sites that have such files, then the URL itself.
+    """Return the sources of a file that a user gave by URL: the sites that have users' files, then the URL itself.
 
     Raises:
         ArtifactError: the URL is malformed.
@@ -235,7 +235,7 @@ def resource(
         proxy: URL of the proxy for the downloads.
         no_proxy: addresses for which the proxy is not used.
         limit_rate: maximum bytes per second of each download, in curl's notation (`500K`, `2M`).
-        ignore_revocation: continue if the revocation of a certificate cannot be checked.
+        ignore_revocation: whether to continue if the revocation of a certificate cannot be checked.
         parallel: number of parallel downloads; None: the resource's default.
         allowed_signers: `artifact_allowed_signers`: allowed signers of the programs, for all kinds or by kind.
         where: `mirror`, `sites`, `upstream`, `url`, `sha256`, `kinds` and `verify`, as in `locate`.
@@ -279,7 +279,7 @@ def _source_properties(artifact: ArtifactSource) -> dict[str, t.Any]:
     described["urls"] = [source.url for source in own]
     described["upstream"] = artifact.upstream
     if artifact.upstream_checksum:
-        # Set it even for a pinned file, because a later run without the pin needs the publisher's checksum file.
+        # Set this URL even for a pinned file, because a later run without the pin needs the publisher's checksum file.
         described["upstream_checksum"] = artifact.upstream_checksum
     if artifact.kind.algorithm != "SHA256":
         described["checksum_algorithm"] = artifact.kind.algorithm

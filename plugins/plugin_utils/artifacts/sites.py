@@ -54,7 +54,7 @@ class ArtifactSite:
 
 
 def parse(given: object, mirror: str = "") -> tuple[ArtifactSite, ...]:
-    """Return the sites in order.
+    """Return the sites in the order of use.
 
     Args:
         given: `artifact_sites`, a list of URLs or of mappings with the fields of `ArtifactSite`.

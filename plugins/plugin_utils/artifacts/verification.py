@@ -20,7 +20,7 @@ class Unverified(t.NamedTuple):
 
     variable: str
     value: str
-    """The value without secrets."""
+    """The variable's value without secrets."""
     why: str
     fix: str
 
@@ -49,7 +49,7 @@ def host(url: str) -> str:
 
 
 def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str:
-    """Return why nothing verifies a download; empty if something does.
+    """Return why nothing verifies a download; empty if a checksum verifies it.
 
     Args:
         sha256: expected SHA-256: pinned, or from a site.
@@ -68,7 +68,7 @@ def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str
 
 
 def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Unverified]:
-    """Return the unverified artifacts of roles. The texts name no host, so that a report can merge them.
+    """Return the unverified artifacts of roles. No text names a host, so that a report can merge equal texts.
 
     Args:
         values: the roles' variables that are set.

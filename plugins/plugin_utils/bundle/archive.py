@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Write a container image as an archive. The same image always gives the same bytes."""
+"""Write a container image as an archive. All archives of the same content are identical."""
 
 from __future__ import annotations
 

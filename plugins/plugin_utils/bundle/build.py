@@ -34,9 +34,9 @@ class BuildOptions:
     parallel: int = 4
     """Number of parallel downloads."""
     refresh: bool = False
-    """Download everything again, because tags and files without a checksum may have changed."""
+    """Whether to download everything again, because tags and files without a checksum may have changed."""
     prune: bool = False
-    """Remove files that are no longer requested."""
+    """Whether to remove files that are no longer requested."""
     check_mode: bool = False
 
 
@@ -45,7 +45,7 @@ class BuildResult:
     """The result of the build."""
 
     fetched: list[str] = dataclasses.field(default_factory=list)
-    """Paths of the downloaded files; in check mode, of those that would be downloaded."""
+    """Paths of the files that were downloaded, or would be downloaded in check mode."""
     removed: list[str] = dataclasses.field(default_factory=list)
     failures: list[str] = dataclasses.field(default_factory=list)
     warnings: list[str] = dataclasses.field(default_factory=list)
@@ -82,7 +82,7 @@ class Builder:
         """The result, which `run` fills."""
 
     def run(self, content: BundleContent) -> BuildResult:
-        """Download the requested files that are missing. A failed download does not stop the others.
+        """Download the requested files that are missing. A failed download does not stop other downloads.
 
         Raises:
             BundleError: the folder cannot be used.
@@ -357,12 +357,12 @@ class Builder:
             shutil.rmtree(self._work)
 
     def _sign(self, entries: t.Mapping[str, IndexEntry]) -> None:
-        """Write the index and its signature if the entries differ from those in the existing index."""
+        """Write the index and its signature if the entries differ from the entries of the existing index."""
         if signing.write(self._directory, self._key, entries.values()):
             self.made.signed = True
 
     def _replaced(self, entry: IndexEntry) -> bool:
-        """Return whether newer archives of the same image replace this one, because the image's tag has moved."""
+        """Return whether newer archives of the same image replace this entry, because the image's tag has moved."""
         if entry.kind != "container-image":
             return False
         others = [other for other in self.made.entries.values() if (other.kind, other.name) == (entry.kind, entry.name)]

@@ -74,10 +74,10 @@ class BundleContent:
     """Container images by reference."""
 
     def joined(self, other: BundleContent) -> BundleContent:
-        """Return the union of this content and a second one.
+        """Return the union of this content and a second content.
 
         Raises:
-            BundleError: the two contents contradict each other.
+            BundleError: the two contents name different checksums of one file, or different digests of one image.
         """
         files = dict(self.files)
         for path, file in other.files.items():

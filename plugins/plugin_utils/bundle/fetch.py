@@ -33,7 +33,7 @@ else:
 
 _BLOCK = 1024 * 1024
 _TIMEOUT = (30.0, 60.0)
-"""Time limits in seconds: for connecting, and between two pieces of a response."""
+"""Time limits in seconds: for connecting, and between two blocks of a response."""
 _REDIRECTS = 10
 _PROGRESS_INTERVAL = 10.0
 """Seconds between two progress lines of a download."""
@@ -51,7 +51,7 @@ _T = t.TypeVar("_T")
 
 
 class FetchError(BundleError):
-    """A source failed."""
+    """A source did not deliver a file or document."""
 
     def __init__(self, url: str, why: str, status: int = 0, challenge: str = "") -> None:
         super().__init__(f"{bare(url)}: {why}")
@@ -72,11 +72,12 @@ class FetchSource:
     url: str = dataclasses.field(repr=False)
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
     proxy: str | None = dataclasses.field(default=None, repr=False)
-    """URL of the proxy. None: as in the controller's environment; empty: no proxy."""
+    """URL of the proxy. None: the proxy in the controller's environment; empty: no proxy."""
     no_proxy: tuple[str, ...] = ()
     """Hosts, domains and networks for which the proxy is not used."""
     ca: str = ""
-    """Certificate authorities in PEM, or the path of their file; empty: those of REQUESTS_CA_BUNDLE or the system."""
+    """CA certificates in PEM, or the path of their file; empty: the certificates of REQUESTS_CA_BUNDLE or the
+    system."""
     verify: bool = True
     inside: frozenset[str] | None = None
     """The hosts in private networks to which URLs from untrusted documents may lead; None: all hosts."""
@@ -149,7 +150,7 @@ class Fetcher:
         """Download a file. An unfinished download is resumed if a checksum can verify the result.
 
         Args:
-            source: where to download it.
+            source: the source of the file.
             target: path of the file. An interrupted download stays there; wrong content is removed.
             checksum: expected content; None: accept anything except an empty file and an HTML page.
 
@@ -181,7 +182,7 @@ class Fetcher:
         """Make one attempt, which resumes the download at the end of the unfinished file.
 
         Args:
-            source: where to download it.
+            source: the source of the file.
             target: the unfinished download.
             tag: the ETag of an earlier attempt, if any; a different ETag means that the file has changed.
         """
@@ -254,7 +255,7 @@ class Fetcher:
 
     @contextlib.contextmanager
     def _ask(self, source: FetchSource, headers: t.Mapping[str, str]) -> t.Iterator[requests.Response]:
-        """Send one request and follow redirects; only the first host gets the secrets."""
+        """Send one request and follow redirects; only the first server gets the source's headers."""
         url, own = source.url, dict(source.headers)
         with requests.Session() as session:
             session.trust_env = source.proxy is None
@@ -328,7 +329,7 @@ class _Authorities:
         self._lock = threading.Lock()
 
     def of(self, source: FetchSource) -> bool | str:
-        """Return the file that verifies a source's certificate."""
+        """Return the value of requests' option `verify`: a path of CA certificates, True for the default, or False."""
         if not source.verify:
             return False
         if "-----BEGIN" not in source.ca:
@@ -344,7 +345,7 @@ class _Authorities:
 
 
 class _RetryableError(Exception):
-    """A retry may succeed."""
+    """An attempt failed, but a retry may succeed."""
 
     def __init__(self, url: str, why: str, status: int = 0, retry_after: str = "") -> None:
         super().__init__(why)
@@ -363,7 +364,7 @@ def _refuse(url: str, answer: requests.Response) -> None:
 
 
 def retry_after(value: str) -> float | None:
-    """Return the seconds that a server asks to wait (RFC 9110, 10.2.3), up to a limit; None without a valid header."""
+    """Return the seconds in a Retry-After header (RFC 9110, 10.2.3), up to a limit; None if it is invalid."""
     try:
         return min(float(urllib3.Retry().parse_retry_after(value)), _LONGEST_PAUSE)
     except (urllib3.exceptions.InvalidHeader, ValueError, OverflowError):

@@ -32,15 +32,15 @@ def state_file() -> pathlib.Path:
 def check(
     bundle: Bundle, public: str, *, max_age: int, allow_older: bool, state: pathlib.Path, now: datetime.datetime
 ) -> str:
-    """Reject a bundle that is too old, or older than one that was used from the same folder. Record accepted bundles.
+    """Reject a bundle that is too old, or older than the last used bundle in the same folder. Record accepted bundles.
 
     Args:
         bundle: a verified bundle.
         public: the bundle's public key, or the path of the key's file.
         max_age: maximum number of days since the bundle was signed; 0: no maximum.
-        allow_older: accept a bundle that is older than the last one, and treat it as the newest from then on.
+        allow_older: whether to accept a bundle that is older than the last one, and to record it as the newest one.
         state: file of the recorded bundles.
-        now: the time.
+        now: the current time.
 
     Returns:
         Why the bundle could not be recorded; empty if it was.

@@ -34,7 +34,7 @@ def reference(text: str) -> ImageReference:
     """Parse the reference of a container image.
 
     Raises:
-        BundleError: the text is not a whole reference.
+        BundleError: the text is not a complete reference.
     """
     try:
         return ImageReference.parse(text)
@@ -56,7 +56,7 @@ class Descriptor:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """One platform's image."""
+    """The container image for one platform."""
 
     own: Descriptor
     config: Descriptor
@@ -158,10 +158,10 @@ def build_of(platform: t.Mapping[str, t.Any]) -> int | None:
 
 
 def supported_entries(entries: t.Sequence[Descriptor], windows: str) -> list[Descriptor]:
-    """Return the entries of an index that containerd accepts on a Windows Server, the best match first.
+    """Return the entries of an index that containerd accepts on a version of Windows Server, the best match first.
 
-    All of them are needed: `ctr images import` reads every entry that its platform matches, and fails if one is not in
-    the archive (containerd/containerd#12908, #11344); entries of other platforms may be missing
+    An archive needs all of these entries: `ctr images import` reads every entry that its platform matches, and fails if
+    one is not in the archive (containerd/containerd#12908, #11344); entries of other platforms may be missing
     (containerd/containerd#9554). So the index and its digest can stay unchanged.
     """
 

@@ -59,10 +59,10 @@ class IndexEntry:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IndexStamp:
-    """The version of an index. A controller that has used an index rejects all older ones."""
+    """The version of an index. A controller that has used an index rejects all older indexes."""
 
     serial: int = 0
-    """Number of the index, which grows with each signature; 0: the index has none."""
+    """Number of the index, which grows with each signature; 0: the index has no number."""
     made: str = ""
     """Time of the signature (UTC, ISO 8601)."""
 
@@ -108,7 +108,7 @@ def mirror_path(url: str) -> str:
     'dl.k8s.io/v1.37.1/a.tar.gz'
 
     Raises:
-        BundleError: the path is not a valid file name.
+        BundleError: the URL names no host, or a bundle cannot contain its path.
     """
     try:
         parts = urllib.parse.urlsplit(url)
@@ -142,7 +142,7 @@ def file_name(path: str) -> str:
 
 
 def dump(entries: t.Iterable[IndexEntry], stamp: IndexStamp | None = None) -> bytes:
-    """Return the index as bytes, which are the same for any order of the entries."""
+    """Return the index as bytes, which do not depend on the order of the entries."""
     files = []
     for entry in sorted(entries, key=lambda entry: entry.path):
         fields = dataclasses.asdict(entry)

@@ -124,5 +124,5 @@ def is_signed(key: Ed25519PublicKey, data: bytes, signature: bytes) -> bool:
 
 
 def throwaway() -> Ed25519PrivateKey:
-    """Return a new key for check mode, where it signs nothing."""
+    """Return a new key for check mode, in which nothing is signed."""
     return Ed25519PrivateKey.generate()

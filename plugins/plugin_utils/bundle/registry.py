@@ -31,14 +31,14 @@ _DOCKER = ("docker.io", "registry-1.docker.io")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RegistryEndpoint:
-    """A registry, or a mirror of one."""
+    """The URL and the settings of a registry or of a mirror."""
 
     url: str
     username: str = dataclasses.field(default="", repr=False)
     password: str = dataclasses.field(default="", repr=False)
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
     ca: str = ""
-    """Certificate authorities in PEM; empty: those that the controller trusts."""
+    """CA certificates in PEM; empty: the certificates that the controller trusts."""
     verify: bool = True
     override_path: bool = False
     """Whether the path of the URL replaces `/v2`."""
@@ -80,7 +80,7 @@ class RegistryClient:
         self._lock = threading.Lock()
 
     def image(self, name: str, windows: t.Sequence[str], digest: str = "") -> Image:
-        """Read the manifests of an image.
+        """Read the manifests of a container image.
 
         Args:
             name: the full reference.
@@ -133,8 +133,8 @@ class RegistryClient:
     def _foreign(self, name: str, blob: Descriptor, target: pathlib.Path, checksum: Checksum) -> None:
         """Download a foreign layer from the URLs that its descriptor names (image-spec, descriptor.md).
 
-        The author of the manifest chose these URLs. They must not make the controller send requests into the site's own
-        network, nor use plain HTTP if the registry uses HTTPS.
+        The author of the manifest chose these URLs. So they must not lead the controller into a private network, and
+        they must use HTTPS if the registry uses HTTPS.
         """
         problems = []
         own = frozenset(urllib.parse.urlsplit(endpoint.url).hostname or "" for endpoint in self._endpoints)
@@ -266,7 +266,7 @@ def endpoints(host: str, registries: t.Mapping[str, t.Any]) -> list[RegistryEndp
         host: the host in the reference.
         registries: `container_runtime_registries`, by host. An entry has `server`, `mirrors` (URLs, or mappings with
             `url`), and for the server and each mirror `username`, `password`, `headers`, `ca`, `skip_verify` and
-            `override_path`. The entry `_default` applies to all other hosts, as in containerd (docs/hosts.md).
+            `override_path`. The entry `_default` is for hosts without an entry, as in containerd (docs/hosts.md).
 
     Raises:
         BundleError: an entry cannot be used.
@@ -277,7 +277,7 @@ def endpoints(host: str, registries: t.Mapping[str, t.Any]) -> list[RegistryEndp
     local = address.partition(":")[0] in ("localhost", "127.0.0.1") and ":" in address
     servers = []
     mirrors = own.get("mirrors") or ()
-    # A single mirror need not be in a list.
+    # A single mirror does not have to be in a list.
     for mirror in [mirrors] if isinstance(mirrors, (str, t.Mapping)) else mirrors:
         about = mirror if isinstance(mirror, t.Mapping) else {"url": mirror}
         servers.append(_endpoint(host, str(about.get("url") or ""), about, mirror=True))

@@ -31,7 +31,7 @@ def bypasses(url: str, no_proxy: t.Sequence[str]) -> bool:
 
 
 def is_inside(url: str, allowed: t.Collection[str] = ()) -> bool:
-    """Return whether a URL points to an address that is not public: this machine, its link, or a private network.
+    """Return whether a URL points to an address that is not public, such as this machine or a private network.
 
     A name that cannot be resolved here counts as public, because only the proxy can resolve it.
 
@@ -51,6 +51,6 @@ def is_inside(url: str, allowed: t.Collection[str] = ()) -> bool:
 
 
 def origin(url: str) -> tuple[str, str]:
-    """Return scheme, host and port of a URL; credentials belong to one origin."""
+    """Return the origin of a URL, for which its credentials are valid: scheme, host and port."""
     parts = urllib.parse.urlsplit(url)
     return parts.scheme, parts.netloc

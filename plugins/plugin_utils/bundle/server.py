@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Start the program that serves a bundle to the nodes, and find the address at which they reach it."""
+"""Start the program that serves a bundle to the nodes, and find the address at which nodes reach it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def token(url: str) -> str:
 def start(
     bundle: Bundle, *, nodes: t.Iterable[str], bind: str, port: int = 0, certificate: str = "", key: str = ""
 ) -> ServedBundle:
-    """Serve a bundle until Ansible ends, even if it is killed.
+    """Serve a bundle until Ansible ends, even if Ansible is killed.
 
     Args:
         bundle: a verified bundle.
@@ -87,7 +87,7 @@ def start(
         bind: address to listen on.
         port: port to listen on; 0: any free port.
         certificate: path of a certificate chain in PEM, for HTTPS; empty: HTTP.
-        key: path of its private key; empty: the key is in the certificate's file.
+        key: path of the certificate's private key; empty: the key is in the certificate's file.
 
     Raises:
         BundleError: the bundle cannot be served with these options.
@@ -147,7 +147,7 @@ def _answer(process: subprocess.Popen[bytes], settings: bytes) -> dict[str, t.An
     with contextlib.suppress(BrokenPipeError), requests:
         requests.write(settings)
     with answers:
-        # Do not use select(), which supports no descriptor above 1023: a controller with many forks has higher ones.
+        # Do not use select(), which supports descriptors up to 1023: a controller with many forks has higher ones.
         ready = select.poll()
         ready.register(answers, select.POLLIN)
         line = answers.readline() if ready.poll(_START * 1000) else b""
@@ -165,7 +165,7 @@ def _refused(why: str, bind: str, port: int, certificate: str) -> str:
 
 
 def address_of(host: str, hostvars: t.Mapping[str, t.Mapping[str, t.Any]]) -> str:
-    """Return the address of a host, or its name.
+    """Return the address of a host, or its name if it has no address.
 
     A machine that replace_nodes.yml has not created yet has no address. The result is then the address of the machine
     that it replaces, which is in the same network.
@@ -206,7 +206,7 @@ def bind_address(addresses: t.Iterable[str], own: bool) -> str:
 
     Args:
         addresses: the addresses at which nodes reach the controller.
-        own: whether the addresses belong to this machine. An address that a user gave may be a translated one (NAT).
+        own: whether the addresses belong to this machine. A user may give a translated address (NAT).
     """
     different = set(addresses)
     if own and len(different) == 1:

@@ -3,8 +3,8 @@
 """Write and recover the index of a bundle and its signature, even if a run is killed at any moment.
 
 Two files cannot be replaced at once. So the index and the signature are first written to the working folder. Then the
-index is moved to its place, and then the signature. At every moment, one pair of these four files verifies. Runs that
-use a bundle accept only the two final files (`verify.py`).
+index is moved to its place, and then the signature. At every moment, these four files include an index with its valid
+signature. Runs that use a bundle accept only the two final files (`verify.py`).
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def read(directory: pathlib.Path, key: Ed25519PrivateKey, *, settle: bool) -> di
     Args:
         directory: the bundle's folder.
         key: the signing key.
-        settle: move the index and the signature that belong together to their final places.
+        settle: whether to move the index and its signature to their final places.
 
     Returns:
-        Entries by path; none if there is no index.
+        Entries by path; empty if there is no index.
 
     Raises:
         BundleError: no index is signed by this key, or the index cannot be used.

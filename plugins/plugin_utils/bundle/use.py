@@ -23,7 +23,7 @@ def file_url(folder: str) -> str:
 
 
 def site(url: str, entries: t.Iterable[IndexEntry]) -> dict[str, t.Any]:
-    """Return the bundle as an entry of `artifact_sites`. It also has the files of users' own URLs and needs no proxy.
+    """Return the bundle as an entry of `artifact_sites`. It also has files from users' own URLs, and needs no proxy.
 
     Args:
         url: URL of the bundle for the node.

@@ -43,7 +43,7 @@ def read_index(directory: pathlib.Path, public: str) -> tuple[dict[str, IndexEnt
         public: the public key, or the path of its file.
 
     Raises:
-        BundleError: there is no index, or it was not signed with that key.
+        BundleError: there is no index, or the public key does not verify its signature.
     """
     key = keys.public_key(public)
     index, signature = directory / bundle_index.INDEX, directory / bundle_index.SIGNATURE

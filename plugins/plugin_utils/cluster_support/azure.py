@@ -2,11 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Azure's cloud-node-manager for Windows nodes.
 
-It gives a node its addresses, its provider ID and its labels, and removes the taint with which the kubelet registers if
-its cloud provider is external (kubernetes-sigs/cloud-provider-azure v1.36.5, pkg/nodemanager and
-helm/cloud-provider-azure). The upstream DaemonSet starts a PowerShell script that completes a kubeconfig. Here, the
-pod's own projected volume contains the kubeconfig. cloud-controller-manager runs on Linux nodes, and comes with the
-upstream chart.
+The program sets a node's addresses, provider ID and labels. It also removes the taint that a kubelet sets if its cloud
+provider is external (kubernetes-sigs/cloud-provider-azure v1.36.5, pkg/nodemanager and helm/cloud-provider-azure). The
+upstream DaemonSet starts a PowerShell script that completes a kubeconfig. Here, the pod's own projected volume contains
+the kubeconfig. cloud-controller-manager runs on Linux nodes, and comes with the upstream chart.
 """
 
 from __future__ import annotations

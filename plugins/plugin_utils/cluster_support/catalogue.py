@@ -42,7 +42,7 @@ class NodeManager:
     Kubernetes."""
 
     def image(self, kubernetes: str) -> str:
-        """Return the image for a version of Kubernetes; the newest one for versions that are newer than all releases.
+        """Return the image for a version of Kubernetes; the newest image if the version is newer than all releases.
 
         Args:
             kubernetes: version of Kubernetes.
@@ -72,7 +72,7 @@ class CsiRole:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CsiDriver:
-    """A CSI driver. The names are those of the upstream manifests."""
+    """A CSI driver. All names are the same as in the upstream manifests."""
 
     program: str
     driver: str
@@ -89,7 +89,7 @@ class CsiDriver:
     credentials: bool = False
     """Whether the driver reads the path of its credentials from the optional ConfigMap azure-cred-file."""
     pre_stop: str = ""
-    """Argument with which the driver runs before its container stops; empty if it does not."""
+    """Argument with which the driver runs before its container stops; empty if nothing runs then."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

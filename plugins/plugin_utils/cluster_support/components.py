@@ -27,17 +27,17 @@ _OF_AZURE = ("azure_disk", "azure_file")
 
 
 def _account(_settings: SupportSettings) -> list[KubernetesObject]:
-    """Return the account of kube-proxy's Windows service. If a node needs its token, the role cni creates the token."""
+    """Return the account of kube-proxy's Windows service. The role cni creates its token if a node needs one."""
     return [one for one in kube_proxy_pods.account_objects() if one["kind"] != "Secret"]
 
 
 def _namespace(settings: SupportSettings) -> list[KubernetesObject]:
-    """Return the namespace of HostProcess pods. kube-system always exists."""
+    """Return the namespace of HostProcess pods; empty for kube-system, which always exists."""
     return [] if settings.namespace == "kube-system" else [namespace(settings.namespace, "privileged")]
 
 
 def requested_drivers(settings: SupportSettings) -> list[str]:
-    """Return the CSI drivers that the variables request, including those of the cloud provider.
+    """Return the CSI drivers that the variables request, including the drivers of the cloud provider.
 
     Args:
         settings: the settings.

@@ -21,7 +21,7 @@ WEB_SERVER = "win-webserver"
 
 
 def demo_services(settings: SupportSettings) -> list[str]:
-    """Return the names of the Deployments, which are also those of their services.
+    """Return the names of the Deployments. Their services have the same names.
 
     Args:
         settings: the settings.
@@ -36,7 +36,7 @@ def demo(settings: SupportSettings) -> list[KubernetesObject]:
         settings: the settings.
 
     Raises:
-        ValueError: the user replaces an unknown image.
+        ValueError: the user replaces an image that the program does not have.
     """
     builds, program = support_catalogue().builds, settings.program("demo")
     # agnhost's other web server, netexec, runs any command that it gets over HTTP.

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """windows_exporter as a HostProcess DaemonSet, and rules for alerts from its metrics.
 
-prometheus-community/windows_exporter v0.31.8, kubernetes/windows-exporter-daemonset.yaml. Differences: settings are
-flags, the image has a fixed version, and the firewall rule is removed when the pod ends.
+prometheus-community/windows_exporter v0.31.8, kubernetes/windows-exporter-daemonset.yaml. Differences from this
+manifest: settings are flags, the image has a fixed version, and the firewall rule is removed when the pod ends.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Credential specs of gMSAs as objects in the cluster, and who may use them.
+"""Credential specs of gMSAs as objects in the cluster, and the permissions to use them.
 
 kubernetes.io: Configure GMSA for Windows Pods and containers. The webhook of kubernetes-sigs/windows-gmsa copies the
 spec that a pod names into the pod, if the pod's service account may `use` it.

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Fluent Bit as a HostProcess DaemonSet for each version of Windows: logs of kubelet, containerd, HNS, and event logs.
+"""Fluent Bit, which ships program logs and event logs, as a HostProcess DaemonSet for each version of Windows.
 
 Its configuration is in a Secret, because outputs may contain passwords. Fluent Bit keeps its positions in a folder of
-the node, so a new pod continues where the old one ended.
+the node, so a new pod continues where the old pod ended.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from .settings import SupportSettings
 
 SHIPPER = "windows-logs"
 _STATE = "C:\\var\\lib\\kubelet\\winkube-logs"
-"""Folder of Fluent Bit's positions. It is in the kubelet's folder, because only administrators can write there (role
-kubernetes_node), and because a reset removes that folder."""
+"""Folder of Fluent Bit's positions in the logs. It is in the kubelet's folder, because only administrators can write
+there (role kubernetes_node), and because a reset removes that folder."""
 
 
 def configuration(outputs: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
@@ -42,7 +42,7 @@ def configuration(outputs: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, t.Any
             "path_key": "file",
             "db": f"{_STATE}\\{name}.db",
             "skip_long_lines": "on",
-            # A folder may appear later, such as when a program is installed.
+            # A folder may appear later, for example when a program is installed.
             "refresh_interval": 30,
         }
         for name, paths in logs.files.items()

@@ -43,8 +43,8 @@ def rolling_daemon_set(namespace: str, name: str, pod: KubernetesObject, **annot
     """Return a DaemonSet whose pods are replaced one node after the other when it changes.
 
     Args:
-        namespace: its namespace.
-        name: its name, which is also the value of the label `app`.
+        namespace: the DaemonSet's namespace.
+        name: the DaemonSet's name, which is also the value of the label `app`.
         pod: specification of the pods.
         annotations: annotations of the pods, such as a hash of their configuration.
     """
@@ -78,8 +78,8 @@ def cluster_role(name: str, rules: t.Iterable[t.Mapping[str, t.Any]]) -> Kuberne
     """Return a ClusterRole.
 
     Args:
-        name: its name.
-        rules: its rules.
+        name: the ClusterRole's name.
+        rules: the ClusterRole's rules.
     """
     return {
         "apiVersion": f"{_RBAC}/v1",
@@ -93,7 +93,7 @@ def binding(name: str, role: str, namespace: str, account: str) -> KubernetesObj
     """Return a ClusterRoleBinding.
 
     Args:
-        name: its name.
+        name: the ClusterRoleBinding's name.
         role: name of the ClusterRole.
         namespace: namespace of the account.
         account: name of the service account.
@@ -111,18 +111,18 @@ def namespace(name: str, level: str) -> KubernetesObject:
     """Return a namespace.
 
     Args:
-        name: its name.
-        level: the level of the Pod Security Standards that its pods need.
+        name: the namespace's name.
+        level: the level of the Pod Security Standards that pods in the namespace need.
     """
     labels = {"pod-security.kubernetes.io/enforce": level}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 
 def field_variable(name: str, path: str) -> KubernetesObject:
-    """Return an environment variable with a field of the pod.
+    """Return an environment variable whose value is a field of the pod.
 
     Args:
-        name: its name.
+        name: the variable's name.
         path: path of the field.
     """
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}

@@ -15,7 +15,7 @@ class SupportSettings(ClusterSupportVariables):
     """The variables of the role."""
 
     def program(self, name: str) -> SupportProgram:
-        """Return a program, with the user's images in place of the default ones.
+        """Return a program, with the user's container images in place of the default images.
 
         Args:
             name: name of the program in the data file.

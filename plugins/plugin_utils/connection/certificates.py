@@ -21,7 +21,7 @@ except ImportError:  # a dependency of pypsrp and pywinrm
 STORE = "Cert:\\LocalMachine\\My"
 LISTENER = "winrm/config/Listener"
 FRIENDLY_NAME = "winkube.node WinRM HTTPS"
-"""Friendly name of the certificates that this module makes, by which later runs find them."""
+"""Friendly name of the certificates that this module makes. Later runs find these certificates by this name."""
 _KEY_BITS = 3072
 _DNS_NAME = re.compile(r"(?=.{1,253}\Z)(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(\.[A-Za-z0-9_-]{1,63})*\Z")
 
@@ -123,14 +123,14 @@ def is_due(certificate: Certificate, now: datetime.datetime, days: int) -> bool:
 
 
 def successor(listener: HttpsListener, now: datetime.datetime, days: int) -> Certificate | None:
-    """Return an interrupted run's certificate, if it need not be renewed and expires later than the one in use."""
+    """Return an interrupted run's certificate, if it is not due and expires later than the current certificate."""
     fresh = [each for each in listener.others if each.is_self_signed and not is_due(each, now, days)]
     longest = max(fresh, key=lambda each: each.expires, default=None)
     return longest if longest is not None and longest.expires > listener.certificate.expires else None
 
 
 def renewed_names(certificate: x509.Certificate, more: t.Iterable[str]) -> list[str]:
-    """Return the DNS names and addresses for a renewed certificate: those of the current one, plus additional ones.
+    """Return the DNS names and addresses for a new certificate: the current certificate's names, and more.
 
     A text that is neither a DNS name nor an address is left out, because the names come from the node and become part
     of an extension's text.
@@ -167,7 +167,7 @@ def creation(names: t.Sequence[str], expires: datetime.datetime, unique: str) ->
     Args:
         names: DNS names and addresses.
         expires: expiry time (UTC).
-        unique: becomes part of the subject. OpenSSL looks up self-signed certificates by subject and checks only the
+        unique: a part of the subject. OpenSSL looks up self-signed certificates by subject and checks only the
             first match, so a certificate and its successor need different subjects while both are trusted.
     """
     parts = [f"{'IPAddress' if _is_address(name) else 'DNS'}={name}" for name in names]

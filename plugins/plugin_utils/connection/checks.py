@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find out whether a connection can be used: Windows is supported, libraries are installed, traffic is protected."""
+"""Decide whether a connection can be used: it supports Windows, its libraries are installed, it is protected."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def settings_of_host(
     Args:
         default: the connection plugin of the task, for hosts without ansible_connection.
         variables: variables of the host, not templated.
-        template: templates a value.
+        template: returns the result of templating a value.
     """
     name = str(template(variables.get("ansible_connection", default)) or default)
     shell = str(template(variables.get("ansible_shell_type", "")) or "")

@@ -35,7 +35,7 @@ def read_pins(path: pathlib.Path) -> list[x509.Certificate]:
 def update_pins(
     path: pathlib.Path, *, add: t.Iterable[x509.Certificate] = (), remove: t.Iterable[x509.Certificate] = ()
 ) -> bool:
-    """Add certificates to a file and remove others, atomically.
+    """Add certificates to a file and remove certificates from it, atomically.
 
     Several hosts may share a file, and Ansible works on many hosts at the same time, so writers use a lock.
 
@@ -65,7 +65,7 @@ def update_pins(
 
 @contextlib.contextmanager
 def _locked(path: pathlib.Path) -> t.Iterator[None]:
-    """Lock out this controller's other processes. The lock has its own file, because the pins' file is replaced."""
+    """Lock out this controller's other processes. The lock has its own file, because the file of pins is replaced."""
     # All users who may write to the folder may change the pins, so they must be able to open the lock file.
     descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDONLY | os.O_CREAT, 0o644)
     try:

@@ -3,8 +3,8 @@
 """Renew the certificate of a node's HTTPS listener so that the controller trusts the node at every moment.
 
 The steps: create the new certificate, pin it in addition to the old one, assign it to the listener, check that the
-controller trusts it, delete the old one on the node, and unpin it. An interrupted run leaves both certificates pinned,
-and the next run continues with the new certificate.
+controller trusts it, delete the old one on the node, and unpin the old one. An interrupted run leaves both certificates
+pinned, and the next run continues with the new certificate.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .settings import ConnectionSettings
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RenewalPolicy:
-    """When to renew the certificate, and what the new one needs."""
+    """When to renew the certificate, and what the new certificate needs."""
 
     days: int
     """Renew the certificate if it expires within this many days."""
@@ -98,7 +98,7 @@ class Renewer:
         """Renew the certificate.
 
         Raises:
-            CertificateError: the new certificate is not trusted; the listener has the old one again.
+            CertificateError: the new certificate cannot be made or used; the listener keeps the old certificate.
         """
         old, new = (
             listener.certificate,
@@ -129,7 +129,7 @@ class Renewer:
             raise CertificateError(f"the listener did not accept the certificate: {error}")
 
     def _check(self, listener: HttpsListener, new: Certificate) -> tuple[str, ...]:
-        """Check that the next connection will be trusted, or restore the old certificate."""
+        """Check that the controller trusts the new certificate; if it does not, restore the old certificate."""
         host, port = self._settings.host, self._settings.port
         try:
             reason = tls.verify(host, port, str(self._pins))
@@ -147,7 +147,7 @@ class Renewer:
         )
 
     def _remove(self, unneeded: t.Sequence[Certificate]) -> tuple[str, ...]:
-        """Delete certificates on the node, and return the thumbprints of those that were deleted."""
+        """Delete certificates on the node, and return the thumbprints of the deleted certificates."""
         if not unneeded:
             return ()
         calls = certificates.removal(each.thumbprint for each in unneeded)

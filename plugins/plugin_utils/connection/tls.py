@@ -18,7 +18,7 @@ def presented(host: str, port: int, *, seconds: float = 10.0) -> x509.Certificat
 
     Args:
         host: name or address.
-        port: port of its HTTPS listener.
+        port: port of the server's HTTPS listener.
         seconds: time limit.
 
     Raises:
@@ -42,7 +42,7 @@ def verify(host: str, port: int, ca_file: str, *, seconds: float = 10.0) -> str 
 
     Args:
         host: name or address.
-        port: port of its HTTPS listener.
+        port: port of the server's HTTPS listener.
         ca_file: path of the trusted certificates in PEM.
         seconds: time limit.
 
@@ -50,7 +50,7 @@ def verify(host: str, port: int, ca_file: str, *, seconds: float = 10.0) -> str 
         Why the certificate is not trusted; None if it is.
 
     Raises:
-        OSError: no TLS server responded, for example because it is reachable only through a proxy.
+        OSError: no TLS server responded, for example because the server is reachable only through a proxy.
     """
     context = ssl.create_default_context(cafile=ca_file)
     try:

@@ -28,7 +28,7 @@ class KnownCause:
     explanation: str
     fix: str
     leads_to: tuple[str, ...]
-    """Causes that are only consequences of this one if both are found."""
+    """Causes that are only consequences of this cause if both are found."""
     source: str
 
 
@@ -55,7 +55,7 @@ class RankedCause:
 
     finding: FoundCause
     consequence_of: str
-    """Name of the first found cause that leads to this one; empty if this is an independent cause."""
+    """Name of the first found cause that leads to this cause; empty if this cause is independent."""
 
 
 @functools.cache
@@ -63,7 +63,7 @@ def known() -> t.Mapping[str, KnownCause]:
     """Return all causes by name, in the order in which they are reported.
 
     Raises:
-        ResourceError: the file is invalid, or a cause leads to an unknown one.
+        ResourceError: the file is invalid, or a cause leads to an unknown cause.
     """
     causes = load_data(KnownCauses, "node_causes.yml").causes
     for name, cause in causes.items():
@@ -78,7 +78,7 @@ def finding(cause: str, *evidence: str) -> FoundCause:
 
     Args:
         cause: name of the cause.
-        evidence: what was observed; empty texts are left out, and long ones are shortened.
+        evidence: what was observed; empty texts are left out, and long texts are shortened.
     """
     return FoundCause(cause=cause, evidence=tuple(shorten(one, _LONGEST) for one in evidence if one))
 
@@ -86,7 +86,7 @@ def finding(cause: str, *evidence: str) -> FoundCause:
 def ranked(findings: t.Iterable[FoundCause]) -> tuple[RankedCause, ...]:
     """Return findings in their order: independent causes first, then consequences, each in the order of the data file.
 
-    Findings of the same cause become one, with the evidence of all.
+    Findings of the same cause are merged into one finding with all their evidence.
 
     Args:
         findings: the findings of all checks.

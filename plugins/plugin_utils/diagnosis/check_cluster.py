@@ -63,7 +63,7 @@ def certificate(node: Examination, now: datetime.datetime) -> t.Iterator[FoundCa
 
 
 def authority(node: Examination) -> t.Iterator[FoundCause]:
-    """Compare the CA that the kubelet trusts with the cluster's."""
+    """Compare the CA that the kubelet trusts with the CA of the cluster."""
     kubeconfig = node.first.kubelet.kubeconfig
     trusted, actual = kubeconfig.authorities, node.cluster.authorities
     if trusted and actual and trusted.isdisjoint(actual):
@@ -75,7 +75,7 @@ def authority(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def name(node: Examination) -> t.Iterator[FoundCause]:
-    """Compare the name that the kubelet uses with that in its certificate, or in the inventory."""
+    """Compare the node name in the kubelet's certificate with the kubelet's own name and with the inventory."""
     own = node.first.kubelet.certificate
     certified = own.node if own else ""
     if certified and node.knows_kubelet_name and certified != node.kubelet_name:
@@ -90,7 +90,7 @@ def name(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def connection(node: Examination) -> t.Iterator[FoundCause]:
-    """Check whether the node reaches its API server as the kubelet does."""
+    """Check whether the node reaches the API server, directly or through the kubelet's proxy."""
     api, kubeconfig = node.second.api, node.first.kubelet.kubeconfig
     if not api.asked:
         return

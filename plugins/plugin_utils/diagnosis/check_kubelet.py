@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Checks of the kubelet and the container runtime as programs: services, pipe, flags, configuration (no I/O)."""
+"""Checks of the kubelet and the container runtime: services, pipe, flags and configuration (no I/O)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FLAG_ERRORS = re.compile(r"unknown (shorthand )?flag|failed to parse kubelet fl
 _CONFIGURATION_ERRORS = re.compile(
     r"failed to (load|merge|validate) kubelet config|failed to set feature gates|invalid configuration"
 )
-"""The kubelet's errors (kubernetes cmd/kubelet/app/server.go)."""
+"""Errors of the kubelet about its flags and its configuration (kubernetes cmd/kubelet/app/server.go)."""
 
 
 def runtime(node: Examination) -> t.Iterator[FoundCause]:
@@ -76,7 +76,7 @@ def launcher(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def flags(node: Examination) -> t.Iterator[FoundCause]:
-    """Check the kubelet's flags against its version."""
+    """Check whether the kubelet's version knows all of its flags."""
     version, command = node.second.kubelet_version, node.first.kubelet.command
     try:
         unknown = kubelet_flags.part(command.flags, str(Version.parse(version))).dropped if version else []

@@ -15,7 +15,7 @@ _REBOOT_REASONS: t.Mapping[str, str] = {
     "update": "Windows Update waits for a reboot",
     "computer_name": "a new computer name waits for a reboot",
 }
-"""Reasons of WindowsInfo.pending_reboot that count. Pending file renames do not, because many programs leave some."""
+"""Reasons of WindowsInfo.pending_reboot that count. Pending file renames do not count: many programs cause them."""
 _EVICTION: t.Mapping[str, str] = {"nodefs.available": "10%", "imagefs.available": "15%"}
 """Default thresholds on Windows (kubernetes pkg/kubelet/eviction/defaults_windows.go)."""
 _UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "": 1}
@@ -46,7 +46,7 @@ def pending_reboot(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def disk(node: Examination) -> t.Iterator[FoundCause]:
-    """Check the free space against the kubelet's eviction thresholds."""
+    """Compare the free space with the kubelet's eviction thresholds."""
     space = node.first.machine.disk
     if space is None:
         return

@@ -19,7 +19,7 @@ _PLUGIN = re.compile(r'failed to find plugin "(?P<name>[^"]*)" in path (?P<path>
 _NO_FILE = re.compile(r"no network config found|no valid networks found|no networks found")
 """Messages of containerd/go-cni (opts.go) for a folder without configuration."""
 _MISMATCH = re.compile(r"sandbox.*(no match for platform|operating system does not match)", re.DOTALL)
-"""Messages of containerd (core/images) and of Windows for an image of another build."""
+"""Messages of containerd (core/images) and of Windows for an image for a different build."""
 _MOST_SHOWN = 5
 
 
@@ -54,7 +54,7 @@ def hns_networks(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def stale_endpoints(node: Examination) -> t.Iterator[FoundCause]:
-    """Check whether HNS has endpoints of pods that no longer exist, in every observation."""
+    """Check whether every observation of HNS has the same endpoints of pods that no longer exist."""
     observations = node.first.hns.observations
     stale = [
         {one.id for one in snapshot.objects.endpoints if snapshot.owners.endpoints[one.id].state == "stale"}
@@ -129,14 +129,14 @@ def source_address(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def pause_image(node: Examination) -> t.Iterator[FoundCause]:
-    """Check whether the pause image runs on this build of Windows."""
+    """Check whether the pause image runs on the node's build of Windows."""
     build, runtime = node.first.windows.build, node.first.runtime
     image = runtime.images.get(runtime.sandbox_image)
     builds = image.builds if image is not None else ()
     if builds:
         wrong = not any(windows_versions.runs_image(build, one) for one in builds)
     else:
-        # Before containerd 2.0, only an image without any manifest for this build is recognized.
+        # Before containerd 2.0, only a pause image without a manifest for this build is recognized.
         wrong = image is not None and image.status == "unavailable"
     pods = (*node.node.sandbox_errors, *node.node.pending_pods) if node.node else ()
     errors = [text for text in pods if _MISMATCH.search(text)]

@@ -33,14 +33,14 @@ class ClusterView:
     """What the cluster knows about all nodes."""
 
     problem: str = ""
-    """Why the cluster was not queried; empty if it was."""
+    """Why there is no result of a query of the cluster; empty if there is one."""
     authorities: frozenset[str] = frozenset()
-    """Certificates of the cluster's CA, see `kubelet_certificate.authorities`."""
+    """Certificates of the cluster's CA (see `kubelet_certificate.authorities`)."""
     nodes: t.Mapping[str, t.Mapping[str, t.Any]] = dataclasses.field(default_factory=dict)
 
     @property
     def known(self) -> bool:
-        """Whether the cluster was queried."""
+        """Whether the cluster was queried with success."""
         return not self.problem
 
     @classmethod

@@ -29,13 +29,13 @@ class ApiConnection:
     asked: bool = False
     """Whether connections were tried. The other fields are valid only then."""
     resolution_problem: str = ""
-    """Why the name of the API server cannot be resolved; empty if it can be, or if it is an address."""
+    """Why the name of the API server cannot be resolved; empty if it was resolved, or if it is an address."""
     direct_problem: str = ""
     """Why a direct connection failed; empty if the API server responded."""
     proxy: str = ""
-    """The kubelet's proxy for the API server, without credentials; empty if it uses none."""
+    """The kubelet's proxy for the API server, without credentials; empty if the kubelet uses no proxy."""
     proxy_problem: str = ""
-    """Why a connection through the proxy failed; empty if it did not, or if there is no proxy."""
+    """Why a connection through the proxy failed; empty if it succeeded, or if there is no proxy."""
 
 
 def calls(kubeconfig: KubeletKubeconfig, environment: t.Mapping[str, str]) -> tuple[Call, ...]:

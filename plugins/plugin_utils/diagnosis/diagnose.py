@@ -45,7 +45,7 @@ class Diagnosis:
 
     node_name: str
     status: str
-    """The node's state in the cluster, see `cluster_view.state_of`."""
+    """The node's state in the cluster (see `cluster_view.state_of`)."""
     status_detail: str
     """Why the node is not Ready according to the cluster, or why the cluster was not queried."""
     findings: tuple[RankedCause, ...]
@@ -61,7 +61,7 @@ class Diagnosis:
 
 
 def diagnose(node: Examination, now: datetime.datetime) -> Diagnosis:
-    """Return the causes that were found on a node, in their order.
+    """Return the causes that were found on a node, in the order in which they are reported.
 
     Args:
         node: what is known about the node.

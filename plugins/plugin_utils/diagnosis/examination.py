@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Everything that is known about one node, which the checks read (no I/O)."""
+"""All facts about one node that the checks read (no I/O)."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ class Examination:
 
     @property
     def knows_kubelet_name(self) -> bool:
-        """Whether the service runs kubelet.exe itself. A script may set the name in a way that cannot be observed."""
+        """Whether the service runs kubelet.exe itself. The launcher may set a name that cannot be observed."""
         command = self.first.kubelet.command
         return ntpath.basename(command.program).lower() == "kubelet.exe" and not command.by_launcher
 
     @property
     def node_name(self) -> str:
-        """Name of the machine's node: that in its certificate, else that of the inventory, else the kubelet's."""
+        """Name of the machine's node: from its certificate, or else from the inventory, or else from the kubelet."""
         certificate = self.first.kubelet.certificate
         return (certificate.node if certificate else "") or self.expected_name or self.kubelet_name
 
     @functools.cached_property
     def node(self) -> NodeInCluster | None:
-        """The node as the cluster knows it; None if it has none, or was not queried."""
+        """The node as the cluster knows it; None if the cluster does not know it, or was not queried."""
         return self.cluster.node(self.node_name)
 
     @property
@@ -66,7 +66,7 @@ class Examination:
 
     @property
     def endpoint(self) -> str:
-        """The runtime's endpoint in the form of `RUNTIME_SERVICES`; empty if it is another one."""
+        """The runtime's endpoint in the form of `RUNTIME_SERVICES`; empty if it is not a key of this mapping."""
         pipe = self.first.kubelet.endpoint.replace("\\", "/").lower()
         return next((known for known in RUNTIME_SERVICES if pipe.rstrip("/").endswith(_pipe_name(known))), "")
 

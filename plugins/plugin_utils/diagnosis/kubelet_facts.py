@@ -30,11 +30,11 @@ class KubeletCommand:
     log_file: str = ""
     """The file to which kube-log-runner writes the kubelet's log; empty if there is none."""
     by_launcher: bool = False
-    """Whether a script starts the kubelet, with flags that are not on the service's command line."""
+    """Whether the launcher starts the kubelet, with flags that are not on the service's command line."""
 
     @classmethod
     def parse(cls, arguments: t.Sequence[str]) -> KubeletCommand:
-        """Read a service's command line, which may start the kubelet with kube-log-runner or our script."""
+        """Read a service's command line, which may start the kubelet with kube-log-runner or the launcher."""
         if not arguments:
             return cls()
         program, *rest = arguments
@@ -88,7 +88,7 @@ class KubeletFacts:
     certificate_problem: str = "is not a certificate"
     """Why there is no certificate, as the end of a sentence."""
     configuration: ConfigurationFile | None = None
-    """The kubelet's configuration; None if there is none, or if it is in an unusual place."""
+    """The kubelet's configuration; None if there is none, or if it is not in the usual place."""
     drop_ins: tuple[ConfigurationFile, ...] = ()
 
     @functools.cached_property
@@ -123,7 +123,7 @@ class KubeletFacts:
 
 
 def calls() -> tuple[Call, ...]:
-    """Return the calls that observe the kubelet. Its kubeconfig may contain a key, so their batch is private."""
+    """Return the calls that observe the kubelet. The kubeconfig may contain a key, so the batch must be private."""
     listing = query(
         "drop-ins",
         "Get-ChildItem",
@@ -192,7 +192,7 @@ def _certificate_problem(result: CallResult) -> str:
 
 
 def _merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Merge two mappings and the mappings in them; all other values of the second mapping replace the first's."""
+    """Merge two mappings and the mappings in them; other values of the second mapping replace values of the first."""
     merged = dict(under)
     for key, value in over.items():
         old = merged.get(key)

@@ -32,7 +32,7 @@ class ServiceFacts:
     start_mode: str
     """automatic, manual or disabled; empty if unknown."""
     command: tuple[str, ...]
-    """The program and its arguments; if nssm runs the service, those of the program that nssm starts."""
+    """The service's program and its arguments. If nssm runs the service, this is the program that nssm starts."""
     environment: t.Mapping[str, str]
     """Variables of this service only, with names in upper case."""
     output: str = ""

@@ -31,7 +31,7 @@ def observe(session: NodeSession, options: ObservationOptions) -> tuple[FirstFac
         What both commands observed.
 
     Raises:
-        NodeError: the module failed, or its answer cannot be used.
+        NodeError: the module `invoke_calls` failed, or its result cannot be used.
     """
     # The kubelet's kubeconfig may contain a key.
     step = "observe the node"

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Which proxy the kubelet uses for the API server (no I/O).
 
-The rules are those of Go's net/http (golang.org/x/net/http/httpproxy, Config.useProxy): a proxy for HTTPS comes only
+The rules follow Go's net/http (golang.org/x/net/http/httpproxy, Config.useProxy): a proxy for HTTPS comes only
 from HTTPS_PROXY, loopback addresses are never reached through a proxy, and NO_PROXY lists host names, domains,
 addresses and networks, each with an optional port.
 """
@@ -37,7 +37,7 @@ def _bypassed(host: str, port: int, exceptions: str) -> bool:
 
 
 def _matches(entry: str, host: str, port: int) -> bool:
-    """Return whether an entry of NO_PROXY contains a server."""
+    """Return whether an entry of NO_PROXY applies to a server."""
     if entry == "*":
         return True
     address = _address(host)

@@ -47,11 +47,11 @@ class RuntimeState:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImageState:
-    """An image in containerd's store."""
+    """A container image in containerd's store."""
 
     status: str
-    """Which parts of the image exist, such as `complete (3/3)`; `unavailable` if there is no manifest for this
-    build."""
+    """How complete the container image is in the store: `complete`, `incomplete`, or `unavailable` if it has no
+    manifest for the node's build of Windows."""
     builds: tuple[int, ...] = ()
     """Builds of Windows for which the image has manifests; empty if containerd does not list them (before 2.0)."""
 
@@ -79,7 +79,7 @@ def calls(crictl: str, ctr: str) -> tuple[Call, ...]:
 
     Args:
         crictl: crictl.exe, as a name on the PATH or as a path.
-        ctr: ctr.exe, likewise.
+        ctr: ctr.exe, as a name on the PATH or as a path.
     """
     return (
         *(query(name, "Test-Path", {"LiteralPath": _windows_pipe(pipe)}) for name, pipe in _PIPES.items()),
@@ -197,8 +197,8 @@ def _condition(condition: t.Mapping[str, t.Any] | None) -> str:
 def _configured_image(result: CallResult | None) -> str:
     """Return the pause image in containerd's configuration; empty if it is not set there.
 
-    Its place depends on the version: `sandbox_image` until containerd 1.7, `pinned_images.sandbox` since 2.0
-    (containerd docs/cri/config.md).
+    The name of the setting depends on the version: `sandbox_image` until containerd 1.7, `pinned_images.sandbox` since
+    2.0 (containerd docs/cri/config.md).
     """
     file = result.first if result is not None and result.ok else None
     try:

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""Check with tar.exe, before unpacking, that all names in an archive stay inside the target folder.
 
-`tar -t` with a pattern exits with 1 if no name matches ("Not found in archive"), and with 0 if any name does. The
-patterns are those of libarchive/archive_pathmatch.c: `*` also matches slashes, and a leading `/` matches only absolute
+`tar -t` with a pattern exits with 1 if no name matches ("Not found in archive"), and with 0 if any name matches. The
+patterns follow libarchive/archive_pathmatch.c: `*` also matches slashes, and a leading `/` matches only absolute
 names.
 """
 

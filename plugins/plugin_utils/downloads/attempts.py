@@ -19,7 +19,7 @@ from .curl_errors import describe_curl_error
 FETCHED = "fetched"
 """Id of the call that fails if no source delivered the file."""
 DOWNLOAD, VERIFY = Scope("download-"), Scope("verify-")
-"""Ids of the calls that download the file, and of those that verify it, one for each attempt."""
+"""Scopes of the calls that download the file, and of the calls that verify it: one call per attempt in each scope."""
 _MAGIC: t.Mapping[str, tuple[int, str]] = {
     ".zip": (4, "UEsDBA=="),
     ".gz": (3, "H4sI"),
@@ -73,7 +73,10 @@ class Download:
 
 
 def calls(download: Download, *, broken: bool) -> t.Iterator[Call]:
-    """Return the attempts: each source in order until one delivers, then the last one again if it was interrupted.
+    """Return the calls of all attempts to download the file.
+
+    Each source is tried in order until one delivers the file. If the download from the last source was interrupted,
+    this source is tried again.
 
     Args:
         download: the requested download.
@@ -84,7 +87,7 @@ def calls(download: Download, *, broken: bool) -> t.Iterator[Call]:
     done: tuple[str, ...] = ()
     for index, source in enumerate(attempts):
         if index or (broken and not download.verified):
-            # The unfinished download may be of another file, and not every server supports resuming.
+            # The unfinished download may belong to a different file, and some servers do not support resuming.
             yield dataclasses.replace(discard(download.part, f"discard-{index}"), unless=done)
         yield from _attempt(download, source, str(index), done)
         done = (*done, VERIFY.id(str(index)))
@@ -140,7 +143,7 @@ def space(download: Download, present: int) -> SpaceRequirement:
 
 
 def likely_space(download: Download, files: str, *others: str) -> SpaceRequirement:
-    """Return the disk space that a download needs, if no existing file makes the download unnecessary; see `space`.
+    """Return the disk space that a download needs, if no existing file makes the download unnecessary (see `space`).
 
     Args:
         download: the requested download.
@@ -170,7 +173,7 @@ def _attempt(download: Download, source: DownloadSource, label: str, done: tuple
     needs: tuple[str, ...] = ()
     if source.checksum_url:
         fetched = f"{download.checksum}.part"
-        # The checksum file is small, and an unfinished one may belong to another version, so it is not resumed.
+        # The checksum file is small, and an unfinished one may belong to a different version, so it is not resumed.
         yield _download(download, source, f"sum-{label}", source.checksum_url, fetched, needs, done, resume=False)
         keep: dict[str, Json] = {"path": fetched, "destination": download.checksum}
         yield _commit(f"keep-{label}", keep, (f"sum-{label}",), done)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Checksums as publishers and users write them."""
+"""Read checksums in the forms that publishers and users write."""
 
 from __future__ import annotations
 

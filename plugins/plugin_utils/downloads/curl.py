@@ -62,8 +62,8 @@ class DownloadRoute:
     def options(self, url: str, version: Version = ()) -> list[tuple[str, str | None]]:
         """Return curl's options for a URL.
 
-        Without `proto` and `proto-redir` curl would follow a redirect from HTTPS to HTTP or FTP. Both are older than
-        any curl that Windows has had (7.20.2): https://curl.se/docs/manpage.html
+        Without `proto` and `proto-redir`, curl would follow a redirect from HTTPS to HTTP or FTP. Every curl of Windows
+        has both options, which curl 7.20.2 added: https://curl.se/docs/manpage.html
         """
         allowed = [("proto", f"={','.join(SCHEMES)}"), ("proto-redir", f"={_redirects_to(url)}")]
         options: list[tuple[str, str | None]] = [("location", None), *allowed]
@@ -101,7 +101,7 @@ def download(
 
     curl itself retries transient statuses (408, 5xx, and 429 since 7.67) and refused connections, after 1, 2, 4 and 8
     seconds or when the server asks for it (Retry-After, since 7.75). The call's own retries resume interrupted
-    transfers; any other response of a server is final.
+    transfers. After any other response of a server, the call fails without a retry.
 
     Args:
         call_id: id of the call.
@@ -182,7 +182,8 @@ def is_encrypted(url: str) -> bool:
 def ask(call_id: str, url: str, route: DownloadRoute, *, version: Version = ()) -> Call:
     """Return the call that reads a file's size and ETag without downloading it, with a request that all servers allow.
 
-    Its output contains headers, which may contain the signatures of redirects, so the call belongs in a private batch.
+    The call's output contains headers, which may contain the signatures of redirects, so the call belongs in a private
+    batch.
     """
     options: list[tuple[str, str | None]] = [
         ("url", url),
@@ -210,7 +211,7 @@ def ask(call_id: str, url: str, route: DownloadRoute, *, version: Version = ()) 
 
 @dataclasses.dataclass(frozen=True)
 class RemoteFile:
-    """A file as the server describes it."""
+    """What a server reports about a file."""
 
     etag: str = ""
     size: int | None = None

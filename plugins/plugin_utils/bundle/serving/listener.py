@@ -35,7 +35,7 @@ _RATE, _STRANGERS = 100.0, 20.0
 _FULL = 0.01
 """Seconds until the next connection is accepted if no descriptor is left."""
 _ACCEPTED = 256
-"""Number of new connections to accept before the waiting ones are checked again."""
+"""Number of new connections to accept before the waiting connections are checked again."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -52,7 +52,7 @@ class _Connection:
 class RequestListener:
     """Listens for connections. One loop waits for the requests; only a node's complete request gets a thread.
 
-    So a silent or slow client costs only one descriptor for some seconds.
+    So a silent or slow client uses only one descriptor for a limited time.
 
     Args:
         address: address to listen on.
@@ -109,8 +109,8 @@ class RequestListener:
                 return
             except OSError as error:
                 if error.errno in (errno.EMFILE, errno.ENFILE):
-                    # No descriptor is left: close a connection that waits for its request. If there is none, wait for
-                    # a download to end.
+                    # No descriptor is left: close a connection that waits for a request. If no connection waits, wait
+                    # until a download ends.
                     self._evict()
                     time.sleep(_FULL)
                 return
@@ -137,7 +137,7 @@ class RequestListener:
         self._advance(connection)
 
     def _evict(self) -> None:
-        """Find the address with the most connections, and close the one that has waited longest."""
+        """Close the connection that has waited longest at the address with the most connections."""
         if self._waiting:
             most = max(self._waiting, key=lambda address: len(self._waiting[address]))
             self._close(next(iter(self._waiting[most])))

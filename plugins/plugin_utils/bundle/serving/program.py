@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Serve a bundle's files over HTTP or HTTPS while the parent process lives.
+"""Serve a bundle's files over HTTP or HTTPS while the parent process runs.
 
 The settings come as JSON on standard input, so that no process list shows a token. The program prints the port as a
 line of JSON and continues in the background.
