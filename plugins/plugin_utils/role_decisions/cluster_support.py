@@ -33,7 +33,10 @@ def _objects(host: Variables, *, secret: bool) -> list[dict[str, t.Any]]:
 
 
 def _purposes(host: Variables) -> list[str]:
-    """Return the purposes of applying the network's DaemonSets, whose rights are checked before anything is changed."""
+    """Return the purposes of applying the network's DaemonSets.
+
+    The rights for these purposes are checked before anything is changed.
+    """
     if not settings(host).network:
         return []
     known = catalogue()[str(host.value("cni_plugin"))]

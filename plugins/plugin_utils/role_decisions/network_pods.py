@@ -56,7 +56,7 @@ def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, proxy_change
 
 
 def _is_proxy(pod: Pod) -> bool:
-    """Return whether a pod is kube-proxy's: Calico's pods may be in the same namespace."""
+    """Return whether a pod belongs to kube-proxy and not to a network, such as Calico, with pods in its namespace."""
     networks = {name for plugin in catalogue() for name in daemon_sets(plugin)}
     return pod["namespace"] == kube_proxy_pods.DAEMON_SET.partition("/")[0] and _owner(pod) not in networks
 
@@ -67,9 +67,9 @@ def _owner(pod: Pod) -> str:
 
 
 def awaited_daemon_sets(replaced: t.Iterable[Pod], plugin: str) -> list[dict[str, str]]:
-    """Return the DaemonSets that create new pods for replaced ones, each with `namespace` and `name`.
+    """Return the DaemonSets that create new pods for the deleted pods, each with `namespace` and `name`.
 
-    The DaemonSets of other networks no longer exist, or no longer run on the node.
+    The DaemonSets of other networks are left out, because they no longer exist or no longer run on the node.
 
     Args:
         replaced: the pods that were deleted.

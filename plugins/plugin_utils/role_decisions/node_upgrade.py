@@ -41,10 +41,10 @@ def cached(versions: t.Iterable[t.Any]) -> dict[str, node_upgrade.Origin]:
 
 
 def stage_problem(staged: t.Mapping[str, t.Any], problem: str, patches: str) -> str:
-    """Return why a node is not drained and upgraded; empty if it is.
+    """Return why a node is not drained and upgraded; empty if it may be drained and upgraded.
 
     Args:
-        staged: result of the task that makes the changes that disrupt no pods.
+        staged: result of the task that makes the changes that do not disrupt pods.
         problem: why the node must not be drained.
         patches: why the check of patches failed.
     """

@@ -75,7 +75,7 @@ def is_whole(text: str) -> bool:
 
 
 def with_registry(name: str) -> str:
-    """Return a name with its registry. Docker's names omit Docker Hub: `nginx` is `docker.io/library/nginx`.
+    """Return an image's name with its registry; Docker's names omit Docker Hub (`docker.io/library/nginx` is `nginx`).
 
     Args:
         name: a repository, perhaps with a tag or digest.
