@@ -124,7 +124,7 @@ class ModuleRunner:
         """Number of remote commands sent so far."""
         self._abandoned = OrphanedShells()
         self.boot = ""
-        """When the node booted, by its last observation; empty if this is unknown or the node may have rebooted since."""
+        """When the node booted, by its last observation; empty if unknown, or if it may have rebooted since then."""
 
     @property
     def _connection(self) -> Connection:
