@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Remove files that were replaced while they were running: Windows lets such files be renamed, but not deleted.
 
-`@move-path` names replaced files `NAME.yyyyMMddHHmmss-GUID.old` (docs/wire.md). Examples are containerd's shims, which run for
-as long as their pods run.
+`@move-path` names replaced files `NAME.yyyyMMddHHmmss-GUID.old` (docs/wire.md). Examples are containerd's shims, which
+run for as long as their pods run.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ r"""Find files and folders that other users may have created, and move them asid
 
 Any user of a server may create folders in C:\ and C:\ProgramData, and then owns them. An owner can always change the
 access list (learn.microsoft.com: Owner of a New Object), so a later access list does not make such content trustworthy.
-The content is moved and not deleted, because it may be evidence, and because a junction could redirect Remove-Item -Recurse in a
-folder that another user controls.
+The content is moved and not deleted, because it may be evidence, and because a junction could redirect Remove-Item
+-Recurse in a folder that another user controls.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class WindowsInfo:
 
     @property
     def unsupported(self) -> str:
-        """Why the collection does not support the node's version of Windows, as one clause; empty if it is supported."""
+        """Why the collection does not support the node's version of Windows, as a clause; empty if it is supported."""
         if self.version is not None:
             return ""
         supported = windows_versions.SUPPORTED.items()
