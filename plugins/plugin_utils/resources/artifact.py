@@ -268,7 +268,7 @@ class Artifact(Resource):
         return self._plan_manifest(seen, file)
 
     def _space(self, seen: Results) -> SpaceRequirement:
-        """Return the required disk space; the second source is asked only if the first source does not report a size."""
+        """Return the required disk space; the second source is asked only if the first source reports no size."""
         # An unfinished download is resumed only if a checksum verifies the complete file.
         present = int(self._observed_file(seen, f"{self.path}.part").get("size") or 0) if self._verified else 0
         return attempts.space(self._download(seen, curl.RemoteFile()), present)

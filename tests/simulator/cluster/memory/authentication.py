@@ -54,7 +54,7 @@ def valid_bootstrap_token(secret: Object, usage: str) -> dict[str, str] | None:
 
 
 def token_expired(values: dict[str, str]) -> bool:
-    """Return whether a bootstrap token has expired. An invalid time counts as expired."""
+    """Return whether a bootstrap token has expired; a token with an invalid time counts as expired."""
     if not values.get("expiration"):
         return False
     try:
@@ -92,8 +92,8 @@ class ServiceAccountTokens:
             account: the service account.
             audiences: the audiences; empty for the API server itself.
             seconds: the validity of the token.
-            pod: name and uid of the pod that it is bound to.
-            secret: name and uid of the Secret that contains it, without which the token is invalid.
+            pod: name and uid of the pod to which the token is bound.
+            secret: name and uid of the Secret that contains the token. Without the Secret, the token is invalid.
         """
         metadata, now = account["metadata"], int(time.time())
         reference = {"name": metadata["name"], "uid": metadata["uid"]}
@@ -145,11 +145,11 @@ class Authenticator:
 
         Args:
             certificate: the client's certificate (DER). TLS verified it against the cluster's CA, except for its time.
-                An expired one is not a valid credential (k8s.io/apiserver authentication/request/x509).
+                An expired certificate is not a valid credential (k8s.io/apiserver authentication/request/x509).
             authorization: the header Authorization; empty if it is missing.
 
         Raises:
-            ApiErrorResponse: 401 for wrong credentials. Without any, the user is anonymous.
+            ApiErrorResponse: the credentials are wrong (401). A request without credentials has an anonymous user.
         """
         if certificate:
             return _certificate_user(certificate, datetime.datetime.now(datetime.UTC) + self.ahead)
