@@ -147,7 +147,7 @@ def server_side_apply(live: Object | None, applied: Object, manager: str, force:
         The new object.
 
     Raises:
-        ApiErrorResponse: another manager applied a field with a different value (409, with a cause for each such field).
+        ApiErrorResponse: another manager applied a field with a different value (409, with a cause for each field).
     """
     before = live or {}
     entries = list(before.get("metadata", {}).get("managedFields") or [])
