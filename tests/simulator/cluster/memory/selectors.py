@@ -59,7 +59,7 @@ def labels_match(selector: str, labels: Mapping[str, str]) -> bool:
 
 
 def selector_matches(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
-    """Return whether labels match a LabelSelector object; None matches nothing, an empty selector matches everything."""
+    """Return whether labels match a LabelSelector object; None matches nothing, and an empty selector everything."""
     if selector is None:
         return False
     equal = all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items())
