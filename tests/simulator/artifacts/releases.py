@@ -165,7 +165,7 @@ def sdn_archive(version: str) -> bytes:
 
 
 def sdn_script(name: str, version: str) -> bytes:
-    """Return a script from microsoft/SDN's folder Kubernetes/windows, such as `hns.v2.psm1` or `debug/collectlogs.ps1`."""
+    """Return a script from microsoft/SDN's folder Kubernetes/windows, such as `debug/collectlogs.ps1`."""
     return f"# {name} ({version})\r\n".encode()
 
 

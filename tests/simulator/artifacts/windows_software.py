@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Software other than Kubernetes for Windows servers: Windows Installer packages, OpenSSH, small tools.
 
-The scripts in this module were written for the simulator. They change the same services and files as the publishers' scripts.
-Cloudbase-Init's folders and service: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html. OpenSSH's archive:
+The scripts in this module were written for the simulator. They change the same services and files as the scripts of the
+publishers. Cloudbase-Init's folders and service: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html. OpenSSH's archive:
 https://github.com/PowerShell/Win32-OpenSSH/wiki/Install-Win32-OpenSSH.
 """
 

@@ -21,14 +21,14 @@ NAMES = (
 
 
 class Counters:
-    """The counters of one node. Thread-safe."""
+    """The counters of one node, which several threads can use."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._values: Counter[str] = Counter()
 
     def add(self, **amounts: int) -> None:
-        """Add values to the counters with these names of NAMES."""
+        """Add amounts to the counters with the given names, which are in NAMES."""
         with self._lock:
             self._values.update(amounts)
 
