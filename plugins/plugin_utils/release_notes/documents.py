@@ -18,12 +18,12 @@ from .page import notes_page
 from .sbom import sbom
 
 _ENDINGS: t.Mapping[str, str] = {"json": ".json", "markdown": ".md", "page": ".html", "sbom": ".cdx.json"}
-"""Endings of the files by kind; CycloneDX recommends that of `sbom`."""
+"""Endings of the files by kind; CycloneDX recommends the ending of `sbom`."""
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:(\\[^\\/:*?\"<>|\x00-\x1f]+)+")
 
 
 def file_name(host: str, kind: str) -> str:
-    """Return the name of a file. Characters of the host's name that file names must not contain are replaced.
+    """Return the name of a file, in which characters of the host's name that file names must not contain are replaced.
 
     Args:
         host: name of the machine in the inventory.
@@ -58,5 +58,5 @@ def check_image_path(path: str) -> None:
 
 
 def store_call(path: str, text: str) -> Call:
-    """Return the call that writes the copy in the image. A batch with this call creates the collection's folder."""
+    """Return the call that writes the copy in the image; a batch with this call creates the collection's folder."""
     return action("release-notes", "@write-file", {"path": path, "content": text})

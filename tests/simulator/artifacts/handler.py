@@ -129,7 +129,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         return parts.path.lstrip("/") if own or not parts.netloc else parts.netloc + parts.path
 
     def _refuse(self, fault: ArtifactFault) -> bool:
-        """Apply a fault that replaces the response; return False if the fault does not, so that the file must be sent."""
+        """Apply a fault that replaces the response; return False if the file must still be sent, perhaps damaged."""
         headers: dict[str, str] = {}
         if fault.kind == "status":
             if fault.retry_after is not None:

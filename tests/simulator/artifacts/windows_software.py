@@ -3,8 +3,8 @@
 """Software other than Kubernetes for Windows servers: Windows Installer packages, OpenSSH, small tools.
 
 The scripts in this module were written for the simulator. They change the same services and files as the scripts of the
-publishers. Cloudbase-Init's folders and service: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html. OpenSSH's archive:
-https://github.com/PowerShell/Win32-OpenSSH/wiki/Install-Win32-OpenSSH.
+publishers. Cloudbase-Init's folders and service: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html.
+OpenSSH's archive: https://github.com/PowerShell/Win32-OpenSSH/wiki/Install-Win32-OpenSSH.
 """
 
 from __future__ import annotations

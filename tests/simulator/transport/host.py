@@ -198,7 +198,7 @@ class NodePorts(Protocol):
     """The operations on its own network and shells that a host may call from any thread, also while a command runs."""
 
     def drop_link(self, seconds: float) -> None:
-        """Cut all connections, refuse new connections for some seconds, and return at once; shells and commands stay."""
+        """Cut all connections, and refuse new connections for some seconds; return at once, and keep shells running."""
 
     def close_ports(self, *, forget_shells: bool = True) -> None:
         """Handle a shutdown or reboot: close ports, cut connections, end shells and stop commands."""

@@ -182,7 +182,7 @@ def input_stream(request: WsmanRequest) -> tuple[str, bytes, bool]:
 
 
 def signal_code(request: WsmanRequest) -> tuple[str, str]:
-    """Return the command id of a Signal, and the last part of its code in lower case (ctrl_c, ctrl_break, terminate)."""
+    """Return the command id of a Signal, and the last part of its code in lower case, such as ctrl_c or terminate."""
     signal = request.find("Signal")
     code = request.find("Signal/Code")
     if signal is None or code is None:

@@ -104,7 +104,7 @@ class WinrsShell(Shell):
         return f"<rsp:CommandResponse><rsp:CommandId>{command_id}</rsp:CommandId></rsp:CommandResponse>"
 
     def send(self, request: WsmanRequest) -> None:
-        """Process standard input: the end of a pipe starts the command, and a console is read while the command runs."""
+        """Process standard input: the end of a pipe starts the command; a console is read while the command runs."""
         command_id, data, end = input_stream(request)
         with self.changed:
             command = self._command(command_id)
