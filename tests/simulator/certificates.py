@@ -95,7 +95,7 @@ class Issuer:
             public_key: the subject's key.
             valid: the start and the end of the validity.
             critical: the critical extensions.
-            extensions: the other extensions.
+            extensions: the extensions that are not critical.
             alternative: subject alternative names; the extension is left out if there are none.
         """
         builder = (

@@ -3,7 +3,7 @@
 """The bill of materials of an image as a CycloneDX document, made by the package cyclonedx-python-lib (no other I/O).
 
 The version of the specification is 1.5, which has everything that this document needs, and which older scanners also
-read.The package is optional. It is imported only when a bill of materials is written.
+read. The package is optional. It is imported only when a bill of materials is written.
 """
 
 from __future__ import annotations

@@ -162,8 +162,8 @@ class Node:
             The batch's observation without results. The state is `unknown` if there is no such batch.
 
         Raises:
-            NodeError: as in `run`.
-            AnsibleConnectionFailure: as in `run`.
+            NodeError: as for `run`.
+            AnsibleConnectionFailure: as for `run`.
         """
         end = self._clock() + self.timeouts.batch
         answer = self._collect(key, step, end, private=True, started=False, poll=self.timeouts.poll)
@@ -208,8 +208,8 @@ class Node:
             The observation; its state is `running`, `lost` or `unknown` if the batch has not finished.
 
         Raises:
-            NodeError: as in `run`.
-            AnsibleConnectionFailure: as in `run`.
+            NodeError: as for `run`.
+            AnsibleConnectionFailure: as for `run`.
         """
         self._asked[key] = asked
         deadline = self._clock() + seconds

@@ -68,8 +68,8 @@ def push(node: RemoteNode, local: str, target: str, uploaded: t.Mapping[str, int
         The number of pieces of the file.
 
     Raises:
-        NodeError: as in `Node.put`.
-        AnsibleConnectionFailure: as in `Node.put`.
+        NodeError: as for `Node.put`.
+        AnsibleConnectionFailure: as for `Node.put`.
     """
     file_pieces = pieces(target, pathlib.Path(local).stat().st_size)
     for piece in file_pieces:

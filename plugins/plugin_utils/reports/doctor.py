@@ -50,7 +50,7 @@ def entry(host: str, result: Entry | None, view: ClusterView, names: t.Iterable[
 
 
 def table(hosts: t.Mapping[str, Entry], *, width: int = 170) -> list[str]:
-    """Return the lines of a table with a row for each cause. The causes of a host are in the order of the diagnosis.
+    """Return the lines of a table with a row for each cause; a host's causes are in the order of the diagnosis.
 
     Args:
         hosts: entries by host.

@@ -179,7 +179,7 @@ class ContainerImage(InStore):
             raise ResourceError("pinned", True, "expected false", "Only containerd supports pinned images.")
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge two resources for the same image: their aliases and pins; None if they differ in anything else."""
+        """Merge two resources for the same image: their aliases and pins; None if other properties differ."""
         aliases = tuple(dict.fromkeys((*self.aliases, *other.aliases)))
         pinned = self.pinned or other.pinned
         mine, others = (dataclasses.replace(one, pinned=pinned, aliases=aliases) for one in (self, other))

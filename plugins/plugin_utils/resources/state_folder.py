@@ -19,8 +19,8 @@ from ..wire.messages import Call, CallResult, Json, Results
 from .file import check_acl, refuse_link
 
 _PATH = re.compile(r"""[A-Za-z]:\\[^"%&|<>^*?/,;=!~\x00-\x1f\xa0]{2,}""")
-"""Paths that cmd.exe takes literally. Only a path with spaces gets quotation marks (ansible-core's Argv-ToString), and
-other special characters need quotation marks, too (learn.microsoft.com: cmd): `rd` would take `C:\\a,b` for two paths.
+"""Paths that cmd.exe takes literally. Only a path with spaces gets quotation marks (ansible-core's Argv-ToString), but
+other special characters also need quotation marks (learn.microsoft.com: cmd): `rd` would take `C:\\a,b` for two paths.
 `%` would be replaced by the value of a variable, and `~` may be part of a short name such as PROGRA~1."""
 _WINDOWS_FOLDERS = re.compile(
     r".:\\(windows(\\system32|\\syswow64)?|program files( \(x86\))?|programdata|users|recovery|boot|\$recycle\.bin"

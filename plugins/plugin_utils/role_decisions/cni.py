@@ -138,7 +138,7 @@ def _former_daemon_sets(host: Variables) -> list[str]:
 
 
 def _former_node_selector(host: Variables) -> str:
-    """Return the label selector of the nodes that need the former DaemonSets; empty if these need no label."""
+    """Return the label selector of the nodes that need the former DaemonSets; empty if none of these needs a label."""
     name = str(host.value("cni_recorded_network").get("plugin", ""))
     is_labelled = name in catalogue() and catalogue()[name].needs_node_label
     return f"{NETWORK_LABEL}={name}" if is_labelled and host.value("cni_former_daemon_sets") else ""

@@ -164,7 +164,7 @@ def _metadata_of_nodes(host: Variables) -> dict[str, t.Any]:
 
 
 def _discovery(host: Variables) -> str:
-    """Return the kubeconfig with which kubeadm finds the cluster; empty if kubeadm does not need one."""
+    """Return the kubeconfig with which kubeadm finds the cluster; empty if kubeadm does not need a kubeconfig."""
     own_endpoint = host.value("node_join_endpoint") != host.part("node_join_cluster", "api_server")
     public = bool(host.part("node_join_cluster", "cluster_info_public", default=True))
     if not discovers_by_file(str(host.value("node_join_discovery_method")), public=public, own_endpoint=own_endpoint):

@@ -18,7 +18,7 @@ Pod: t.TypeAlias = t.Mapping[str, str]
 
 
 def revisions(applied: t.Iterable[t.Mapping[str, t.Any]], label: str) -> list[str]:
-    """Return the revisions of the DaemonSets. Each DaemonSet labels the pods that it creates with its revision.
+    """Return the revisions of the DaemonSets, with which each DaemonSet labels the pods that it creates.
 
     Args:
         applied: objects as the cluster returned them.
@@ -40,7 +40,7 @@ def outdated(pods: t.Iterable[Pod], expected: t.Collection[str]) -> list[Pod]:
 
 
 def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, proxy_changed: bool) -> list[Pod]:
-    """Return the pods to delete, so that their DaemonSets create new ones.
+    """Return the pods to delete, so that their DaemonSets create new pods.
 
     Args:
         pods: pods on the node.

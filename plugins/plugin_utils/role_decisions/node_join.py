@@ -197,7 +197,7 @@ def _clock_problem(host: Variables) -> str:
 
 
 def _node_names(host: Variables, hosts: t.Iterable[str]) -> list[str]:
-    """Return the names of the hosts' nodes. All of these hosts must have been queried already."""
+    """Return the names of the hosts' nodes; all of these hosts must have been queried already."""
     return [host.of_host(name, "node_join_info", "node_name") for name in hosts]
 
 

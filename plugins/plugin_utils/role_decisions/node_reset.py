@@ -36,7 +36,7 @@ class ResetHost:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Addresses of which the node must report at least one.
+        """The addresses of the machine, at least one of which the node must report.
 
         A machine that claims another node's name may also claim that node's addresses. The addresses that a machine
         reports therefore count only if its name is also in the inventory.

@@ -86,7 +86,7 @@ def _lacks_patches(host: Variables) -> bool:
 
 
 def _work(host: Variables) -> bool:
-    """Return whether the node has to be drained."""
+    """Return whether the node must be drained."""
     steps = host.value("node_upgrade_plan").get("steps")
     deferred = host.part("node_upgrade_staged", "deferred", default=[])
     return bool(steps or deferred or host.value("node_upgrade_lacks_patches"))

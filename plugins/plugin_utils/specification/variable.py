@@ -52,7 +52,7 @@ class Variable:
         """Return what is wrong with a value: at most one error for each item of a list or mapping.
 
         Args:
-            value: as in `convert`.
+            value: the templated value, as for `convert`.
         """
         try:
             self.convert(value)

@@ -57,7 +57,7 @@ class ImageReference:
 
     @property
     def version(self) -> str:
-        """The version to request from a registry: the digest if there is one, else the tag."""
+        """The version to request from a registry: the digest or, if there is no digest, the tag."""
         return self.digest or self.tag
 
     def __str__(self) -> str:

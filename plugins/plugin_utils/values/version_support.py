@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Which versions the collection supports, and how other versions differ (data/supported_versions.json).
 
-Users may allow an unsupported version. The collection then treats it like the nearest version that it knows.
+Users may allow an unsupported version. The rules of the nearest known version then apply to it.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def supported() -> t.Mapping[str, t.Any]:
 
 
 def within(minor: str, span: t.Mapping[str, t.Any]) -> bool:
-    """Return whether a span contains a minor version such as `1.37`. A span without `newest` has no upper limit."""
+    """Return whether a span contains a minor version such as `1.37`; a span without `newest` has no upper limit."""
     return numbers(span["oldest"]) <= numbers(minor) and (
         "newest" not in span or numbers(minor) <= numbers(span["newest"])
     )

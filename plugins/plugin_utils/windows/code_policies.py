@@ -77,7 +77,7 @@ def judged(results: t.Mapping[str, CallResult], allowed: t.Collection[str], node
 
     Args:
         results: results of `calls`, by id.
-        allowed: as in `enforced`.
+        allowed: the values of CHOICES that users have declared to allow the collection's programs.
         node: name of the node, for messages.
     """
     blocking = enforced(results, allowed)

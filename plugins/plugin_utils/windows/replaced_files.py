@@ -44,7 +44,7 @@ def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
     """Return the replaced files that no process can still be running.
 
     Args:
-        targets: as in `list_calls`.
+        targets: Windows paths, as for `list_calls`.
         seen: the results of `list_calls`.
     """
     began: dict[str, list[str]] = {}
@@ -75,7 +75,7 @@ def _stem(target: str) -> str:
 
 
 def _stamp(time: t.Any) -> str:
-    """Return a time in the wire format (ISO 8601 in UTC) as digits, as in the names of replaced files."""
+    """Return a time in the wire format (ISO 8601 in UTC) as the digits that names of replaced files contain."""
     return re.sub(r"[^0-9]", "", str(time or ""))[:14]
 
 

@@ -75,7 +75,7 @@ def crictl(version: str) -> bytes:
 
 
 def cni_plugins(version: str) -> bytes:
-    """Return cni-plugins-windows-amd64-vVERSION.tgz, in which every path begins with `./`, as in the release."""
+    """Return cni-plugins-windows-amd64-vVERSION.tgz, in which every path begins with `./`, as in the real archive."""
     plugins = ("host-local", "win-bridge", "win-overlay")
     members = {f"{name}.exe": program(name, version) for name in plugins}
     members |= {"LICENSE": _LICENSE, "README.md": b"# Plugins\n"}

@@ -139,7 +139,7 @@ class ArtifactServer:
 
     @contextlib.contextmanager
     def sending(self) -> Iterator[None]:
-        """Count a body as in progress within the `with` block."""
+        """Count a body that is being sent during the `with` block."""
         with self._lock:
             self._now += 1
             self._most = max(self._most, self._now)

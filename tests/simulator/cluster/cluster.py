@@ -75,7 +75,7 @@ class SimulatedCluster:
 
 
 def ca_hash(certificate: str) -> str:
-    """Return the hash of a CA certificate's public key as in kubeadm (SHA-256 of the SubjectPublicKeyInfo, DER).
+    """Return the hash of a CA certificate's public key as kubeadm does (SHA-256 of the SubjectPublicKeyInfo, DER).
 
     Args:
         certificate: the certificate in PEM.
@@ -103,7 +103,7 @@ def start_cluster(
     """Start a cluster without nodes.
 
     Args:
-        kind: "real" needs `KUBEBUILDER_ASSETS`. "auto" is "real" if programs of the `version` exist, else "memory".
+        kind: "real" needs `KUBEBUILDER_ASSETS`. "auto" is "real" if programs of the version exist, otherwise "memory".
         version: the Kubernetes version of the control plane.
         address: the IPv4 address of this machine on which the API server listens.
         extra_sans: further names and addresses for the API server's certificate.

@@ -38,6 +38,6 @@ class Counters:
             self._values.clear()
 
     def snapshot(self) -> dict[str, int]:
-        """Return all counters, including those at zero."""
+        """Return all counters, including counters at zero."""
         with self._lock:
             return {name: self._values[name] for name in NAMES}

@@ -57,7 +57,7 @@ class PowerShellCommandLine:
         file: the path of -File.
         arguments: the arguments after the path of -File.
         switches: full names of the switches without the dash, in lower case, such as noprofile.
-        options: values of the other parameters by full name in lower case, such as executionpolicy.
+        options: values of parameters by their full names in lower case, such as executionpolicy.
         reads_stdin: whether standard input contains the script (`-Command -`, or no other script).
     """
 

@@ -38,7 +38,7 @@ def secret_values(secret: Object) -> dict[str, str]:
 
 
 def valid_bootstrap_token(secret: Object, usage: str) -> dict[str, str] | None:
-    """Return the values in a bootstrap token's secret if the token may now be used for `usage`, else None.
+    """Return the values in a bootstrap token's secret; None if the token cannot be used for a purpose now.
 
     Args:
         usage: "authentication" or "signing".
@@ -118,7 +118,7 @@ class ServiceAccountTokens:
         return f"{signed}.{_encode(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
 
     def claims(self, token: str) -> dict[str, Any] | None:
-        """Return the claims of a valid token from this issuer, else None."""
+        """Return the claims of a token; None if the token is invalid or comes from a different issuer."""
         try:
             header, payload, signature = token.split(".")
             raw = _decode(signature)

@@ -135,7 +135,7 @@ class Objects:
 
         Args:
             change: gets a copy of the object, and returns the new object.
-            subresource: with "status", "approval" and so on, only the status is written; if empty, everything else.
+            subresource: with "status", "approval" and so on, only the status is written; if empty, only other fields.
 
         Raises:
             ApiErrorResponse: the object does not exist or has changed meanwhile, or the new object is invalid or not

@@ -85,7 +85,7 @@ class NodeLifecycleController:
     def _silence(self, node: Object) -> float:
         """Return the seconds since the last observed change of the node's lease or status.
 
-        Like the real controller, this does not compare the clocks of two machines.
+        As in the real controller, the clocks of two machines are not compared.
         """
         metadata = node["metadata"]
         lease = self._objects.store.peek("leases", "kube-node-lease", metadata["name"]) or {}
