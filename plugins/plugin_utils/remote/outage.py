@@ -52,7 +52,7 @@ class Outage:
         """Connect again, until there is a connection or the time is up.
 
         Args:
-            lost: the error that the connection failed with.
+            lost: the error with which the connection failed.
             timeouts: time limits.
             may_reboot: whether the node may be rebooting, which takes longer than other outages.
 

@@ -31,9 +31,9 @@ BATCH_DELAY = 5
 """Seconds between a request that is the last call of a batch and the shutdown. In this time the node writes the batch's
 result, and responds to the controller that waits for it."""
 _LONGEST_QUESTION = 240
-"""Maximum number of seconds for which a single poll waits on the node. Services with a preshutdown notification delay the shutdown while WinRM
-still responds (learn.microsoft.com: SERVICE_PRESHUTDOWN_INFO), and updates are configured before the logon screen. Both
-may take minutes, so each poll waits on the node for a long time, which saves polls."""
+"""Maximum number of seconds for which a poll waits on the node. Services with a preshutdown notification delay the
+shutdown while WinRM still responds (learn.microsoft.com: SERVICE_PRESHUTDOWN_INFO), and updates are configured before
+the logon screen. Both may take minutes, so each poll waits for a long time, which saves polls."""
 _PAUSE = 5.0
 _LONGEST_PAUSE = 15.0
 _DRIFT = datetime.timedelta(milliseconds=100)
@@ -137,7 +137,7 @@ class Reboot:
     """Keys of the requests that were sent; the node keeps their results until they are removed."""
 
     def run(self, boot: str, message: str, *, ordered: bool | None = False) -> None:
-        """Request the reboot and wait until the node is back; the node reboots exactly once, even if a response is lost.
+        """Request the reboot and wait until the node is back; it reboots exactly once, even if a response is lost.
 
         Args:
             boot: the boot time in the node's last observation before the request.

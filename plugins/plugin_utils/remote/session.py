@@ -63,7 +63,7 @@ class NodeSession:
         """Return an action's result: its values, the warnings, and the number of remote commands.
 
         Args:
-            values: values of the result; `changed` is false unless it is one of them.
+            values: values of the result. If they do not include `changed`, it is false.
         """
         warnings = list(dict.fromkeys([*self.warnings, *values.pop("warnings", ())]))
         return {

@@ -16,8 +16,8 @@ POWERSHELL = "C:\\Windows\\System32\\WindowsPowerShell\\v1.0\\powershell.exe"
 PROGRAM_DATA = "C:\\ProgramData\\winkube"
 """Folder of the collection's state: batches, the artifact cache, records of earlier runs."""
 TRUSTED_FOLDER = "C:\\Windows\\winkube"
-"""Folder of files that later calls use, in which only administrators can create or change files. All users may create
-folders in ProgramData, and so could replace a file there after it was verified."""
+"""Folder of files that later calls use. Only administrators can create or change files in this folder. In ProgramData,
+all users may create folders, and so could replace a file after it was verified."""
 JOIN_CONFIGURATION = f"{PROGRAM_DATA}\\join.yaml"
 """kubeadm's configuration with the token; the batch that runs kubeadm always removes this file."""
 JOIN_RECORD = f"{PROGRAM_DATA}\\join-commands.txt"

@@ -32,7 +32,7 @@ class ArtifactFault:
 
     Args:
         kind: one of `KINDS`.
-        path: a pattern of requested paths (`*` also matches `/`), such as `*/kubernetes-node-windows-amd64.tar.gz`. If a
+        path: a pattern of requested paths (`*` also matches `/`), such as `*/kubernetes-node-*.tar.gz`. If a
             request to a registry has `?ns=HOST`, the path begins with this host:
             `/registry.k8s.io/v2/pause/manifests/3.10.2`.
         times: the number of requests that the fault affects; 0: all requests.
