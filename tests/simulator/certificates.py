@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Keys and certificates. All parts of the simulator create them here, each with its own names, times and extensions."""
+"""Create keys and certificates for all parts of the simulator, which choose the names, times and extensions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def named(common_name: str, organizations: Iterable[str] = ()) -> x509.Name:
 
 
 def alternative_names(values: Iterable[str]) -> list[x509.GeneralName]:
-    """Return subject alternative names: addresses as addresses, everything else as DNS names."""
+    """Return subject alternative names, with IP addresses as addresses and all other values as DNS names."""
     found: list[x509.GeneralName] = []
     for value in dict.fromkeys(values):
         try:
@@ -65,7 +65,7 @@ def alternative_names(values: Iterable[str]) -> list[x509.GeneralName]:
 
 
 def key_usage(*usages: str) -> x509.KeyUsage:
-    """Return the extension KeyUsage with these usages; raises ValueError for one that X.509 does not define."""
+    """Return the extension KeyUsage with these usages; raises ValueError if X.509 does not define a usage."""
     if unknown := set(usages) - set(_USAGES):
         raise ValueError(f"expected only the usages {', '.join(_USAGES)}, got {', '.join(sorted(unknown))}")
     return x509.KeyUsage(**{usage: usage in usages for usage in _USAGES})
@@ -73,7 +73,7 @@ def key_usage(*usages: str) -> x509.KeyUsage:
 
 @dataclass(frozen=True)
 class Issuer:
-    """The signer of a certificate: its name and its key. A self-signed certificate is signed by its subject."""
+    """The name and the key that sign a certificate; a self-signed certificate is signed by its subject."""
 
     name: x509.Name
     key: ec.EllipticCurvePrivateKey
@@ -95,7 +95,7 @@ class Issuer:
             public_key: the subject's key.
             valid: the start and the end of the validity.
             critical: the critical extensions.
-            extensions: the other extensions.
+            extensions: the extensions that are not critical.
             alternative: subject alternative names; the extension is left out if there are none.
         """
         builder = (
@@ -121,7 +121,7 @@ def request_pem(subject: x509.Name, key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def server_context(pem: bytes) -> ssl.SSLContext:
-    """Return a TLS context that serves a certificate, given with its private key in PEM."""
+    """Return a TLS context for a server, from its certificate and private key in PEM."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     with tempfile.TemporaryDirectory(prefix="simulator-tls-") as folder:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Control of a whole fleet over HTTP. A node that is off cannot respond, so this server has the power buttons.
+"""Control of a whole fleet over HTTP, with the power buttons, because a node that is off cannot respond.
 
 GET  /simulator/status             the status of all nodes, by name
 POST /simulator/power   {"node": NAME, "action": "start" | "off" | "reset"}

@@ -11,7 +11,7 @@ The fleet file (YAML):
     cluster: {…}
     domain: {…}
 
-The keys of a node are the fields of `machine.settings.MachineSettings`; other keys are options of the families.
+The keys of a node are the fields of `machine.settings.MachineSettings`, and options of the families of commands.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ HTTP_PORT = 5985
 HTTPS_PORT = 5986
 _SERVERS = ("artifacts", "registry", "cluster", "domain")
 _PLENTY = 2 << 30
-"""Bytes that must be free in memory. By default a container has 64 MB of shared memory."""
+"""Bytes that must be free in memory, because the shared memory of a container has only 64 MB by default."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def read_fleet(path: Path) -> FleetFile:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: the contents are invalid. The message contains the reason.
+        ValueError: the contents are invalid. The message says why.
     """
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -90,8 +90,8 @@ class FleetNode:
 def _memory() -> Path | None:
     """Return a folder in memory; None if too little memory is free or the user chose a folder (TMPDIR).
 
-    The disks of nodes are many small files. On a real file system, half of the kernel's work for a fleet would be the
-    journal.
+    The disks of nodes are many small files. On a real file system, the journal would cause half of the kernel's work
+    for a fleet.
     """
     memory = Path("/dev/shm")  # mkdtemp creates a new folder in it
     with contextlib.suppress(OSError):
@@ -101,11 +101,11 @@ def _memory() -> Path | None:
 
 
 class Fleet:
-    """Machines that listen on their addresses. Use it as a context manager, or call `start` and `stop`.
+    """Machines that listen on their addresses; a context manager that calls `start` and `stop`.
 
     Args:
         nodes: the settings of the nodes.
-        state: the folder for the files of the nodes. The default is a temporary one, which `stop` deletes.
+        state: the folder for the files of the nodes. The default is a temporary folder, which `stop` deletes.
         http_port, https_port: the WinRM ports of every node.
     """
 
@@ -144,7 +144,7 @@ class Fleet:
             raise
 
     def add(self, settings: MachineSettings, source: Machine | None = None, *, power_on: bool = True) -> FleetNode:
-        """Add a machine with an empty disk or a copy of another machine's disk, and boot it."""
+        """Add a machine with an empty disk or a copy of another machine's disk, and boot the machine."""
         assert self.certificate is not None, "the fleet has to be started first"
         folder = self.state / "nodes" / settings.name
         if folder.exists() and self._temporary:
@@ -174,12 +174,12 @@ class Fleet:
 
         Args:
             from_node: the machine whose disk is copied; it must be off.
-            name, address: the new machine's name and address in the fleet. Its computer name is that of the disk, or
-                random if the disk was generalized.
+            name, address: the new machine's name and address in the fleet. Its computer name is the name on
+                the disk, or random if the disk was generalized.
             changes: further settings of the new machine (`user`, `password`, `disk_gb`, options …).
 
         Raises:
-            ValueError: the other machine is running, or the name or address is taken.
+            ValueError: the machine whose disk is copied is running, or the name or address is already in use.
         """
         other = self.machine(from_node)
         if other.power.state != "off":

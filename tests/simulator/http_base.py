@@ -19,7 +19,7 @@ class HttpServer(http.server.ThreadingHTTPServer):
     Args:
         address: the IPv4 address and port to listen on; port 0 picks a free port.
         handler: handles the requests of one connection.
-        tls: serve HTTPS with this context; None serves HTTP.
+        tls: the context for HTTPS; None: the server uses HTTP.
     """
 
     daemon_threads = True
@@ -37,7 +37,7 @@ class HttpServer(http.server.ThreadingHTTPServer):
 
     @property
     def port(self) -> int:
-        """The port that the server listens on."""
+        """The port on which the server listens."""
         return int(self.server_address[1])
 
     def server_bind(self) -> None:
@@ -65,6 +65,6 @@ class HttpServer(http.server.ThreadingHTTPServer):
         _LOG.debug("connection of %s ended", client_address, exc_info=True)
 
     def stop(self) -> None:
-        """Stop listening. Open connections stay open."""
+        """Stop listening; open connections stay open."""
         self.shutdown()
         self.server_close()

@@ -22,7 +22,8 @@ FleetFactory = Callable[..., Fleet]
 def simulated_fleet(tmp_path: Path) -> Iterator[FleetFactory]:
     """Return a function that starts a fleet: `simulated_fleet({"name": "win-a", "windows": "2022"}, …)`.
 
-    Nodes without an address get one that no other xdist worker uses. All fleets are stopped at the end of the test.
+    A node without an address gets an address that no other xdist worker uses. All fleets are stopped at the end of the
+    test.
     """
     started: list[Fleet] = []
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw") or 0)

@@ -13,7 +13,7 @@ from simulator.kubernetes_node.registry.real import RealRegistry, unavailable
 
 @pytest.fixture(scope="session")
 def real_registry() -> Iterator[RealRegistry]:
-    """Return a real registry, which is empty until a test calls `fill`. Skips the test if no registry is installed."""
+    """Yield a real registry, which is empty until a test calls `fill`; the test is skipped if none is installed."""
     if reason := unavailable():
         pytest.skip(reason)
     with RealRegistry() as found:

@@ -30,7 +30,7 @@ class World:
 
     Args:
         file: the contents of the fleet file.
-        state: the folder for the files of the nodes; by default a temporary one.
+        state: the folder for the files of the nodes; by default a temporary folder.
         http_port, https_port: the WinRM ports of every node.
     """
 
@@ -49,7 +49,7 @@ class World:
         self.cluster: SimulatedCluster | None = None
 
     def __enter__(self) -> World:
-        """Start everything. If one part fails, stop the parts that were started."""
+        """Start everything; if one part fails, stop the parts that were started."""
         try:
             self._start()
         except BaseException:
@@ -58,7 +58,7 @@ class World:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Stop everything. The nodes stop first, because their kubelets call the cluster."""
+        """Stop everything, the nodes first, because their kubelets call the cluster."""
         self._stack.close()
 
     def _start(self) -> None:
@@ -78,7 +78,7 @@ class World:
 
 
 def _options(entry: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return a server's address and its other options.
+    """Return a server's address, port and other options.
 
     Raises:
         ValueError: a key is unknown.

@@ -29,7 +29,7 @@ def artifacts(
     Args:
         cache_dir: Windows path of the cache.
         files: the files (`FullName`, `Length`).
-        hashes: their hashes (`Path`, `Hash`); None if there are no files.
+        hashes: the hashes of the files (`Path`, `Hash`); None if there are no files.
         manifests: the lines of all manifests (`Path`, `Line`).
     """
     paths = {str(item.get("FullName")).casefold() for item in files.output}
@@ -52,7 +52,7 @@ def _output(result: CallResult | None) -> tuple[t.Any, ...]:
 
 
 def _manifests(lines: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, t.Mapping[str, t.Any]]:
-    """Return the manifests by path. A manifest that is not a JSON object is left out, as if it were missing."""
+    """Return the manifests by path; a manifest that is not a JSON object is left out, as if it were missing."""
     texts: dict[str, list[str]] = {}
     for line in lines:
         texts.setdefault(str(line.get("Path")).casefold(), []).append(str(line.get("Line")))

@@ -36,7 +36,7 @@ Items = t.Mapping[str, str]
 def compare(before: ImageContents, after: ImageContents) -> tuple[Difference, ...]:
     """Return the differences, by section.
 
-    The free disk space, and when and where an image was built, are different in every build. They are not compared.
+    The free disk space, and the time and place of a build, differ in every build. They are not compared.
 
     Args:
         before: the older release.

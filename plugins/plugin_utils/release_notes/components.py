@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The components of an image's bill of materials, and their package URLs (no I/O). sbom.py writes them.
+"""The components of an image's bill of materials, which sbom.py writes, and their package URLs (no I/O).
 
 Package URLs: package-url/purl-spec, PURL-TYPES.rst (generic, github, golang, oci). What scanners read:
 
@@ -30,7 +30,7 @@ _RELEASE_ASSET = re.compile(
     r"https://github\.com/([\w.-]+)/([\w.-]+)/(?:releases/download/([^/]+)/|archive/(.+)\.tar\.gz$)"
 )
 _URL = re.compile(r"https?://(?:[A-Za-z0-9._~:/@!$&()*+,;=-]|%[0-9A-Fa-f]{2})+")
-"""A URL that is valid in every format; others are left out."""
+"""A URL that is valid in every format; all other URLs are left out."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -56,10 +56,10 @@ class SbomComponent:
     sha256: str = ""
     cpe: str = ""
     url: str = ""
-    """Where the publisher offers the file, or where a user's own file was downloaded from."""
+    """The URL at which the publisher offers the file, or from which a user's own file was downloaded."""
     properties: tuple[tuple[str, str], ...] = ()
     parts: tuple[SbomComponent, ...] = ()
-    """The components that this one contains; they become its dependencies."""
+    """The components that this component contains, which become its dependencies."""
 
 
 def components(contents: ImageContents) -> tuple[SbomComponent, ...]:
@@ -151,7 +151,7 @@ def _go_modules() -> t.Mapping[str, t.Mapping[str, t.Any]]:
 
 
 def _go_module(artifact: NotedArtifact) -> SbomComponent | None:
-    """Return the Go module that an artifact's programs are built from; None if it is unknown."""
+    """Return the Go module from which an artifact's programs are built; None if the module is unknown."""
     about = _go_modules().get(artifact.kind)
     major = artifact.version.partition(".")[0]
     if about is None or not major.isdigit() or int(major) > about.get("last_major", int(major)):

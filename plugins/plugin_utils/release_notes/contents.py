@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The release notes of an image as data: what is written as JSON, and what is read from it (no I/O)."""
+"""The release notes of an image as data, which is written as JSON and read from JSON (no I/O)."""
 
 from __future__ import annotations
 
@@ -172,14 +172,14 @@ def with_texts(contents: ImageContents, change: t.Callable[[str], str]) -> Image
 
     Args:
         contents: the release notes.
-        change: returns the new text for an old one, such as one without secrets.
+        change: returns the new text for an old text, such as a text without its secrets.
     """
     changed = each_text(dataclasses.asdict(contents), lambda text: change(printable(text)))
     return t.cast("ImageContents", convert(changed, ImageContents, "release notes"))
 
 
 def from_json(text: str, where: str) -> ImageContents:
-    """Read a JSON document, which may come from an untrusted machine. All texts of the result are printable.
+    """Read a JSON document, which may come from an untrusted machine, and make all of its texts printable.
 
     Args:
         text: the document.

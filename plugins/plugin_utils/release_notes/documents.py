@@ -19,7 +19,7 @@ from .page import notes_page
 from .sbom import sbom
 
 _ENDINGS: t.Mapping[str, str] = {"json": ".json", "markdown": ".md", "page": ".html", "sbom": ".cdx.json"}
-"""Endings of the files by kind; CycloneDX recommends that of `sbom`."""
+"""Endings of the files by kind; CycloneDX recommends the ending of `sbom`."""
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:(\\[^\\/:*?\"<>|\x00-\x1f]+)+")
 
 
@@ -59,5 +59,5 @@ def check_image_path(path: str) -> None:
 
 
 def store_call(path: str, text: str) -> Call:
-    """Return the call that writes the copy in the image. A batch with this call creates the collection's folder."""
+    """Return the call that writes the copy in the image; a batch with this call creates the collection's folder."""
     return action("release-notes", "@write-file", {"path": path, "content": text})

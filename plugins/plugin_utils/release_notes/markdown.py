@@ -20,7 +20,7 @@ _REPLACED = {ord("`"): "'", ord("|"): "¦"}
 
 
 def code(text: str) -> str:
-    """Return a text as a code span; a dash for an empty text.
+    """Return a text as a code span, or a dash for an empty text.
 
     >>> code("a|b")
     '`a¦b`'

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The calls that read what a machine contains, all in one remote command, and how to read their results (no I/O).
 
-The contents are those of AKS' release notes: Azure/AgentBaker, vhdbuilder/packer/write-release-notes-windows.ps1.
+The contents are the same as in AKS' release notes (Azure/AgentBaker,
+vhdbuilder/packer/write-release-notes-windows.ps1).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from .contents import (
 
 _CURRENT_VERSION = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
 _ANY_IMAGE = "registry.k8s.io/pause:3.10.2"
-"""A ContainerImage resource finds the runtime's store, and requires an image. Any image will do."""
+"""A ContainerImage resource, which finds the runtime's store, requires the name of an image. Any image is suitable."""
 _EDITION = ("EditionID", "DisplayVersion")
 
 
@@ -76,7 +77,7 @@ def service_names() -> tuple[str, ...]:
 
 
 def calls(sources: ContentSources) -> tuple[Call, ...]:
-    """Return the calls that read the machine. If one fails, the batch continues; `read` reports the failure."""
+    """Return the calls that read the machine; if a call fails, the batch continues, and `read` reports the failure."""
     # Without SilentlyContinue, a single unknown name would hide the results for all known names.
     services: dict[str, Json] = {"Name": list(service_names()), "ErrorAction": "SilentlyContinue"}
     edition: list[Json] = [{"path": _CURRENT_VERSION, "name": name} for name in _EDITION]
@@ -123,7 +124,7 @@ def read(
         time: the time of the observation, ISO 8601.
 
     Raises:
-        ContentsUnreadable: the machine did not report everything.
+        ContentsUnreadable: the machine did not report everything that it contains.
     """
     failures = _failures(seen)
     if failures:
@@ -169,11 +170,12 @@ _PARTS: t.Mapping[str, str] = {
     "cache.manifests": "the manifests of cached artifacts",
     "images": "the container images",
 }
-"""What each call reads, for messages. Other calls may fail: `images check` fails if one image cannot be checked."""
+"""What each call reads, for messages. Calls that are not listed may fail: `images check` fails if one image cannot be
+checked."""
 
 
 def _failures(seen: Observation) -> list[str]:
-    """Return why parts of the contents are unknown. A cache that does not exist is empty."""
+    """Return why parts of the contents are unknown; a cache that does not exist counts as empty."""
     optional = ("cache.files", "cache.manifests")
     failures = []
     for call_id, part in _PARTS.items():

@@ -74,7 +74,8 @@ def commit_of(directory: str) -> tuple[str, bool]:
         directory: a folder on the controller.
 
     Returns:
-        The beginning of the commit's hash; empty if the folder is not in a git repository, or git is not installed.
+        The beginning of the commit's hash (empty if the folder is not in a git repository, or git is not installed),
+        and whether files have been changed.
     """
     # `--exclude=*` leaves out tags, so that the result is always a hash.
     command = ["git", "-C", directory, "describe", "--always", "--dirty", "--exclude=*", f"--abbrev={_ABBREVIATION}"]

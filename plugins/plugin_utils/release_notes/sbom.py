@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The bill of materials of an image as a CycloneDX document, made by the package cyclonedx-python-lib (no other I/O).
 
-The version of the specification is 1.5: it has everything that is needed here, and older scanners read it, too.
-The package is optional. It is imported only when a bill of materials is written.
+The version of the specification is 1.5, which has everything that this document needs, and which older scanners also
+read. The package is optional. It is imported only when a bill of materials is written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REQUIREMENT = "cyclonedx-python-lib>=11,<12"
 
 
 def missing_library() -> str:
-    """Return why no bill of materials can be written, and how to fix that; empty if it can be written."""
+    """Return why no bill of materials can be written, and the remedy; empty if it can be written."""
     if importlib.util.find_spec("cyclonedx") is not None:
         return ""
     return (

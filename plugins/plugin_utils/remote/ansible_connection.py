@@ -39,7 +39,7 @@ class _Shell(t.Protocol):
 
 
 class Connection(t.Protocol):
-    """The parts of Ansible's connection plugins (winrm, psrp, ssh) that are used."""
+    """The parts of Ansible's connection plugins (winrm, psrp, ssh) that this collection uses."""
 
     _play_context: _PlayContext
     _shell: _Shell
@@ -57,7 +57,7 @@ class Connection(t.Protocol):
 
 
 class AnsibleAction(t.Protocol):
-    """The parts of Ansible's ActionBase that are used."""
+    """The parts of Ansible's ActionBase that this collection uses."""
 
     _task: t.Any
     _connection: t.Any
@@ -81,7 +81,7 @@ class _CountedConnection:
     WSManFaultError, pypsrp's own), so an exception is recognized by its origin, not by its type.
 
     Args:
-        connection: the wrapped connection, which handles everything else.
+        connection: the wrapped connection, which does the work.
         runner: counts the commands.
     """
 
@@ -92,7 +92,7 @@ class _CountedConnection:
         """Run a command and count it.
 
         Raises:
-            ConnectionLost: any exception of the plugin.
+            ConnectionLost: the connection plugin raised an exception.
         """
         self._runner.remote_commands += 1
         try:
@@ -110,7 +110,7 @@ class _CountedConnection:
 
 
 class ModuleRunner:
-    """Runs the module over an action's connection.
+    """Runs modules on a node over an action's connection.
 
     Args:
         action: the running action plugin.
@@ -121,10 +121,10 @@ class ModuleRunner:
         self._action = action
         self._task_vars = task_vars
         self.remote_commands = 0
-        """Commands sent so far."""
+        """Number of remote commands sent so far."""
         self._abandoned = OrphanedShells()
         self.boot = ""
-        """When the node booted, according to its last answer; empty if unknown, or if it may have rebooted since."""
+        """When the node booted, by its last observation; empty if unknown, or if it may have rebooted since then."""
 
     @property
     def _connection(self) -> Connection:
@@ -139,12 +139,12 @@ class ModuleRunner:
         system: bool = False,
         collects: bool = False,
     ) -> dict[str, t.Any]:
-        """Run the module once, with a batch.
+        """Run the collection's module once, with a batch.
 
         Args:
             batch: the batch as JSON.
             private: hide the result from the connection plugin's output (-vvvvvv).
-            detach: time limit of a detached run in seconds, and the folder for the files of Ansible's wrapper.
+            detach: time limit of a detached run in seconds, and the folder for the files of Ansible's async wrapper.
             system: run the module as SYSTEM.
             collects: whether the batch fetches the recorded result of another batch, which may have run before the last
                 boot.
@@ -153,7 +153,7 @@ class ModuleRunner:
             The module's result from Ansible.
 
         Raises:
-            ConnectionLost: any exception of the connection.
+            ConnectionLost: the connection plugin raised an exception.
         """
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._counted())
@@ -186,7 +186,7 @@ class ModuleRunner:
 
         Raises:
             LookupError: the collection is not installed.
-            ConnectionLost: any exception of the connection.
+            ConnectionLost: the connection plugin raised an exception.
         """
         seconds, folder = detach
         with self._counted(), self._detached(seconds, folder), as_system(self._connection):
@@ -205,7 +205,7 @@ class ModuleRunner:
             The module's result from Ansible.
 
         Raises:
-            ConnectionLost: any exception of the connection.
+            ConnectionLost: the connection plugin raised an exception.
         """
         with self._counted(), self._censored():
             return self._action._execute_module(
@@ -216,7 +216,7 @@ class ModuleRunner:
         """Upload a file.
 
         Raises:
-            ConnectionLost: any exception of the connection.
+            ConnectionLost: the connection plugin raised an exception.
         """
         self.remote_commands += 1
         try:
@@ -225,10 +225,10 @@ class ModuleRunner:
             raise ConnectionLost(str(error) or type(error).__name__) from error
 
     def _other_action(self, name: str, arguments: t.Mapping[str, t.Any], seconds: int) -> t.Any:
-        """Return another action on the same connection.
+        """Return another collection's action plugin, which uses the same connection.
 
         Raises:
-            LookupError: its collection is not installed.
+            LookupError: the collection of the action is not installed.
         """
         action = self._action
         task = action._task.copy()
@@ -251,7 +251,7 @@ class ModuleRunner:
         """Close the connection and connect again.
 
         Raises:
-            Exception: any exception of the plugin while the node cannot be reached; the connection is then closed.
+            Exception: the plugin could not reach the node. The connection is then closed.
         """
         self._abandoned.note(self._connection)
         try:
@@ -264,7 +264,7 @@ class ModuleRunner:
             raise
 
     def close_abandoned(self) -> None:
-        """Delete the shells of failed connections on the node, once the results of their commands are known."""
+        """Delete the shells of failed connections; call this only when the results of their commands are known."""
         self._abandoned.close(self._connection)
 
     @contextlib.contextmanager
@@ -288,7 +288,7 @@ class ModuleRunner:
 
     @contextlib.contextmanager
     def _detached(self, seconds: int, folder: str) -> t.Iterator[None]:
-        """Make Ansible's Windows async wrapper detach the module; it reads its settings from the task and the shell."""
+        """Make Ansible detach the module: its async wrapper reads its settings from the task and the shell."""
         task, shell = self._action._task, self._connection._shell
         saved, saved_folder = task.async_val, shell.get_option("async_dir")
         task.async_val = seconds

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Run a command as SYSTEM with Ansible's own become: no additional remote command, password or file on the node."""
+"""Run a command as SYSTEM with Ansible's become: without a further remote command, password or file on the node."""
 
 from __future__ import annotations
 

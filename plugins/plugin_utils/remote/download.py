@@ -3,8 +3,8 @@
 """Download a file from a node in pieces over Ansible's connection.
 
 Each piece is one remote command that is repeated after a connection failure, so a failure costs one piece instead of
-the whole file. Ansible's own fetch_file starts over, ignores `become`, and with winrm starts a process for each half
-megabyte.
+the whole file. Ansible's own fetch_file starts again from the beginning and ignores `become`. Over winrm, it also
+starts a process for each half megabyte.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def fetch(node: RemoteNode, path: str, size: int, sha256: str, target: t.BinaryI
 
     Args:
         node: the node.
-        path: Windows path of the file, which must not change.
+        path: Windows path of the file, which must not change during the download.
         size: size of the file in bytes.
         sha256: SHA-256 of the file in hexadecimal.
         target: receives the content, from its beginning.
@@ -37,7 +37,7 @@ def fetch(node: RemoteNode, path: str, size: int, sha256: str, target: t.BinaryI
         The number of pieces.
 
     Raises:
-        NodeError: the downloaded content is wrong.
+        NodeError: the file changed or was deleted during the download, or a remote command failed.
         AnsibleConnectionFailure: the node can no longer be reached.
     """
     digest, offset, pieces = hashlib.sha256(), 0, 0

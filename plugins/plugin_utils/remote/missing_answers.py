@@ -26,7 +26,7 @@ def failure(result: t.Mapping[str, t.Any], private: bool) -> str:
 
 
 def blocked(result: t.Mapping[str, t.Any]) -> str:
-    """Return what to allow if a policy of the node blocked the module; empty if the failure has a different cause."""
+    """Return what must be allowed if a policy of the node blocked the module; empty if no policy did."""
     return code_policies.explained(_output(result))
 
 

@@ -30,10 +30,10 @@ from .reboot import NotRebooted, Reboot, reboot_message
 from .timeouts import Timeouts
 
 FOLDER = f"{PROGRAM_DATA}\\batches"
-"""Folder with the results of batches, by key. Ansible's async wrapper uses a subfolder, which is removed with the
-key."""
+"""Folder with the results of batches, by key. Ansible's async wrapper uses a subfolder for each key. The subfolder is
+deleted with the result."""
 
-_SENDS = 5  # How often a batch is sent if the node reports that it never received it.
+_SENDS = 5  # How often a batch is sent if the node reports that it never received the batch.
 _PUTS = 3  # How often a file is sent; there is a limit because plugins report a full disk as a connection failure.
 _GARBLED = 2  # Number of consecutive results that are not JSON after which the module, not the connection, has failed.
 
@@ -116,7 +116,7 @@ class Node:
         Args:
             batch: the batch; it gets a key if it has none.
             step: name of the step, for messages.
-            private: keep the result out of the output at any verbosity; this is always so for secret batches.
+            private: keep the result out of the output at any verbosity. Results of secret batches are always private.
             system: run the batch as SYSTEM.
             may_reboot: whether the batch's last calls may reboot the node, so that the node may be away for longer.
 
@@ -124,7 +124,7 @@ class Node:
             The observation of the finished batch.
 
         Raises:
-            BatchLost: the node started the batch and lost it (a reboot, a killed session).
+            BatchLost: the node started the batch, but a reboot or the end of the session interrupted it.
             NodeError: the module failed, or the batch exceeded its time limit.
             AnsibleConnectionFailure: the node cannot be reached.
         """
@@ -159,11 +159,11 @@ class Node:
         """Wait for a batch that an earlier run left running, and remove its result from the node.
 
         Returns:
-            The batch's observation without results: `finished`, `lost`, or `unknown` if there is no such batch.
+            The batch's observation without results. The state is `unknown` if there is no such batch.
 
         Raises:
-            NodeError: as in `run`.
-            AnsibleConnectionFailure: as in `run`.
+            NodeError: as for `run`.
+            AnsibleConnectionFailure: as for `run`.
         """
         end = self._clock() + self.timeouts.batch
         answer = self._collect(key, step, end, private=True, started=False, poll=self.timeouts.poll)
@@ -177,7 +177,7 @@ class Node:
             The key of the batch.
 
         Raises:
-            NodeError: the batch did not arrive.
+            NodeError: the node did not receive the batch, or the module failed.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         key = batch.key or str(uuid.uuid4())
@@ -196,7 +196,7 @@ class Node:
         raise NodeError(f"{self.name}: {step}: the node did not receive the batch after {_SENDS} attempts")
 
     def peek(self, key: str, *, step: str, seconds: float, asked: t.Sequence[Call] = ()) -> Observation:
-        """Return the observation of a batch that was left running, after waiting for a while.
+        """Wait for some time for a batch that was left running, and return its observation.
 
         Args:
             key: key of the batch.
@@ -208,8 +208,8 @@ class Node:
             The observation; its state is `running`, `lost` or `unknown` if the batch has not finished.
 
         Raises:
-            NodeError: as in `run`.
-            AnsibleConnectionFailure: as in `run`.
+            NodeError: as for `run`.
+            AnsibleConnectionFailure: as for `run`.
         """
         self._asked[key] = asked
         deadline = self._clock() + seconds
@@ -219,22 +219,22 @@ class Node:
         return answer
 
     def forget(self, keys: t.Iterable[str]) -> None:
-        """Make the next command delete the results of these keys."""
+        """Make the next remote command delete the results of the batches with these keys."""
         self._forget = (*self._forget, *keys)
 
     def start_job(
         self, name: str, arguments: t.Mapping[str, t.Any], key: str, *, step: str
     ) -> t.Mapping[str, t.Any] | None:
-        """Start another collection's action detached, with its result in the folder of a key; see `OtherModules`."""
+        """Start another collection's action detached, with its result in a key's folder (`OtherModules.start_job`)."""
         seconds = int(self.timeouts.batch) + 600
         return self._others.start_job(name, arguments, folder=f"{FOLDER}\\{key}", seconds=seconds, step=step)
 
     def run_module(self, name: str, arguments: t.Mapping[str, t.Any], *, step: str) -> t.Mapping[str, t.Any] | None:
-        """Run another collection's module, whose arguments may contain secrets; see `OtherModules.run`."""
+        """Run another collection's module, whose arguments may contain secrets (`OtherModules.run`)."""
         return self._others.run(name, arguments, step=step)
 
     def put(self, local: str, remote: str, *, step: str) -> None:
-        """Upload a file; after a connection failure the upload starts again.
+        """Upload a file, and start again from the beginning after a connection failure.
 
         Raises:
             NodeError: three attempts failed.
@@ -253,7 +253,7 @@ class Node:
         raise NodeError(f"{self.name}: {step}: {error}")
 
     def fetch(self, path: str, size: int, sha256: str, target: t.BinaryIO) -> int:
-        """Download a file in pieces; see `download.fetch`."""
+        """Download a file in pieces (`download.fetch`)."""
         return download.fetch(self, path, size, sha256, target)
 
     def reboot(self, *, step: str = "reboot", ordered: bool | None = False, boot: str = "") -> None:
@@ -262,11 +262,11 @@ class Node:
         Args:
             step: name of the step, for messages.
             ordered: whether a batch has requested the reboot (`reboot.order`); None: unknown.
-            boot: the boot time in the last observation before that batch; empty: the boot time in the latest
-                observation.
+            boot: the boot time in the last observation before that batch. If it is empty, the boot time in the latest
+                observation is used.
 
         Raises:
-            NodeError: the node does not come back, or rejects the request to reboot.
+            NodeError: the node did not come back in time, or rejected the request to reboot.
             AnsibleConnectionFailure: the node could not be reached before the reboot.
         """
         if not (boot or self._runner.boot):
@@ -307,7 +307,7 @@ class Node:
         return answer
 
     def _poll(self, key: str, step: str, deadline: float, *, private: bool, started: bool, poll: int) -> Observation:
-        """Fetch the result of a batch; its state is `running` if it does not finish in time."""
+        """Fetch the result of a batch; the state is `running` if the batch does not finish before the deadline."""
         # The wrapper returns when its process has started, shortly before the node knows the key.
         early = 10 if started else 0
         while True:
@@ -335,7 +335,7 @@ class Node:
     def _send(
         self, batch: Batch, step: str, *, private: bool = False, detach: bool = False, system: bool = False
     ) -> Observation | None:
-        """Send a batch once, and return its observation; None if it is detached or the result was garbled."""
+        """Send a batch once, and return its observation; None if the batch is detached or its result was garbled."""
         if batch.secret and keeps_files():
             raise NodeError(f"{self.name}: {step}: {KEEPS_FILES}")
         wire = json.dumps(batch.to_wire(), separators=(",", ":"))

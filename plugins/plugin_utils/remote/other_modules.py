@@ -12,7 +12,7 @@ from .missing_answers import failure
 
 
 class OtherModules:
-    """Modules of other collections on one node.
+    """Runs modules of other collections on one node.
 
     Args:
         name: the node's name, for messages.
@@ -34,7 +34,7 @@ class OtherModules:
     def start_job(
         self, name: str, arguments: t.Mapping[str, t.Any], *, folder: str, seconds: int, step: str
     ) -> t.Mapping[str, t.Any] | None:
-        """Start an action detached and as SYSTEM; its result is a file `j…` in a folder.
+        """Start an action detached and as SYSTEM, with its result in a file `j…` in a folder.
 
         Args:
             name: the action, such as `ansible.windows.win_updates`.
@@ -44,11 +44,11 @@ class OtherModules:
             step: name of the step, for messages.
 
         Returns:
-            The result of Ansible's async wrapper (`ansible_async_watchdog_pid`; `failed` and `msg`); None if the
+            The result of Ansible's async wrapper (`ansible_async_watchdog_pid`, or `failed` and `msg`); None if the
             connection failed and it is unknown whether the action started.
 
         Raises:
-            NodeError: its collection is not installed.
+            NodeError: the collection of the action is not installed.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         try:

@@ -52,12 +52,12 @@ class Outage:
         """Connect again, until there is a connection or the time is up.
 
         Args:
-            lost: the error that the connection failed with.
+            lost: the error with which the connection failed.
             timeouts: time limits.
             may_reboot: whether the node may be rebooting, which takes longer than other outages.
 
         Raises:
-            ReconnectFailed: the time is up, or the node rejects the logon.
+            ReconnectFailed: the time is up, or the node rejected the logon too often.
         """
         if self._began is None:
             self._began = self._clock()
@@ -78,7 +78,7 @@ class Outage:
                 return
 
     def _allowed_refusals(self) -> int:
-        """Return the number of failed logons after which to give up; each one counts towards the account lockout.
+        """Return the number of failed logons after which to give up: each of them counts towards the account lockout.
 
         A password that was never accepted is tried once. A password that was accepted may be rejected for a short time
         while the node starts, because the Netlogon service must find a domain controller first.

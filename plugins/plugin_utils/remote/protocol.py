@@ -37,18 +37,18 @@ class RemoteNode(t.Protocol):
         """Start a detached batch at most once without waiting for it, and return its key."""
 
     def peek(self, key: str, *, step: str, seconds: float, asked: t.Sequence[Call] = ...) -> Observation:
-        """Return the observation of a batch that was left running, after waiting for a while."""
+        """Wait for some time for a batch that was left running, and return its observation."""
 
     def forget(self, keys: t.Iterable[str]) -> None:
-        """Make the next command delete the results of these keys."""
+        """Make the next remote command delete the results of the batches with these keys."""
 
     def start_job(
         self, name: str, arguments: t.Mapping[str, t.Any], key: str, *, step: str
     ) -> t.Mapping[str, t.Any] | None:
-        """Start another collection's action detached, as SYSTEM."""
+        """Start another collection's action detached and as SYSTEM."""
 
     def run_module(self, name: str, arguments: t.Mapping[str, t.Any], *, step: str) -> t.Mapping[str, t.Any] | None:
-        """Run another collection's module once; None if the connection failed meanwhile."""
+        """Run another collection's module once, and return its result; None if the connection failed."""
 
     def put(self, local: str, remote: str, *, step: str) -> None:
         """Write a file of the controller to the node."""

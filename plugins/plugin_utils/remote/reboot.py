@@ -24,16 +24,16 @@ ansible.windows.win_reboot also waits for this key (its documentation, `test_com
 _IN_PROGRESS = 1115
 """ERROR_SHUTDOWN_IN_PROGRESS: learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-"""
 _GOING_DOWN = 2.0
-"""Seconds between the shutdown and the first poll. A poll that arrives before the shutdown would be lost with it."""
+"""Seconds between the shutdown and the first poll. A poll that arrived before the shutdown would be lost."""
 _DELAY = 2
 """Seconds between the request and the shutdown, in which the node responds to the request."""
 BATCH_DELAY = 5
 """Seconds between a request that is the last call of a batch and the shutdown. In this time the node writes the batch's
 result, and responds to the controller that waits for it."""
 _LONGEST_QUESTION = 240
-"""Seconds that one poll waits on the node. Services with a preshutdown notification delay the shutdown while WinRM
-still responds (learn.microsoft.com: SERVICE_PRESHUTDOWN_INFO), and updates are configured before the logon screen. Both
-may take minutes, so each poll waits on the node for a long time, which saves polls."""
+"""Maximum number of seconds for which a poll waits on the node. Services with a preshutdown notification delay the
+shutdown while WinRM still responds (learn.microsoft.com: SERVICE_PRESHUTDOWN_INFO), and updates are configured before
+the logon screen. Both may take minutes, so each poll waits for a long time, which saves polls."""
 _PAUSE = 5.0
 _LONGEST_PAUSE = 15.0
 _DRIFT = datetime.timedelta(milliseconds=100)
@@ -57,8 +57,8 @@ def reboot_message(step: str) -> str:
 def order(message: str, *, delay: int = _DELAY) -> tuple[Call, ...]:
     """Return the calls that request a reboot; `is_ordered` says whether they succeeded.
 
-    A shutdown that another program has scheduled (1190) is cancelled first, because it may happen later, or may not
-    be a reboot.
+    If another program has already scheduled a shutdown (exit code 1190), it is cancelled first, because it
+    may happen later, or may not be a reboot.
 
     Args:
         message: message to users who are logged on.
@@ -77,14 +77,17 @@ def is_ordered(results: t.Mapping[str, CallResult]) -> bool:
     """Return whether the calls of `order` ran and requested the reboot.
 
     Args:
-        results: the results of these calls, by their ids.
+        results: the results of the calls of `order`, by their ids.
     """
     orders = (results[name] for name in ("order", "again") if name in results)
     return any(result.ok and not result.skipped for result in orders)
 
 
 def wait_calls() -> tuple[Call, ...]:
-    """Return the calls that wait on the node until its logon screen is up; every observation has the boot time."""
+    """Return the calls that wait on the node until its logon screen is up.
+
+    No call reads the boot time, because every observation contains it.
+    """
     return (
         query(
             "logon",
@@ -98,7 +101,7 @@ def wait_calls() -> tuple[Call, ...]:
 
 
 def is_another_boot(before: str, now: str) -> bool:
-    """Return whether two boot times of observations (ISO 8601 in UTC) belong to different boots."""
+    """Return whether the boot times of two observations (ISO 8601 in UTC) belong to different boots."""
     first, second = _moment(before), _moment(now)
     if first is None or second is None:
         return before != now
@@ -134,13 +137,13 @@ class Reboot:
     """Keys of the requests that were sent; the node keeps their results until they are removed."""
 
     def run(self, boot: str, message: str, *, ordered: bool | None = False) -> None:
-        """Request the reboot and wait for it. The node reboots exactly once, even if a response is lost.
+        """Request the reboot and wait until the node is back; it reboots exactly once, even if a response is lost.
 
         Args:
             boot: the boot time in the node's last observation before the request.
             message: message to users who are logged on.
-            ordered: whether an earlier batch requested the reboot; None: unknown. A reboot is then requested only if
-                the node is still up.
+            ordered: whether an earlier batch requested the reboot. If this is unknown (None), the reboot is requested
+                only if the node is still up.
 
         Raises:
             NotRebooted: the node rejects the request, or is not back in time.

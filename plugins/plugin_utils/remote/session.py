@@ -20,7 +20,9 @@ class UnsupportedWindows(NodeError):
 
 
 class NodeSession:
-    """One task's session with a node. NodeAction creates one for each action.
+    """One task's session with a node.
+
+    NodeAction creates a session for each action.
 
     Args:
         node: the node.
@@ -62,7 +64,7 @@ class NodeSession:
         """Return an action's result: its values, the warnings, and the number of remote commands.
 
         Args:
-            values: values of the result; `changed` is false unless it is one of them.
+            values: values of the result. If they do not include `changed`, it is false.
         """
         warnings = list(dict.fromkeys([*self.warnings, *values.pop("warnings", ())]))
         return {
@@ -84,7 +86,7 @@ class NodeSession:
             first: calls that run before the version and the reasons for a pending reboot are read.
 
         Returns:
-            The observation, and the version, which is not checked yet (see `check_windows`).
+            The observation, and the node's version of Windows. `check_windows` checks the version.
 
         Raises:
             NodeError: the module failed, or the node did not return its version.
@@ -121,7 +123,7 @@ class NodeSession:
         return self.windows
 
     def check_windows(self) -> None:
-        """Check that the collection supports the node's Windows, which `observe` has read.
+        """Check that the collection supports the node's version of Windows, which `observe` has read.
 
         Raises:
             UnsupportedWindows: the version is not supported, and unsupported versions are not allowed.
@@ -131,14 +133,14 @@ class NodeSession:
 
     @property
     def refused_windows(self) -> str:
-        """Why the node's Windows is not supported; empty if it is supported, allowed, or not known yet."""
+        """Why the node's version of Windows is refused; empty if the version is supported, allowed or not known yet."""
         if self.windows is None or self._allow_unsupported:
             return ""
         return self.windows.unsupported
 
     @property
     def version_warning(self) -> str:
-        """A warning about the node's Windows if its version is allowed but not supported; otherwise empty."""
+        """A warning if the node's version of Windows is allowed but not supported; otherwise empty."""
         if self.windows is None or not self.windows.unsupported:
             return ""
         reason = self.windows.unsupported.partition(";")[0]

@@ -18,12 +18,12 @@ class Timeouts:
     reconnect: float = 300.0
     """Time limit for restoring a connection that failed."""
     first_contact: float = 10.0
-    """Time limit for a first connection; short, so that a node that is off is soon reported as unreachable."""
+    """Time limit for the first connection. It is short, so that a node that is off is soon reported as unreachable."""
     poll: int = 240
-    """How long the node waits for a result within one remote command. It answers as soon as there is one."""
+    """How long the node waits for a result within one remote command. It responds as soon as there is a result."""
     longest_poll: int = 240
-    """Maximum wait of a poll. Each poll of a batch waits four times as long as the previous one, so that long work
-    costs few commands."""
+    """Maximum wait of a poll. Each poll of a batch waits four times as long as the previous poll, so that a long
+    batch needs few remote commands."""
     watched_poll: int = 120
     """Maximum wait of the first poll if the batch has progress files, so that slow downloads show their progress
     sooner."""

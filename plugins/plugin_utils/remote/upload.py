@@ -16,7 +16,8 @@ from ..wire.scopes import Scope
 from .protocol import RemoteNode
 
 PIECE = 32 * 1024 * 1024
-"""Bytes of a piece; more if a file would have too many pieces for one command line of cmd.exe (8191 characters)."""
+"""Size of a piece in bytes. The pieces of a very large file are larger, because one command line of cmd.exe (8191
+characters) must name all of them."""
 COMMIT = "commit"
 """Id of the call that verifies an uploaded file, within the scope of that file."""
 _PIECES = 40
@@ -67,8 +68,8 @@ def push(node: RemoteNode, local: str, target: str, uploaded: t.Mapping[str, int
         The number of pieces of the file.
 
     Raises:
-        NodeError: as in `Node.put`.
-        AnsibleConnectionFailure: as in `Node.put`.
+        NodeError: as for `Node.put`.
+        AnsibleConnectionFailure: as for `Node.put`.
     """
     file_pieces = pieces(target, pathlib.Path(local).stat().st_size)
     for piece in file_pieces:
@@ -102,12 +103,12 @@ def join_scope(index: int) -> Scope:
 
 
 def join_calls(target: str, digest: str, count: int, index: int, destination: str = "") -> tuple[Call, ...]:
-    """Return the calls that join the pieces of a file and verify it; none if no pieces were uploaded.
+    """Return the calls that join the pieces of a file and verify the file; none if it has no pieces.
 
     Args:
         target: Windows path of the complete file.
         digest: SHA-256 of the complete file.
-        count: number of its pieces on the node.
+        count: number of the file's pieces on the node.
         index: index of the file in its batch.
         destination: final path; empty: the file stays at `target`.
     """

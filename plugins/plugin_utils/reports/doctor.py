@@ -50,7 +50,7 @@ def entry(host: str, result: Entry | None, view: ClusterView, names: t.Iterable[
 
 
 def table(hosts: t.Mapping[str, Entry], *, width: int = 170) -> list[str]:
-    """Return the lines of a table with a row for each cause. The causes of a host are in the order of the diagnosis.
+    """Return the lines of a table with a row for each cause; a host's causes are in the order of the diagnosis.
 
     Args:
         hosts: entries by host.
@@ -61,7 +61,7 @@ def table(hosts: t.Mapping[str, Entry], *, width: int = 170) -> list[str]:
 
 
 def fixes(hosts: t.Mapping[str, Entry]) -> list[str]:
-    """Return how to fix each cause that does not merely follow from another one, with the hosts that have it."""
+    """Return how to fix each cause that does not merely follow from another cause, with the hosts that have it."""
     lines = []
     for cause in shared(hosts):
         names = cause["hosts"]
@@ -71,7 +71,7 @@ def fixes(hosts: t.Mapping[str, Entry]) -> list[str]:
 
 
 def shared(hosts: t.Mapping[str, Entry]) -> list[dict[str, t.Any]]:
-    """Return the causes that do not merely follow from other causes, each once, with its hosts."""
+    """Return each cause that does not merely follow from other causes once, with the hosts that have it."""
     causes: dict[str, dict[str, t.Any]] = {}
     for host, one in hosts.items():
         for cause in one.get("causes") or ():
@@ -144,7 +144,7 @@ def page(hosts: t.Mapping[str, Entry], *, written: str) -> str:
 
 
 def problem(one: Entry) -> str:
-    """Return why the playbook fails for a host; empty if it does not.
+    """Return why the playbook fails for a host; empty if it does not fail.
 
     Args:
         one: the host's entry.

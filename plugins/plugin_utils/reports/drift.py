@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The result of a drift check as a document for monitoring: plan.json, see docs/plan.schema.json (no I/O)."""
+"""The result of a drift check as a document for monitoring: plan.json, by docs/plan.schema.json (no I/O)."""
 
 from __future__ import annotations
 
 import typing as t
 
 SCHEMA_VERSION = 1
-"""Increased if readers of plan.json must change: a field is removed or changes its meaning."""
+"""This number increases when a field of plan.json is removed or changes its meaning, so that readers must change."""
 STATUSES = ("in_sync", "drift", "error")
 _FIELDS = ("type", "name", "action", "why", "disrupts", "disruption")
 

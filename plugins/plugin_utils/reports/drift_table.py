@@ -12,7 +12,7 @@ from ..values.text_table import shorten, text_table
 _ALIKE = 3
 """Minimum number of similar differences that share a row."""
 _LAST = re.compile(r"[\\/ ][^\\/ ]+$")
-"""The part after the last separator of a resource's name: a file in a folder, a value of a registry key."""
+"""The part of a resource's name from the last separator on, such as a file in a folder or a value of a registry key."""
 _WIDEST = 70
 NOT_JOINED = "Settings from the cluster were not compared: set kubeconfig, or KUBECONFIG in the environment."
 NORMAL = "Differences are normal before site.yml has run. Exit status 2: something differs or could not be compared."
@@ -26,7 +26,7 @@ def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 150, *, joi
     Args:
         nodes: entries of plan.json, by node.
         width: maximum line width; texts are shortened in the middle.
-        join_compared: whether the settings from the cluster were compared; if not, the last line says so.
+        join_compared: whether the settings from the cluster were compared. If not, a line below the table says so.
     """
     all_rows = [row for name, entry in nodes.items() for row in _rows(name, entry)]
     rows = [("NODE", "STATUS", "RESOURCE", "DISRUPTS", "WHAT DIFFERS"), *all_rows]

@@ -12,7 +12,7 @@ from ..values.text_table import text_table
 
 HEAD = ("NODE", "KIND", "NAME", "ADDRESS", "NETWORK", "STATE", "OWNER OR DETAIL")
 _WIDEST = (24, 11, 36, 26, 16, 12)
-"""Maximum width of a column; the last one is limited by the table's width."""
+"""Maximum width of each column except the last, which is limited by the table's width."""
 _KINDS = {"endpoints": "endpoints", "policy_lists": "policy lists", "namespaces": "namespaces"}
 _ORDER = {"stale": 0, "stopped": 1, "unknown": 2, "in use": 3, "host": 4, "remote": 5}
 _UNNAMED = re.compile(r"containerd has namespaces that were not queried: ")
@@ -27,7 +27,7 @@ def rows(node: str, facts: t.Mapping[str, t.Any] | None, *, message: str = "", s
         node: name of the host.
         facts: `hns` in the result of hns_info; None if hns_info failed.
         message: why hns_info failed.
-        summary: return a row for each kind and state instead of one for each object.
+        summary: return a row for each kind, network and state instead of a row for each object.
     """
     if facts is None:
         return [(node, "", "", "", "", "error", _reason(node, message))]
@@ -79,7 +79,7 @@ def _reason(node: str, message: str) -> str:
 
 
 def _objects(node: str, facts: t.Mapping[str, t.Any]) -> list[Row]:
-    """Return a row for each endpoint, policy list and namespace, with unused objects first."""
+    """Return a row for each endpoint, policy list and namespace, with the stale objects of each kind first."""
     object_rows: list[Row] = [
         (node, "endpoint", _short(item["name"]), item["address"], item["network"], item["state"], _owner(item))
         for item in facts["endpoints"]
@@ -117,7 +117,7 @@ def _summary(node: str, facts: t.Mapping[str, t.Any]) -> list[Row]:
 
 
 def _short(name: str) -> str:
-    """Return the name of an endpoint with container ids shortened to their usual length."""
+    """Return the name of an endpoint with its container id shortened to the usual length."""
     head, sign, tail = name.partition("_")
     return f"{head[:12]}{sign}{tail}" if len(head) == 64 else name
 
@@ -177,7 +177,7 @@ def _counted(count: int, things: str) -> str:
 
 
 def counts(nodes: t.Mapping[str, t.Mapping[str, t.Any] | None]) -> dict[str, int]:
-    """Return how many hosts responded, and how many unused objects they have."""
+    """Return the number of hosts whose HNS responded, of hosts on which hns_info failed, and of stale objects."""
     known = [facts for facts in nodes.values() if facts is not None]
     objects = [item for facts in known for name in ("endpoints", "policy_lists", "namespaces") for item in facts[name]]
     return {

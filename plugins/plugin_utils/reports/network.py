@@ -36,7 +36,7 @@ Entry = t.Mapping[str, t.Any]
 
 
 def ordered(results: t.Iterable[Entry]) -> list[Entry]:
-    """Return the results with failures first, then by check and node."""
+    """Return the results, sorted by status (failures first), check and node."""
     kinds, statuses = list(TITLES), list(_STATUSES)
     return sorted(
         results,
@@ -64,7 +64,7 @@ def table(results: t.Iterable[Entry], *, summary: bool = False, width: int = 170
 
 
 def totals(result: Entry) -> list[str]:
-    """Return the last lines: how many checks have which status, and why checks did not run.
+    """Return the last lines: the number of checks with each status, and why checks did not run.
 
     Args:
         result: the result of network_check.
@@ -86,7 +86,7 @@ def totals(result: Entry) -> list[str]:
 
 
 def problem(result: Entry, *, allow_not_run: bool) -> str:
-    """Return why the network has not passed; empty if it has.
+    """Return why the network check fails; empty if it passes.
 
     Args:
         result: the result of network_check.

@@ -13,7 +13,7 @@ from . import rollout
 STATUSES = ("patched", "to_patch", "up_to_date", "failed", "not_started")
 _HEADER = ("NODE", "OS BUILD", "PATCHES", "REBOOTS", "MINUTES", "STATUS", "")
 _NOT_WELL = ("failed", "not_offered", "not_applicable", "needs_reboot")
-"""Patch statuses for which patch_install fails."""
+"""Statuses of a patch with which patch_install fails."""
 _WIDEST = (60,) * (len(_HEADER) - 1)
 """Maximum width of each column but the last, in characters."""
 
@@ -26,8 +26,8 @@ def node_entry(
     Args:
         notes: the record that role node_maintenance keeps (`node_maintenance_state`); its field `found` is the result
             of patch_install in check mode, before the rollout. None if the host failed before that check.
-        result: the last result of patch_install; the result of the check if the host's turn never came.
-        check_mode: whether the run only checked.
+        result: the last result of patch_install. If the host's turn never came, this is the result of the check.
+        check_mode: whether the run only checked, and installed nothing.
     """
     notes = notes or {}
     checked = notes.get("found") or {}

@@ -11,7 +11,7 @@ _NAMED = 8
 
 
 def shared(problems: t.Mapping[str, t.Sequence[str]]) -> dict[str, list[str]]:
-    """Return the hosts that have each problem, in the order in which problems were found.
+    """Return the hosts that have each problem, by problem, in the order in which the problems were found.
 
     Args:
         problems: the problems of each host of the play.
@@ -27,7 +27,7 @@ def lines(problems: t.Mapping[str, t.Sequence[str]]) -> list[str]:
     """Return a line for each problem, with the hosts that have it.
 
     Args:
-        problems: the problems of each host of the play, including hosts without any.
+        problems: the problems of each host of the play, including hosts without problems.
     """
     return [f"- {_hosts(hosts, len(problems))}: {sentence}" for sentence, hosts in shared(problems).items()]
 

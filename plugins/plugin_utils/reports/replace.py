@@ -19,7 +19,7 @@ _WIDEST = (60,) * (len(_HEADER) - 1)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReplacementResults:
-    """What the tasks of an old machine and its new one recorded. A mapping is empty if there is no record."""
+    """What the tasks of an old machine and of its new machine recorded; a mapping is empty if there is no record."""
 
     plan: t.Mapping[str, t.Any]
     """The plan for the node."""
@@ -35,7 +35,7 @@ def node_entry(results: ReplacementResults, *, check_mode: bool) -> dict[str, t.
     """Return one node's entry in replace.json.
 
     Args:
-        results: the results of the old machine and its new one.
+        results: the results of the old machine and of its new machine.
         check_mode: whether the run only planned.
     """
     status, message = _status(results, check_mode=check_mode)
@@ -73,7 +73,7 @@ def _status(results: ReplacementResults, *, check_mode: bool) -> tuple[str, str]
 
 
 def inventory(nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
-    """Return how the inventory has to change: the hosts to add, and those to remove.
+    """Return how the inventory must change: the hosts to add and the hosts to remove.
 
     Args:
         nodes: entries of replace.json, by host.
@@ -89,7 +89,7 @@ def inventory(nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
 
 
 def inventory_lines(changes: t.Mapping[str, t.Any]) -> list[str]:
-    """Return the lines that show users how to change their inventory; empty if it stays as it is.
+    """Return the lines that show users how to change their inventory; empty if the inventory stays as it is.
 
     Args:
         changes: result of `inventory`.
@@ -110,7 +110,7 @@ def plan_table(plans: t.Mapping[str, t.Mapping[str, t.Any]], problems: t.Mapping
     """Return the lines of a table with the nodes to replace, for the beginning of a run.
 
     Args:
-        plans: the plans by host; empty for a host that failed before.
+        plans: the plans by host. The plan of a host that failed before it was planned is empty.
         problems: why nodes cannot be replaced, by host.
     """
     rows = [

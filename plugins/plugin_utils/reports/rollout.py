@@ -24,12 +24,12 @@ def minutes(record: t.Mapping[str, t.Any]) -> float:
 
 
 def minutes_cell(entry: t.Mapping[str, t.Any]) -> str:
-    """Return the duration in a node's entry for a table."""
+    """Return the text of a table's cell with the duration in a node's entry."""
     return f"{entry['minutes']:.1f}" if entry["minutes"] else ""
 
 
 def status_cell(entry: t.Mapping[str, t.Any]) -> str:
-    """Return the status in a node's entry for a table."""
+    """Return the text of a table's cell with the status in a node's entry."""
     return str(entry["status"]) + (", cordoned" if entry["cordoned"] else "")
 
 
@@ -45,7 +45,7 @@ def counts(nodes: t.Mapping[str, t.Mapping[str, t.Any]], statuses: t.Sequence[st
 
 
 def summary(numbers: t.Mapping[str, int]) -> list[str]:
-    """Return the lines after the table.
+    """Return the lines below the table.
 
     Args:
         numbers: result of `counts`.

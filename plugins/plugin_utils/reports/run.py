@@ -74,7 +74,8 @@ def page(title: str, runs: t.Sequence[Run], tables: t.Sequence[t.Mapping[str, t.
     Args:
         title: the heading.
         runs: the runs in their order.
-        tables: tables above those of the runs, each with `title`, `head` (list of str) and `rows` (lists of values).
+        tables: further tables, which come before the runs. Each has `title`, `head` (list of str) and `rows` (lists of
+            values).
     """
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(DATA), autoescape=True)
     return environment.get_template("report.html.j2").render(title=title, runs=runs, tables=tables)

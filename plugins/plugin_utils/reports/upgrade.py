@@ -19,14 +19,14 @@ _WIDEST = (60,) * (len(_HEADER) - 1)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HostResults:
-    """What the tasks of one host registered. A mapping is empty if the host did not reach the task."""
+    """What the tasks of one host registered; a mapping is empty if the host did not reach the task."""
 
     plan: t.Mapping[str, t.Any] | None
     """The plan; empty for a machine that has not joined; None if the host failed before it was planned."""
     record: t.Mapping[str, t.Any]
     """The record that role node_maintenance keeps."""
     staged: t.Mapping[str, t.Any]
-    """The result of the task that makes the changes that disrupt no pods."""
+    """The result of the task that makes the changes that do not disrupt pods."""
     converged: t.Mapping[str, t.Any]
     """The result of the task that changes the drained node."""
     patches: t.Mapping[str, t.Any]
@@ -75,7 +75,7 @@ def _status(results: HostResults, *, check_mode: bool) -> tuple[str, str]:
 
 
 def _reboot(results: HostResults, status: str) -> str:
-    """Return whether the node reboots: `yes`, `no`, or `maybe`; after the run, whether it did."""
+    """Return whether the node will reboot (`yes`, `no` or `maybe`) or, after its turn, whether it rebooted."""
     if status not in ("to_upgrade", "not_started"):
         return "yes" if results.converged.get("rebooted") or int(results.patches.get("reboots") or 0) else "no"
     disruptions = {str(one.get("disruption")) for one in results.staged.get("deferred") or ()}

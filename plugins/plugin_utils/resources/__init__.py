@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""All resource types, by the names that users write. Read time_zone.py first, which is the shortest.
+"""All resource types, by the names that users write; read time_zone.py first, which is the shortest.
 
-docs/adding_a_resource_type.md describes how to add one.
+docs/adding_a_resource_type.md describes how to add a resource type.
 """
 
 from __future__ import annotations

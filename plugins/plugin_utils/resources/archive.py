@@ -31,7 +31,7 @@ def record_of(folder: str, name: str = "") -> str:
 
     Args:
         folder: the folder with the members.
-        name: the name of the archive; empty if the folder is its own.
+        name: the name of the archive; empty if no other archive shares the folder.
     """
     label = "-" + re.sub(r"[^A-Za-z0-9._-]+", "_", name) if name else ""
     return f"{folder}\\.winkube-archive{label}"
@@ -188,7 +188,7 @@ class Archive(Resource):
 
     @property
     def _replaces(self) -> list[str]:
-        """Return the paths of the files and folders to replace. Those that exist are renamed first."""
+        """Return the paths of the files and folders to replace; each of them that exists is renamed first."""
         return [self.folder] if self.exclusive else [self._path_of(self._target(member)) for member in self.members]
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
@@ -322,7 +322,7 @@ class Archive(Resource):
             )
 
     def _write_record(self) -> t.Iterator[Call]:
-        """Yield the calls that write the record. The node computes the hashes."""
+        """Yield the calls that write the record with the hashes, which the node computes."""
         for index, (path, record) in enumerate(self._records().items()):
             # If the archive lacks a file that `check` lists, the error shows this id, so the id contains the file's
             # name.

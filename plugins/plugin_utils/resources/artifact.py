@@ -105,7 +105,7 @@ class Artifact(Resource):
     )
 
     def builds_on(self, earlier: Resource) -> bool:
-        """Wait for the file's folder, for trusted certificates, and for the clock, which decides on their validity."""
+        """Wait for the file's folder, for trusted certificates, and for the clock, by which certificates are valid."""
         if isinstance(earlier, Directory):
             return self.path.replace("/", "\\").casefold().startswith(f"{earlier.path.casefold()}\\")
         return earlier.type in ("ArtifactCache", "CertificateImport", "W32Time")
@@ -165,7 +165,7 @@ class Artifact(Resource):
 
     @property
     def _asks(self) -> bool:
-        """Whether each run asks the source if its file has changed."""
+        """Whether each run asks the source whether the file has changed there."""
         return self.custom and not self._verified
 
     @property
@@ -268,7 +268,7 @@ class Artifact(Resource):
         return self._plan_manifest(seen, file)
 
     def _space(self, seen: Results) -> SpaceRequirement:
-        """Return the required disk space. The second source is asked only if the first does not report a size."""
+        """Return the required disk space; the second source is asked only if the first source reports no size."""
         # An unfinished download is resumed only if a checksum verifies the complete file.
         present = int(self._observed_file(seen, f"{self.path}.part").get("size") or 0) if self._verified else 0
         return attempts.space(self._download(seen, curl.RemoteFile()), present)
@@ -287,7 +287,7 @@ class Artifact(Resource):
         return {"sha256": file.get("sha256"), "size": file.get("size"), "source": source}
 
     def downloaded(self, results: Results) -> dict[str, t.Any] | None:
-        """Return hash, size and source of the file that a change downloaded; None if it downloaded no file.
+        """Return hash, size and source of the file that a change downloaded; None if the change downloaded no file.
 
         Args:
             results: results of the change's calls, by id.
@@ -295,7 +295,7 @@ class Artifact(Resource):
         return attempts.downloaded(self._download({}, curl.RemoteFile()), results)
 
     def failure(self, results: Results) -> str:
-        """Return why each source failed. Signatures in URLs are redacted.
+        """Return why each source failed, with the signatures in URLs redacted.
 
         Args:
             results: results of the change's calls, by id.

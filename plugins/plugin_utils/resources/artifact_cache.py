@@ -15,7 +15,8 @@ from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
 _DEPTH = {"custom": 3}
-"""Depth of a version's folder: three for a user's own URL (KIND\\custom\\KEY), otherwise two (KIND\\VERSION)."""
+"""Depth of a version's folder in the cache: three for a user's own URL (KIND\\custom\\KEY), otherwise two
+(KIND\\VERSION)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

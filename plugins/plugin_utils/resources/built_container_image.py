@@ -5,7 +5,7 @@
 Containers of an Insider build of Windows run only on that build, and no registry has a pause image for it.
 
 Sources: moby/buildkit docs/windows.md (buildctl, the service buildkitd, containerd as its worker) and
-cmd/buildkitd/main_containerd_worker.go (--containerd-worker-namespace: the kubelet's namespace, so that it finds built
+cmd/buildkitd/main_containerd_worker.go (--containerd-worker-namespace: the namespace in which the kubelet finds
 images); docs.docker.com/reference/cli/docker/image/build.
 """
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Import certificates into the machine's stores, such as those of a site's own certificate authority."""
+"""Import certificates, such as the certificates of a company's own authority, into the machine's stores."""
 
 from __future__ import annotations
 

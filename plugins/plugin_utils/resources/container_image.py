@@ -179,14 +179,14 @@ class ContainerImage(InStore):
             raise ResourceError("pinned", True, "expected false", "Only containerd supports pinned images.")
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge the aliases and pins of two lists that contain the same image."""
+        """Merge two resources for the same image: their aliases and pins; None if other properties differ."""
         aliases = tuple(dict.fromkeys((*self.aliases, *other.aliases)))
         pinned = self.pinned or other.pinned
         mine, others = (dataclasses.replace(one, pinned=pinned, aliases=aliases) for one in (self, other))
         return mine if mine == others else None
 
     def observe(self) -> tuple[Call, ...]:
-        """Return the calls that list the store. They are the same for all images, so they are sent only once."""
+        """Return the calls that list the store; the calls are the same for all images, so they are sent only once."""
         return self.store.list_calls()
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
@@ -301,5 +301,5 @@ class _ImageSize(SizeProbe):
 
 
 def needed_space(size: int) -> int:
-    """Return the disk space for a download of this size. Compressed and unpacked layers exist at the same time."""
+    """Return the disk space for a download, whose compressed and unpacked layers exist at the same time."""
     return int(size * (1 + UNPACKED))

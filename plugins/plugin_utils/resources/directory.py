@@ -78,7 +78,7 @@ class Directory(Resource):
                 raise ResourceError(option, getattr(self, option), expected)
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge what several roles set for the same folder. Their access lists must not contradict each other."""
+        """Merge the settings of two roles for the same folder; None if the settings contradict each other."""
         for one, more in ((self, other), (other, self)):
             if one == type(self)(name=one.name) and more.state == "present":
                 return more
@@ -88,7 +88,7 @@ class Directory(Resource):
         return dataclasses.replace(strictest, shallow=deepest) if len(alike) == 1 else None
 
     def builds_on(self, earlier: Resource) -> bool:
-        """Wait only for folders, because an earlier folder may contain this one."""
+        """Wait only for folders, because an earlier folder may contain this folder."""
         return isinstance(earlier, Directory)
 
     @property
@@ -220,9 +220,9 @@ def closed(
     Args:
         folders: Windows paths.
         users: rights of all users other than SYSTEM and administrators.
-        content: which content is not trusted, see `move_aside`.
-        only_below: restrict access only to folders below this one. All other folders may be shared, so they are only
-            created.
+        content: which content is not trusted (`move_aside`).
+        only_below: restrict access only to folders below this folder. All other folders may be shared, so they are
+            only created.
         properties: further properties of the folders to which access is restricted.
     """
     guard = {"acl": ADMINISTRATORS_ONLY if users == "none" else READABLE, "guard_parents": True, "move_aside": content}

@@ -159,13 +159,13 @@ class FirewallRule(Resource):
         return update(self, before, desired, [self._write("Set-NetFirewallRule", changed)])
 
     def _named(self) -> list[str]:
-        """Return the exempt users that are given by name. Their SIDs are requested from the node."""
+        """Return the exempt users that are given by name, whose SIDs are requested from the node."""
         return [name for name in self.except_users if not name.startswith(_SID)]
 
     def _local_user(self, seen: Results) -> str:
         """Return the users that the rule applies to: everyone except the exempt users, as SDDL.
 
-        The form is that of kubernetes-sigs/image-builder images/capi/ansible/windows/roles/providers/tasks/azure.yml.
+        Source of the form: kubernetes-sigs/image-builder images/capi/ansible/windows/roles/providers/tasks/azure.yml.
         """
         sids = []
         for name in self.except_users:
@@ -194,7 +194,7 @@ class FirewallRule(Resource):
 
 
 def _seen(key: str, value: t.Any, desired: t.Any) -> t.Any:
-    """Return an observed value in the notation of the desired one."""
+    """Return an observed value in the notation of the desired value."""
     if key == "enabled":
         return str(value).casefold() == "true"
     if key in _LISTS:

@@ -55,7 +55,7 @@ class NodeRuntime(Resource):
         )
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        """Return no change, or raise an error for a runtime other than the node's.
+        """Check the runtime, and return no change.
 
         Raises:
             ResourceError: the node joined with a different runtime.

@@ -20,7 +20,7 @@ _OTHERS: t.Mapping[str, str] = {
     "VpnS2SStatus": "site-to-site VPN",
     "SstpProxyStatus": "the SSTP proxy",
 }
-"""Properties of Get-RemoteAccess with the status of the other technologies of Remote Access, and their names
+"""The technologies of Remote Access other than routing, by the property of Get-RemoteAccess that contains their status
 (learn.microsoft.com, RAMgmtPSProvider, class RemoteAccessCommon)."""
 _INSTALLED = "Installed"
 

@@ -220,7 +220,7 @@ class ScheduledTask(Resource):
 
 
 def _one(value: t.Any) -> t.Any:
-    """Return a property of the task's actions as one value. PowerShell returns a list with a value for each action."""
+    """Return a property of the task's actions as one value; PowerShell returns a list with a value for each action."""
     if isinstance(value, (list, tuple)):
         return value[0] if len(value) == 1 else ", ".join(map(str, value)) or None
     return value

@@ -317,7 +317,7 @@ class Service(Resource):
         return [str(word) for key, pair in options.items() if key in changed for word in pair]
 
     def _run(self, status: str, restart: bool) -> t.Iterator[Call]:
-        """Yield the calls that start, stop or restart the service. `plan` depends on their ids."""
+        """Yield the calls that start, stop or restart the service; `plan` recognizes these calls by their ids."""
         runs = status in _RUNS
         named: dict[str, Json] = {"Name": [self.name]}
         if self.state == "stopped":
@@ -357,7 +357,7 @@ def _same_line(one: str, other: str) -> bool:
 
 
 def _spelled_like(desired: t.Iterable[str], observed: t.Iterable[str]) -> list[str]:
-    """Return the observed service names, sorted, in the spelling of the desired names. Case is ignored."""
+    """Return the observed service names, sorted; a name that differs from a desired name only in case is respelled."""
     spelling = {name.casefold(): name for name in desired}
     return sorted((spelling.get(str(name).casefold(), str(name)) for name in observed), key=str.casefold)
 

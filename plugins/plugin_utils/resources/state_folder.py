@@ -19,9 +19,9 @@ from ..wire.messages import Call, CallResult, Json, Results
 from .file import check_acl, refuse_link
 
 _PATH = re.compile(r"""[A-Za-z]:\\[^"%&|<>^*?/,;=!~\x00-\x1f\xa0]{2,}""")
-"""Paths that cmd.exe takes literally. Only a path with spaces gets quotation marks (ansible-core's Argv-ToString), and
-other special characters need them, too (learn.microsoft.com: cmd): `rd` would take `C:\\a,b` for two paths. `%` would
-be replaced by the value of a variable, and `~` may be part of a short name such as PROGRA~1."""
+"""Paths that cmd.exe takes literally. Only a path with spaces gets quotation marks (ansible-core's Argv-ToString), but
+other special characters also need quotation marks (learn.microsoft.com: cmd): `rd` would take `C:\\a,b` for two paths.
+`%` would be replaced by the value of a variable, and `~` may be part of a short name such as PROGRA~1."""
 _WINDOWS_FOLDERS = re.compile(
     r".:\\(windows(\\system32|\\syswow64)?|program files( \(x86\))?|programdata|users|recovery|boot|\$recycle\.bin"
     r"|system volume information)",
@@ -117,7 +117,7 @@ class StateFolder(Resource):
         return update(self, before, after, [*self._remove(), *self._make()], why=_why(extra, missing))
 
     def _content(self, seen: Results) -> list[str]:
-        """Return the names in the folder, and the paths of what is in the subfolders that must be empty."""
+        """Return the names in the folder, and the paths of the content of its subfolders, which must be empty."""
         names: list[str] = []
         for number, path in enumerate(self._listed):
             result = seen.get(f"content-{number}")
@@ -134,7 +134,7 @@ class StateFolder(Resource):
         return [action("remove", "cmd.exe", arguments=arguments, success_codes=_GONE, retries=3, on_error="continue")]
 
     def _make(self) -> t.Iterator[Call]:
-        """Yield the calls that create the folder and its subfolders again; they fail if anything is left in them."""
+        """Yield the calls that create the folder and its subfolders again, and fail if anything is left there."""
         if self.acl is None:
             yield _removed(self.path)
             yield make_directory(self.path)

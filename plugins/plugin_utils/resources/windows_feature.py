@@ -45,7 +45,7 @@ class WindowsFeature(Resource):
     )
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge what several roles set for the same feature: a role may need a reboot that another does not need."""
+        """Merge the settings of two roles for the same feature, which may differ only in `reboot`; otherwise None."""
         reboots = max(self, other, key=lambda one: one.reboot == "always")
         alike = {dataclasses.replace(one, name=self.name, reboot="always") for one in (self, other)}
         return reboots if len(alike) == 1 else None

@@ -44,7 +44,7 @@ def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str
     Args:
         facts: `calico` in the result of cluster_info.
         services: network of the services.
-        api_server: the API server as `host:port`, as Windows nodes reach it.
+        api_server: the `host:port` at which Windows nodes reach the API server.
     """
     installation = facts.get("installation") or {}
     if not installation:
@@ -70,7 +70,7 @@ def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str
 
 
 def former_objects(facts: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    """Return this collection's objects that must be removed, because the Tigera operator runs Calico on Windows, too.
+    """Return this collection's objects that must be removed, because the Tigera operator also runs Calico on Windows.
 
     kubespray can move a cluster from manifests to the operator. It then removes the service accounts that the pods of
     these objects use.
@@ -98,7 +98,8 @@ def is_unreachable(api_server: str, reachable: str) -> bool:
 
     Args:
         api_server: `host:port` from the ConfigMap kubernetes-services-endpoint.
-        reachable: an address that Windows nodes reach. If it is a loopback address, they reach every loopback address.
+        reachable: an address that Windows nodes reach. If it is a loopback address, every loopback address counts as
+            reachable.
     """
     host = str(api_server).rpartition(":")[0]
     return not host or (is_loopback(host) and not is_loopback(reachable))

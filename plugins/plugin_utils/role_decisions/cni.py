@@ -62,7 +62,7 @@ def runs_of(host: Variables, name: str) -> tuple[str, str]:
     Hosts that do not set a variable have its default value.
 
     Args:
-        host: the host that asks.
+        host: the variables of the host for which the decision is made.
         name: name of the host.
     """
     own = str(host.value("cni_plugin"))
@@ -84,13 +84,13 @@ def _applying_host(host: Variables, expected: str) -> str:
 
 
 def networks_of_pods(host: Variables) -> dict[str, str]:
-    """Return the networks of the play's hosts on whose nodes DaemonSets run, with the mode if hosts may differ in it.
+    """Return the network of each host on whose node DaemonSets run, with its mode if the hosts' modes may differ.
 
     These DaemonSets run on all nodes that `PodNetwork.node_label` does not exclude, even if another tool provides the
     network.
 
     Args:
-        host: the host that asks.
+        host: the variables of the host for which the decision is made.
     """
     own_name = str(host.value("inventory_hostname"))
     networks = {}
@@ -117,7 +117,7 @@ def _service_plugins(host: Variables) -> list[str]:
 
 
 def _network_services(host: Variables) -> list[str]:
-    """Return the services of the network that the node has or gets; those that depend on others come first."""
+    """Return the services of the network that the node has or gets, each before the services that it depends on."""
     network = cni.pod_network(host)
     recorded = host.value("cni_recorded_network")
     plugins = [network.settings.plugin] if network.runs_as_services else []
@@ -129,7 +129,7 @@ def _network_services(host: Variables) -> list[str]:
 def _former_daemon_sets(host: Variables) -> list[str]:
     """Return the DaemonSets to remove with the node's former network.
 
-    Those of its new network, and those that others applied, stay.
+    The DaemonSets of the new network, and the DaemonSets that other tools applied, stay.
     """
     foreign = host.part("winkube_cluster", "foreign_daemon_sets", default=())
     kept = {*daemon_sets(str(host.value("cni_plugin"))), *foreign}
@@ -138,20 +138,20 @@ def _former_daemon_sets(host: Variables) -> list[str]:
 
 
 def _former_node_selector(host: Variables) -> str:
-    """Return the label selector of the nodes that need the DaemonSets; empty if their pods need no label of a node."""
+    """Return the label selector of the nodes that need the former DaemonSets; empty if none of these needs a label."""
     name = str(host.value("cni_recorded_network").get("plugin", ""))
     is_labelled = name in catalogue() and catalogue()[name].needs_node_label
     return f"{NETWORK_LABEL}={name}" if is_labelled and host.value("cni_former_daemon_sets") else ""
 
 
 def _former_network_stays(host: Variables) -> bool:
-    """Return whether nodes other than the host's still have the label of its former network."""
+    """Return whether any node except the host's node still has the label of the former network."""
     nodes = host.part("cni_former_nodes", "resources", default=[])
     return any(node["metadata"]["name"] != str(host.value("winkube_node_name")) for node in nodes)
 
 
 def _former_account_objects(host: Variables) -> list[dict[str, t.Any]]:
-    """Return the objects of the former network's account to remove; empty if networks of the play's hosts use them.
+    """Return the objects of the former network's account that are removed; empty if a host's network uses the account.
 
     The annotations of a node that has just joined do not show yet that its network uses the account.
     """
@@ -162,9 +162,9 @@ def _former_account_objects(host: Variables) -> list[dict[str, t.Any]]:
 
 
 def _former_account_stays(host: Variables) -> bool:
-    """Return whether Windows nodes other than the host's still have annotations of its former network.
+    """Return whether any Windows node except the host's node still has annotations of the former network.
 
-    The network's program writes them with the rights of the account.
+    The network's program writes these annotations with the rights of the account.
     """
     former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
     names = set() if former is None else {*former.files.annotations}
@@ -193,7 +193,7 @@ def _former_hns_networks(host: Variables) -> list[str]:
 
 
 def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
-    """Return the label and the annotations that the node's former network needs, without values; empty if none.
+    """Return the label and the annotations that the node's former network needs, without values; empty without any.
 
     A network that needs a label writes its annotations only while the node has the label, so all of them are removed.
     """
@@ -209,13 +209,13 @@ def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
 
 
 def _new_labels(host: Variables) -> dict[str, str]:
-    """Return the label that lets the pods of a changed network run on the node; empty if they need none."""
+    """Return the label that lets the pods of a changed network run on the node; empty if they need no label."""
     value = cni.pod_network(host).pod_network_label if host.value("cni_network_changes") else ""
     return {NETWORK_LABEL: value} if value else {}
 
 
 def _node_labels(host: Variables) -> dict[str, str | None]:
-    """Return the labels that a node's network needs; a label without a value must not exist.
+    """Return the labels that a node's network needs; None means that the node must not have the label.
 
     While the node still has its former network, the label of that network stays. tasks/replace_network.yml changes it.
     """
@@ -227,8 +227,8 @@ def _node_labels(host: Variables) -> dict[str, str | None]:
 def _registered_labels(host: Variables) -> dict[str, str | None]:
     """Return the labels with which a kubelet that reads them from a file registers its node.
 
-    A node that has joined keeps its labels when its kubelet restarts, so it gets the label of its new network in this
-    file already. Otherwise the next run would change the file again, and restart the kubelet.
+    A node that has joined keeps its labels when its kubelet restarts, so this file already has the label of the node's
+    new network. Otherwise the next run would change the file again, and restart the kubelet.
     """
     labels: dict[str, str | None] = dict(host.value("cni_node_labels"))
     if not host.part("winkube_node_information", "joined", default=False):
@@ -237,9 +237,9 @@ def _registered_labels(host: Variables) -> dict[str, str | None]:
 
 
 def _former_files(host: Variables) -> list[str]:
-    """Return the CNI configuration and the state of the node's former network that the new network does not have.
+    """Return the paths of the former network's CNI configuration and state that the new network does not use.
 
-    The cleanup itself removes the addresses that host-local recorded for the removed networks.
+    The cleanup removes the addresses that host-local recorded for the removed networks, so they are not returned.
     """
     former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
     own = catalogue()[str(host.value("cni_plugin"))].files
@@ -298,7 +298,7 @@ def _cluster_objects(host: Variables) -> list[t.Any]:
 
 
 def _daemon_sets_to_restrict(host: Variables) -> list[dict[str, str]]:
-    """Return the DaemonSets of Linux nodes that the run restricts to them."""
+    """Return the DaemonSets for Linux nodes that the run restricts to Linux nodes."""
     namespaces, patterns = host.value("cni_linux_namespaces"), host.value("cni_linux_daemon_sets")
     return Restricted(namespaces=namespaces, patterns=patterns).of(host.value("cni_unbound_daemon_sets"))
 
@@ -312,7 +312,7 @@ def _linux_mtu(host: Variables) -> dict[str, t.Any]:
 
 
 def _node_addresses(host: Variables) -> dict[str, str]:
-    """Return the internal IP addresses of the cluster's nodes, if the network needs all nodes in one subnet."""
+    """Return the internal IP addresses of the cluster's nodes; empty if the network allows nodes in several subnets."""
     if not cni.pod_network(host).mode.other_subnets:
         return {}
     nodes = host.part("winkube_cluster", "nodes", default={})

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_join: how kubeadm joins a machine, and what is compared with the version of Kubernetes."""
+"""Decisions of role node_join: how kubeadm joins a machine, and which settings depend on the version of Kubernetes."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _COMPONENT_SETTINGS = (
 )
 """The variables with settings of kubelet and kube-proxy that a version of Kubernetes may not have."""
 _TOKEN = re.compile(r"[a-z0-9]{6}\.[a-z0-9]{16}")
-"""A bootstrap token (kubernetes.io: Authenticating with Bootstrap Tokens)."""
+"""The form of a bootstrap token (kubernetes.io: Authenticating with Bootstrap Tokens)."""
 
 
 def kubelet_arguments(
     given: t.Mapping[str, t.Any], of_service: t.Mapping[str, t.Any], own_labels: str
 ) -> dict[str, t.Any]:
-    """Return the kubelet's arguments that kubeadm passes on.
+    """Return the arguments that kubeadm passes to the kubelet.
 
     A node whose network runs as services registers with a label that keeps the networks' DaemonSets away, and a node
-    with Calico registers with a label that admits Calico's DaemonSets. A node also registers with those of the user's
-    labels that a kubelet may set. A flag that kubeadm passes on replaces the same
-    flag of the kubelet's service, so the labels of that flag are repeated.
+    with Calico registers with a label that admits Calico's DaemonSets. A node also registers with the user's labels,
+    except the labels that a kubelet may not set. A flag that kubeadm passes to the kubelet replaces the same flag of
+    the kubelet's service, so the labels of the service's flag are repeated.
 
     Args:
         given: value of `node_join_kubelet_arguments`.
@@ -88,7 +88,7 @@ def created_tokens(results: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, str]
     """Return the tokens that `kubeadm token create` printed, by node.
 
     Args:
-        results: results of the task, one for each node. Those that failed are left out.
+        results: results of the task, one for each node. Failed results are left out.
     """
     by_node = {}
     for one in results:
@@ -105,10 +105,10 @@ def _kubeadm_tokens(host: Variables) -> dict[str, str]:
 
 
 def _token(host: Variables) -> str:
-    """Return the bootstrap token of the host's node. In check mode, no token is created, and the text is empty.
+    """Return the bootstrap token of the host's node; empty in check mode, which creates no token.
 
     Raises:
-        MissingVariableError: there is no such token.
+        MissingVariableError: the run created no token for the node.
     """
     name = str(host.value("node_join_name"))
     if host.value("node_join_token_source") == "api":
@@ -120,7 +120,7 @@ def _token(host: Variables) -> str:
 
 
 def _token_ids(host: Variables) -> dict[str, str]:
-    """Return the ids of the bootstrap tokens of this run, by node. They are not secret."""
+    """Return the ids of the bootstrap tokens of this run, which are not secret, by node."""
     if host.value("node_join_token_source") == "api":
         return t.cast("dict[str, str]", host.part("node_join_tokens", "token_ids", default={}))
     return {name: token.partition(".")[0] for name, token in _kubeadm_tokens(host).items()}
@@ -164,7 +164,7 @@ def _metadata_of_nodes(host: Variables) -> dict[str, t.Any]:
 
 
 def _discovery(host: Variables) -> str:
-    """Return the kubeconfig with which kubeadm finds the cluster; empty if kubeadm does not need one."""
+    """Return the kubeconfig with which kubeadm finds the cluster; empty if kubeadm does not need a kubeconfig."""
     own_endpoint = host.value("node_join_endpoint") != host.part("node_join_cluster", "api_server")
     public = bool(host.part("node_join_cluster", "cluster_info_public", default=True))
     if not discovers_by_file(str(host.value("node_join_discovery_method")), public=public, own_endpoint=own_endpoint):
@@ -177,10 +177,11 @@ def _discovery(host: Variables) -> str:
 def kubeadm_flags(arguments: t.Mapping[str, t.Any], taints: t.Iterable[t.Mapping[str, str]]) -> list[str]:
     """Return the flags that kubeadm writes for the kubelet because of the user's variables.
 
-    kubernetes/kubernetes cmd/kubeadm/app/phases/kubelet/flags.go: the flags of the configuration, and the taints.
+    kubeadm writes the flags of its configuration and the taints (kubernetes/kubernetes
+    cmd/kubeadm/app/phases/kubelet/flags.go).
 
     Args:
-        arguments: flags that kubeadm passes on.
+        arguments: flags that kubeadm passes to the kubelet.
         taints: taints with which the node registers.
     """
     listed = [f"{one['key']}={one.get('value', '')}:{one['effect']}" for one in taints]
@@ -189,7 +190,7 @@ def kubeadm_flags(arguments: t.Mapping[str, t.Any], taints: t.Iterable[t.Mapping
 
 
 def _kubelet(host: Variables) -> dict[str, str]:
-    """Return what starts the kubelet with the flags that kubeadm passes on; empty if there are none."""
+    """Return the service settings that start the kubelet with the flags that kubeadm writes; empty without flags."""
     flags = kubeadm_flags(_kubelet_arguments(host), host.value("node_join_node_taints"))
     settings = host.read(kubernetes_node.KubernetesSettings, kubernetes_node.ROLE)
     return kubernetes_node.started_with(settings, flags) if flags else {}

@@ -15,13 +15,13 @@ def is_live(*, joined: bool, known: bool | None) -> bool:
 
     Args:
         joined: whether the machine reports that it has joined.
-        known: whether the cluster has a node of the machine's name; None if the cluster was not queried.
+        known: whether the cluster has a node with the machine's name; None if the cluster was not queried.
     """
     return joined and known is not False
 
 
 def version_problem(host: str, node: str, kubelet: str, expected: str) -> str:
-    """Return why the minor version of a live node's kubelet prevents the run from continuing; empty if it does not.
+    """Return why the minor version of a live node's kubelet stops the run; empty if the run may continue.
 
     Args:
         host: name of the host.

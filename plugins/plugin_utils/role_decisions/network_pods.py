@@ -18,7 +18,7 @@ Pod: t.TypeAlias = t.Mapping[str, str]
 
 
 def revisions(applied: t.Iterable[t.Mapping[str, t.Any]], label: str) -> list[str]:
-    """Return the revisions of the DaemonSets. Each DaemonSet labels the pods that it creates with its revision.
+    """Return the revisions of the DaemonSets, with which each DaemonSet labels the pods that it creates.
 
     Args:
         applied: objects as the cluster returned them.
@@ -40,7 +40,7 @@ def outdated(pods: t.Iterable[Pod], expected: t.Collection[str]) -> list[Pod]:
 
 
 def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, proxy_changed: bool) -> list[Pod]:
-    """Return the pods to delete, so that their DaemonSets create new ones.
+    """Return the pods to delete, so that their DaemonSets create new pods.
 
     Args:
         pods: pods on the node.
@@ -56,7 +56,7 @@ def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, proxy_change
 
 
 def _is_proxy(pod: Pod) -> bool:
-    """Return whether a pod is kube-proxy's: Calico's pods may be in the same namespace."""
+    """Return whether a pod belongs to kube-proxy and not to a network, such as Calico, with pods in its namespace."""
     networks = {name for plugin in catalogue() for name in daemon_sets(plugin)}
     return pod["namespace"] == kube_proxy_pods.DAEMON_SET.partition("/")[0] and _owner(pod) not in networks
 

@@ -34,7 +34,7 @@ _STEPS = (
     *("node_prepare_converged", "node_join_domain_joined", "node_join_guard"),
     *("node_join_result", "node_join_converged"),
 )
-"""Registered results of the steps between a machine's preparation and its node being Ready."""
+"""Registered results of the steps from a machine's preparation until its node is Ready."""
 
 
 def purposes(
@@ -56,9 +56,9 @@ def purposes(
         approves: whether the run approves certificates of nodes.
         tokens: whether the run creates bootstrap tokens through the API.
         rejoins: whether the run may delete nodes whose machines join again.
-        services: whether the network of hosts runs as services.
-        pods: the purposes that follow from what runs as pods on the hosts.
-        linux: the purposes that follow from what the run does with networks on Linux nodes.
+        services: whether the network of any host runs as services.
+        pods: the purposes for the networks that run as pods on the hosts.
+        linux: the purposes for what the run reads and changes of the networks on Linux nodes.
     """
     needed = {
         "read": True,
@@ -125,7 +125,7 @@ def join_problem(tokens: t.Mapping[str, t.Any], refused: str, joined: t.Mapping[
 def all_stay_ready(
     hosts_untouched: t.Iterable[bool], awaited: t.Iterable[str], nodes: t.Mapping[str, t.Mapping[str, t.Any]]
 ) -> bool:
-    """Return whether waiting for nodes is unnecessary: all were ready at the beginning, and no host was changed.
+    """Return whether no wait is necessary: all nodes were ready at the beginning, and no host was changed.
 
     A node is ready if it is Ready and the pods of its network are ready.
 
@@ -147,7 +147,7 @@ def _in_azure(host: Variables) -> bool:
 
 
 def _purposes(host: Variables) -> list[str]:
-    """Return the purposes of the run for all hosts of the play, because one host queries the cluster for all."""
+    """Return the purposes of the run for all hosts of the play: one host queries the cluster for all of them."""
     networks = {runs_of(host, name) for name in host.value("ansible_play_hosts")}
     read_only = bool(host.value("node_join_read_only"))
     return purposes(
@@ -203,7 +203,7 @@ def _clock_problem(host: Variables) -> str:
 
 
 def _node_names(host: Variables, hosts: t.Iterable[str]) -> list[str]:
-    """Return the names of the hosts' nodes. All of these hosts must have been queried already."""
+    """Return the names of the hosts' nodes; all of these hosts must have been queried already."""
     return [host.of_host(name, "node_join_info", "node_name") for name in hosts]
 
 
@@ -223,7 +223,7 @@ def _has_failed(host: Variables, name: str) -> bool:
 
 
 def _awaited_hosts(host: Variables) -> list[str]:
-    """Return the hosts whose nodes must be Ready in this step. `node_join_later` marks the others."""
+    """Return the hosts whose nodes must be Ready in this step: hosts without the mark `node_join_later`."""
     return [name for name in _hosts(host) if not host.of_host(name, "node_join_later")]
 
 
@@ -288,7 +288,7 @@ def _registered(host: Variables, field: str) -> str:
 
 
 def _overlay_address(host: Variables) -> str:
-    """Return the node's address in its network's overlay; empty if unknown.
+    """Return the node's address in its network's overlay; empty if the address is unknown.
 
     For a machine that joins in this run, the query at the beginning of the run does not count, because it shows the
     address of a former node of this name.
@@ -306,7 +306,7 @@ def _address_of(host: Variables, node: str, *, joined: bool) -> str:
 def _unaddressed(host: Variables) -> list[str]:
     """Return the nodes whose network should run by now but whose address in the network's overlay is unknown.
 
-    A live node with a different network gets its new network later, while it is drained. Only then does it count.
+    A live node with a different network gets its new network later, while it is drained. It is returned only then.
     """
     own, identity = host.value("cni_plugin"), host.value("cni_network_identity")
     is_drained = bool(host.value("node_join_defers")) and host.value("node_join_disruptive") == "apply"

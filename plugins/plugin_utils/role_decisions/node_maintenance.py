@@ -85,7 +85,7 @@ def _earlier(host: Variables) -> list[Record]:
 
 
 def gate_problem(ready: t.Mapping[str, t.Any], gate: t.Mapping[str, t.Any]) -> str:
-    """Return why the rollout must not begin with the next ring; empty if it may.
+    """Return why the rollout must not begin with the next ring; empty if it may begin.
 
     Args:
         ready: result of nodes_ready for the nodes of earlier rings; empty if there was no such check.
@@ -118,7 +118,7 @@ def _kubelet_versions(host: Variables) -> dict[str, str]:
 
 
 def _in_batch(field: str, value: object) -> t.Callable[[Variables], list[str]]:
-    """Return a decision that lists the batch's nodes whose record has this value in this field."""
+    """Return a decision that lists the batch's nodes whose records have a value in a field."""
     return lambda host: [one["node"] for one in host.value("node_maintenance_batch") if one.get(field) == value]
 
 

@@ -37,7 +37,7 @@ def is_proven(
 
 
 def name_problem(reported: str, name: str, os: str) -> str:
-    """Return why the host must not join under this name; empty if it may join.
+    """Return why the host must not join with a name; empty if it may join.
 
     Args:
         reported: the problem with a name that only the machine reports; empty if there is none.
@@ -72,7 +72,7 @@ def other_windows_nodes(nodes: t.Mapping[str, t.Mapping[str, t.Any]], hosts: t.C
 
     Args:
         nodes: the cluster's nodes by name.
-        hosts: names of the hosts' nodes.
+        hosts: names of the nodes of this run's hosts.
     """
     return [name for name, node in nodes.items() if node["os"] == "windows" and name not in hosts]
 

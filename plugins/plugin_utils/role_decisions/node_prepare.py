@@ -71,7 +71,7 @@ def resources(
 
 
 def _features_together(listed: list[ResourceMapping]) -> list[ResourceMapping]:
-    """Return resources with all Windows features at the place of the first one, so that they share one reboot."""
+    """Return resources with all Windows features at the place of the first feature, so that they share one reboot."""
     features = [one for one in listed if one.get("type") == "WindowsFeature"]
     if not features:
         return listed
@@ -81,7 +81,9 @@ def _features_together(listed: list[ResourceMapping]) -> list[ResourceMapping]:
 
 
 def with_join(prepared: t.Iterable[ResourceMapping], joined: t.Iterable[ResourceMapping]) -> list[ResourceMapping]:
-    """Return the resources of a joined node. The kubelet's service and its settings are only in `joined`.
+    """Return the resources of a joined node.
+
+    The resources of the kubelet's service in `joined` replace the resources with the same identity in `prepared`.
 
     Args:
         prepared: resources of a node before it joins.
@@ -93,7 +95,7 @@ def with_join(prepared: t.Iterable[ResourceMapping], joined: t.Iterable[Resource
 
 
 def _identity(resource: ResourceMapping) -> tuple[str, str, str]:
-    """Return what identifies a resource: its type and name; for a registry value, its key and name."""
+    """Return what identifies a resource: its type and name or, for a registry value, its type, key and name."""
     names = ("key", "value_name") if resource.get("type") == "Registry" else ("name", "")
     first, second = (str(resource.get(name) or "") for name in names)
     return str(resource.get("type")), first, second

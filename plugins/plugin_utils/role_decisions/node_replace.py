@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_replace: which nodes are replaced, by which machines, and what is recorded about that."""
+"""Decisions of role node_replace: which nodes are replaced, by which machines, and what the run records about it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..node_resources.variables import Variables
 from ..values.errors import refusal
 
 _TEMPORARY = ("node_maintenance_", "node_replace_")
-"""Prefixes of the groups that exist during the run only."""
+"""Prefixes of the names of groups that exist only during the run."""
 
 
 def variable_problem(values: t.Mapping[str, t.Any], limit: str) -> str:
-    """Return why the variables of a replacement cannot be used; empty if they can be.
+    """Return why the variables of a replacement cannot be used; empty if they can be used.
 
     Args:
         values: the variables of the role.
@@ -86,7 +86,7 @@ def _plan(host: Variables) -> dict[str, t.Any]:
 
 
 def _is_contacted(host: Variables) -> bool:
-    """Return whether the run contacts the old machine to read what a reset has to remove."""
+    """Return whether the run contacts the old machine to read what a reset must remove."""
     plan = host.value("node_replace_plan")
     is_left = plan["status"] == "replace" and not plan["problem"] and not plan["old"]
     return bool(is_left and host.value("node_replace_old_action") == "reset")
@@ -123,7 +123,7 @@ def _plans(host: Variables) -> list[dict[str, t.Any]]:
 
 
 def _turns(host: Variables) -> dict[str, t.Any]:
-    """Return the order of the rollout, with what is known about each new machine."""
+    """Return the order of the rollout, and the name, the groups and the old node of each new machine."""
     chosen = host.value("node_maintenance_selection")["chosen"]
     plans = [host.of_host(name, "node_replace_planned") for name in chosen]
     records = {one["host"]: one for one in host.value("node_maintenance_records")}
@@ -153,7 +153,7 @@ def _new_record(host: Variables) -> dict[str, t.Any]:
 
 
 def _machine(host: Variables) -> dict[str, t.Any]:
-    """Return the connection variables of the new machine, or why the hook's answer cannot be used."""
+    """Return the connection variables of the new machine, or why the result of the create hook cannot be used."""
     own = str(host.value("inventory_hostname"))
     names = [name for name in host.part("groups", "all", default=()) if name != own]
     others = {name: str(host.of_host(name, "ansible_host") or name) for name in names}
@@ -174,9 +174,9 @@ def _document(host: Variables, name: str) -> t.Any:
 
 
 def _new_addresses(host: Variables, own: str) -> dict[str, str]:
-    """Return the addresses that the hook returned for the other new machines of this batch.
+    """Return the addresses that the create hook returned for all new machines of this batch except the host itself.
 
-    They are compared before any host gets its `ansible_host`.
+    The addresses are compared before any host gets its `ansible_host`.
     """
     addresses = {}
     for name in host.value("ansible_play_batch"):
@@ -220,7 +220,7 @@ def _labels(host: Variables) -> dict[str, t.Any]:
 
 
 def _nodes_to_delete(host: Variables) -> dict[str, list[str]]:
-    """Return the old nodes of this batch that only have to be deleted, with their addresses."""
+    """Return the old nodes of this batch whose objects remain to be deleted, with their addresses."""
     left = [name for name in host.value("ansible_play_batch") if host.of_host(name, "node_replace_left")]
     return {
         str(host.of_host(name, "node_replace_planned")["node"]): host.of_host(name, "node_replace_addresses")
@@ -249,9 +249,10 @@ def _command_problem(command: str, result: str) -> t.Callable[[Variables], str]:
 
 
 def _shutdown_problem(host: Variables) -> str:
-    """Return why the old machine was not shut down. A machine that an earlier run has shut down is off.
+    """Return why the old machine was not shut down; empty if it was, now or by an earlier run.
 
-    The earlier run recorded the shutdown before it requested it. The node of a machine that is off is not Ready.
+    An earlier run recorded the shutdown before it requested the shutdown. The node of a machine that is off is not
+    Ready.
     """
     result = host.optional("node_replace_shut_down", {})
     if not result.get("unreachable"):

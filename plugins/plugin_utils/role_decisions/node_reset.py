@@ -36,7 +36,7 @@ class ResetHost:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Addresses of which the node must report at least one.
+        """The addresses of the machine, at least one of which the node must report.
 
         A machine that claims another node's name may also claim that node's addresses. The addresses that a machine
         reports therefore count only if its name is also in the inventory.
@@ -47,7 +47,7 @@ class ResetHost:
 
 
 def node_problem(machine: ResetHost, node: t.Mapping[str, t.Any], servers: t.Sequence[str]) -> str:
-    """Return why the node of a machine must not be drained and deleted; empty if it may, or if there is no node.
+    """Return why the node of a machine must not be drained and deleted; empty if this is allowed or there is no node.
 
     Args:
         machine: the machine.
@@ -118,13 +118,13 @@ def _uses_cluster(host: Variables) -> bool:
 
 
 def _purposes(host: Variables) -> list[str]:
-    """Return what the reset does in the cluster, by the names that cluster_info accepts."""
+    """Return the purposes for which the reset uses the cluster, by the names that cluster_info accepts."""
     needed = {"drain": "node_reset_drain", "reset": "node_reset_delete_node"}
     return [purpose for purpose, name in needed.items() if to_bool(host.value(name))]
 
 
 def _batch(host: Variables, fact: str) -> list[t.Mapping[str, t.Any]]:
-    """Return what the reset knows about the nodes of the batch's hosts for which a fact is set."""
+    """Return what the reset knows about the existing nodes of the batch's hosts for which a fact is set."""
     hosts = [name for name in host.value("ansible_play_batch") if host.of_host(name, fact)]
     known = [host.of_host(name, "node_reset_known") for name in hosts]
     return [one for one in known if one["exists"]]

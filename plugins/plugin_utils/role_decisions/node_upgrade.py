@@ -41,10 +41,10 @@ def cached(versions: t.Iterable[t.Any]) -> dict[str, node_upgrade.Origin]:
 
 
 def stage_problem(staged: t.Mapping[str, t.Any], problem: str, patches: str) -> str:
-    """Return why a node is not drained and upgraded; empty if it is.
+    """Return why a node is not drained and upgraded; empty if it may be drained and upgraded.
 
     Args:
-        staged: result of the task that makes the changes that disrupt no pods.
+        staged: result of the task that makes the changes that do not disrupt pods.
         problem: why the node must not be drained.
         patches: why the check of patches failed.
     """
@@ -86,7 +86,7 @@ def _lacks_patches(host: Variables) -> bool:
 
 
 def _work(host: Variables) -> bool:
-    """Return whether the node has to be drained."""
+    """Return whether the node must be drained."""
     steps = host.value("node_upgrade_plan").get("steps")
     deferred = host.part("node_upgrade_staged", "deferred", default=[])
     return bool(steps or deferred or host.value("node_upgrade_lacks_patches"))

@@ -16,7 +16,7 @@ from ..pod_networks.addresses import kubespray_dns, reachable_dns
 from ..windows import node_paths
 
 _NODELOCALDNS = "169.254.25.10"
-"""kubespray's default of nodelocaldns_ip (roles/kubespray_defaults/defaults/main/main.yml)."""
+"""kubespray's default value of nodelocaldns_ip (roles/kubespray_defaults/defaults/main/main.yml)."""
 _PAUSE = "registry.k8s.io/pause:3.10.2"
 _HOST_PROCESS = (
     "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image"
@@ -45,20 +45,20 @@ def base_images(store: str, pause: str, host_process: str) -> list[str]:
 
 
 def needs_buildkit(store: str, builds: bool) -> bool:
-    """Return whether to install BuildKit: it builds the images of nodes with containerd, which cannot build images.
+    """Return whether to install BuildKit, which builds images on nodes with containerd: containerd itself cannot.
 
     Args:
-        store: as in `base_images`.
+        store: the runtime whose image store contains the images, as for `base_images`.
         builds: whether an image is built on the node.
     """
     return store == "containerd" and builds
 
 
 def _cluster_dns(host: Variables) -> list[str]:
-    """Return the DNS addresses that replace those of kubeadm's configuration on this node; empty to keep those.
+    """Return the DNS addresses that replace kubeadm's on this node; empty if kubeadm's addresses stay.
 
-    The cluster is the more reliable source. Without a cluster, kubespray's variables show what its configuration will
-    be.
+    The cluster's configuration is the more reliable source. Without a cluster, kubespray's variables show what the
+    configuration will be.
     """
     if host.has("winkube_cluster", "cluster_dns"):
         configured = host.part("winkube_cluster", "cluster_dns")
@@ -83,11 +83,11 @@ def _base_images(host: Variables) -> list[str]:
 def kubelet_service(of_play: str, *, has_launcher: bool) -> str:
     """Return what runs the kubelet if users do not choose it.
 
-    Machines started from an image keep the script with which they could also join by themselves.
+    Machines that were started from an image keep the launcher, with which they could also join by themselves.
 
     Args:
-        of_play: what the playbook chooses; empty if it chooses nothing.
-        has_launcher: whether the machine has the script.
+        of_play: the value that the playbook sets; empty if it sets none.
+        has_launcher: whether the machine has the launcher.
     """
     return of_play or ("launcher" if has_launcher else "native")
 

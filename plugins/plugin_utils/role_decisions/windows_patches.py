@@ -14,7 +14,7 @@ from ..node_resources.variables import Variables
 
 
 def patches(public: str | t.Sequence[t.Any], private: t.Sequence[t.Any], bundled: t.Mapping[str, str]) -> list[t.Any]:
-    """Return all patches. If the bundle contains a patch's file, the patch refers to that file.
+    """Return all patches; a patch whose file is in the bundle refers to that file.
 
     Args:
         public: KB numbers or mappings. A text (`-e windows_patches_public=KB1,KB2`) is split at commas.
@@ -38,7 +38,7 @@ def direct_hosts(exceptions: str | t.Sequence[str], bundle_urls: t.Sequence[str]
 
 
 def check_problem(result: t.Mapping[str, t.Any]) -> str:
-    """Return why a check failed without finding a patch to install; empty if it succeeded or found one.
+    """Return why a check failed without finding a patch to install; empty if it succeeded or found a patch.
 
     Args:
         result: result of patch_install in check mode.

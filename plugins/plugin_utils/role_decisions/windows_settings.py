@@ -69,7 +69,7 @@ def endpoint_host(endpoint: str) -> str:
 
 
 def _load_balancer(host: Variables) -> tuple[str, str]:
-    """Return name and address of the control plane's load balancer from kubespray's variables."""
+    """Return the name and the address of the control plane's load balancer in kubespray's variables."""
     name = str(host.templates.of_cluster("apiserver_loadbalancer_domain_name"))
     balancer = host.templates.of_cluster("loadbalancer_apiserver", {})
     return name, str(balancer.get("address", "")) if isinstance(balancer, t.Mapping) else ""
@@ -87,7 +87,7 @@ def _kubeconfig_servers(host: Variables) -> list[str]:
 
 
 def _no_proxy(host: Variables) -> str:
-    """Return the proxy's exceptions. Without a proxy, neither the kubeconfig nor other hosts' addresses are read."""
+    """Return the proxy's exceptions; the kubeconfig and other hosts' addresses are read only if there is a proxy."""
     if not (host.value("windows_settings_http_proxy") or host.value("windows_settings_https_proxy")):
         return ""
     of_cluster = host.templates.of_cluster

@@ -49,7 +49,7 @@ def of_dataclass(type_: type[t.Any]) -> dict[str, Spec]:
 
 
 def has_secrets(annotation: t.Any) -> bool:
-    """Return whether values of an annotation have secret parts.
+    """Return whether the values that an annotation accepts have secret parts.
 
     Args:
         annotation: the annotation of a field.

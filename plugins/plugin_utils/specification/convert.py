@@ -160,7 +160,7 @@ def to_bool(value: t.Any, where: str) -> bool:
     """Return a value as true or false.
 
     Raises:
-        ResourceError: the value is neither.
+        ResourceError: the value means neither true nor false.
     """
     if isinstance(value, bool):
         return value

@@ -69,7 +69,7 @@ def describe(annotation: t.Any, *, plural: bool = False) -> str:
 
     Args:
         annotation: the annotation of a field.
-        plural: whether to return the plural.
+        plural: whether to return the plural form.
     """
     origin, arguments = t.get_origin(annotation), t.get_args(annotation)
     if annotation is t.Any:

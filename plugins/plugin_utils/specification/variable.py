@@ -52,7 +52,7 @@ class Variable:
         """Return what is wrong with a value: at most one error for each item of a list or mapping.
 
         Args:
-            value: as in `convert`.
+            value: the templated value, as for `convert`.
         """
         try:
             self.convert(value)
@@ -121,7 +121,7 @@ def _check_form(value: t.Any, annotation: t.Any, where: str) -> None:
 
 
 def _item_errors(value: t.Any, annotation: t.Any, where: str) -> t.Iterator[ResourceError]:
-    """Return the errors of each item of a list or mapping; nothing if the value is neither."""
+    """Yield the errors of the items of a list or mapping; nothing for any other value."""
     if t.get_origin(annotation) is tuple and isinstance(value, list):
         items = [(f"{where}[{index}]", item) for index, item in enumerate(value)]
     elif is_mapping(annotation) and isinstance(value, t.Mapping):

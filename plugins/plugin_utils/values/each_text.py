@@ -12,7 +12,7 @@ def each_text(value: t.Any, change: t.Callable[[str], str]) -> t.Any:
 
     Args:
         value: a JSON value.
-        change: returns the new text for an old one.
+        change: returns the new text for an old text.
     """
     if isinstance(value, str):
         return change(value)

@@ -24,7 +24,7 @@ def refusal(where: str, value: object, expected: str, hint: str = "") -> str:
 
 
 class ResourceError(ValueError):
-    """A value is invalid; the arguments are those of `refusal`."""
+    """A value is invalid; the error has the same arguments as the function `refusal`."""
 
     def __init__(self, where: str, value: object, expected: str, hint: str = "") -> None:
         super().__init__(refusal(where, value, expected, hint))

@@ -57,7 +57,7 @@ class ImageReference:
 
     @property
     def version(self) -> str:
-        """The version to request from a registry: the digest if there is one, else the tag."""
+        """The version to request from a registry: the digest or, if there is no digest, the tag."""
         return self.digest or self.tag
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ def is_whole(text: str) -> bool:
 
 
 def with_registry(name: str) -> str:
-    """Return a name with its registry. Docker's names omit Docker Hub: `nginx` is `docker.io/library/nginx`.
+    """Return an image's name with its registry; Docker's names omit Docker Hub (`docker.io/library/nginx` is `nginx`).
 
     Args:
         name: a repository, perhaps with a tag or digest.

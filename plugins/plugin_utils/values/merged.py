@@ -12,7 +12,7 @@ def merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[st
 
     Args:
         under: the first mapping.
-        over: the second mapping. Its values override those of the first.
+        over: the second mapping. Its values override the values of the first mapping.
     """
     result = dict(under)
     for key, value in over.items():

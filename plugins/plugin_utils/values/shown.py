@@ -18,7 +18,7 @@ _MOST_KEYS = 12
 
 
 class AsItIs(str):
-    """A text that is a description, printed without quotes."""
+    """A text that describes a value, and is printed without quotes."""
 
     __slots__ = ()
 

@@ -38,7 +38,7 @@ def text_table(
     """Return the lines of a table, with two spaces between columns.
 
     Args:
-        rows: the cells of each row, all of one length; a header is the first row.
+        rows: the cells of each row, the same number in every row. A header is the first row.
         width: maximum length of a line in characters; the last column is shortened to fit, though not below 60
             characters. None: no limit.
         widest: maximum width of each column except the last, in characters; longer cells are shortened. Empty: no

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which versions the collection supports, and what is different about the others (data/supported_versions.json).
+"""Which versions the collection supports, and how other versions differ (data/supported_versions.json).
 
-Users may allow an unsupported version. The collection then treats it like the nearest version that it knows.
+Users may allow an unsupported version. The rules of the nearest known version then apply to it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import typing as t
 from .versions import Version, containerd_line, nearest_containerd_line, supported, within
 
 Subject = t.Literal["kubernetes", "containerd", "docker"]
-"""What has an unsupported version."""
+"""The software whose version is not supported."""
 
 
 class UnsupportedRelease(t.NamedTuple):
@@ -24,11 +24,11 @@ class UnsupportedRelease(t.NamedTuple):
     why: str = ""
     """What is different about the version, in sentences."""
     nearest: str = ""
-    """The version whose rules apply if the user allows the unsupported one; empty if it cannot be allowed."""
+    """The version whose rules apply if the user allows the unsupported version; empty if it cannot be allowed."""
 
 
 def pair_problems(kubernetes: Version, containerd: Version) -> list[UnsupportedRelease]:
-    """Return why versions of Kubernetes and containerd are not supported; empty if they are."""
+    """Return why versions of Kubernetes and containerd are not supported; empty if they are supported."""
     problems = kubernetes_problems(kubernetes)
     line = containerd_line(containerd)
     nearest = nearest_containerd_line(containerd)
@@ -49,7 +49,7 @@ def pair_problems(kubernetes: Version, containerd: Version) -> list[UnsupportedR
 
 
 def docker_problems(kubernetes: Version, engine: Version, adapter: Version) -> list[UnsupportedRelease]:
-    """Return why versions of Kubernetes, Docker and cri-dockerd are not supported; empty if they are."""
+    """Return why versions of Kubernetes, Docker and cri-dockerd are not supported; empty if they are supported."""
     table = supported()
     dockershim = {"oldest": "1.0", "newest": table["dockershim"]["newest"]}
     if within(kubernetes.minor_version, dockershim):
@@ -64,7 +64,7 @@ def docker_problems(kubernetes: Version, engine: Version, adapter: Version) -> l
 
 
 def kubernetes_problems(version: Version) -> list[UnsupportedRelease]:
-    """Return why a version of Kubernetes is not supported; empty if it is."""
+    """Return why a version of Kubernetes is not supported; empty if it is supported."""
     if within(version.minor_version, supported()["kubernetes"]) and not version.suffix:
         return []
     return [UnsupportedRelease("kubernetes", _expected(), explanation(version), f"Kubernetes {nearest_minor(version)}")]
@@ -85,7 +85,7 @@ def explanation(version: Version) -> str:
 
 
 def older_rules(version: Version) -> list[t.Mapping[str, t.Any]]:
-    """Return the rules of the table for a version of Kubernetes that is older than the supported ones."""
+    """Return the table's rules for a version of Kubernetes; empty unless it is older than all supported versions."""
     return [rule for rule in supported()["older_kubernetes"]["rules"] if within(version.minor_version, rule)]
 
 
@@ -100,7 +100,7 @@ def required_gates(version: Version) -> list[str]:
 
 
 def nearest_minor(version: Version) -> str:
-    """Return the minor version that an unsupported version of Kubernetes is treated like."""
+    """Return the minor version whose rules apply to a version of Kubernetes."""
     span, older = supported()["kubernetes"], supported()["older_kubernetes"]["oldest"]
     if within(version.minor_version, span):
         return version.minor_version

@@ -54,14 +54,14 @@ def supported() -> t.Mapping[str, t.Any]:
 
 
 def within(minor: str, span: t.Mapping[str, t.Any]) -> bool:
-    """Return whether a span contains a minor version such as `1.37`. A span without `newest` has no upper limit."""
+    """Return whether a span contains a minor version such as `1.37`; a span without `newest` has no upper limit."""
     return numbers(span["oldest"]) <= numbers(minor) and (
         "newest" not in span or numbers(minor) <= numbers(span["newest"])
     )
 
 
 def numbers(minor: str) -> tuple[int, ...]:
-    """Return the numbers of a minor version such as `1.37`, by which minor versions are compared."""
+    """Return the numbers of a minor version such as `1.37`, so that minor versions can be compared."""
     return tuple(int(part) for part in minor.split("."))
 
 
@@ -74,14 +74,14 @@ def containerd_line(version: Version) -> t.Mapping[str, t.Any] | None:
 
 
 def nearest_containerd_line(version: Version) -> t.Mapping[str, t.Any]:
-    """Return the row of the table for a containerd version, or the nearest one if the table lacks this version."""
+    """Return the row of the table for a containerd version, or the nearest row if the table lacks this version."""
     lines = supported()["containerd"]
     older = [line for line in lines if numbers(line["minors"][0]) <= numbers(version.minor_version)]
     return t.cast("t.Mapping[str, t.Any]", older[-1] if older else lines[0])
 
 
 def skew_problem(kubelet: Version, server: Version) -> str | None:
-    """Return which kubelet versions Kubernetes' version skew policy allows; None if it allows the given one.
+    """Return which kubelet versions Kubernetes' version skew policy allows; None if it allows the given version.
 
     The policy ignores patch releases.
 
@@ -98,7 +98,7 @@ def skew_problem(kubelet: Version, server: Version) -> str | None:
 
 
 def _older_minors(kubelet: str) -> int:
-    """Return by how many minor versions a kubelet of a minor version may be older than the API server."""
+    """Return how many minor versions older than the API server a kubelet with a minor version may be."""
     return next(int(rule["older_minors"]) for rule in supported()["kubelet_skew"]["rules"] if within(kubelet, rule))
 
 

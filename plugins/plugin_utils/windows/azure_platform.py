@@ -41,7 +41,7 @@ class AzurePlatform:
     block_priority: int
     allow_priority: int
     virtual_network_mtu: int
-    """Packets that are longer than this are split in virtual networks, whatever MTU the network adapter shows."""
+    """MTU of Azure's virtual networks, which split longer packets, whatever MTU the network adapter shows."""
     boot_user: str
     """The local user that configures the machine when it starts, and needs WireServer."""
 
@@ -57,7 +57,7 @@ def platform() -> AzurePlatform:
 
 
 def chassis_call() -> Call:
-    """Return the call that reads the asset tag of the chassis, which contacts no service."""
+    """Return the call that reads the asset tag of the chassis without contacting a service."""
     return query(CHASSIS, "Get-CimInstance", {"ClassName": "Win32_SystemEnclosure"}, select=("SMBIOSAssetTag",))
 
 
@@ -65,7 +65,7 @@ def is_azure(result: CallResult | None) -> bool:
     """Return whether the machine is a virtual machine of Azure.
 
     Args:
-        result: the result of `chassis_call`. A machine without a readable asset tag is not in Azure.
+        result: the result of `chassis_call`. If it has no asset tag, the machine counts as not in Azure.
     """
     chassis = result.output if result is not None and result.ok else ()
     tags = [str(one.get("SMBIOSAssetTag") or "").strip() for one in chassis if isinstance(one, t.Mapping)]

@@ -58,7 +58,7 @@ _UNSIGNED = re.compile(r"is not digitally signed|running scripts is disabled on 
 
 
 def calls() -> tuple[Call, ...]:
-    """Return the calls that read the policies. If a call fails, its policies are unknown."""
+    """Return the calls that read the policies; if a call fails, its policies are unknown."""
     values: list[Json] = [{"path": path, "name": name} for path, name in _VALUES]
     guard: dict[str, Json] = {
         "Namespace": "root/Microsoft/Windows/DeviceGuard",
@@ -77,7 +77,7 @@ def judged(results: t.Mapping[str, CallResult], allowed: t.Collection[str], node
 
     Args:
         results: results of `calls`, by id.
-        allowed: as in `enforced`.
+        allowed: the values of CHOICES that users have declared to allow the collection's programs.
         node: name of the node, for messages.
     """
     blocking = enforced(results, allowed)
@@ -112,7 +112,7 @@ def notes(results: t.Mapping[str, CallResult]) -> list[str]:
 
 
 def explained(text: str) -> str:
-    """Return the remedy if one of these policies blocked the module itself; empty if the failure has a different cause.
+    """Return the remedy if a code policy blocked the module itself; empty if the failure has a different cause.
 
     Args:
         text: the output that the node returned instead of a result.

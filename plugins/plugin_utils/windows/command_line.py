@@ -10,7 +10,7 @@ import typing as t
 
 
 def join(arguments: t.Iterable[str]) -> str:
-    """Return a command line that CommandLineToArgvW splits into these arguments; the first one is the program."""
+    """Return a command line that CommandLineToArgvW splits into the arguments; the first argument is the program."""
     return " ".join(map(quote, arguments))
 
 
@@ -26,7 +26,8 @@ def quote(argument: str) -> str:
 def split(line: str) -> list[str]:
     """Split a command line as CommandLineToArgvW does.
 
-    The program's own name follows simpler rules: no escapes, and it ends at the next quotation mark, space or tab.
+    The name of the program follows simpler rules. It has no escapes, and ends at the next quotation mark, or at the
+    next space or tab if it does not begin with a quotation mark.
     """
     line = line.strip(" \t")
     if not line:
@@ -100,7 +101,7 @@ def _unquoted(value: str) -> str:
 
 
 def merge_flags(arguments: t.Sequence[str], added: t.Sequence[str]) -> list[str]:
-    """Return the arguments followed by the added flags; an added flag replaces earlier ones of the same name."""
+    """Return the arguments followed by the added flags; an added flag replaces earlier flags with the same name."""
     names = {_flag(token) for token in added if token.startswith("-")}
     kept: list[str] = []
     replaced = False

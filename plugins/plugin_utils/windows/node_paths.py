@@ -16,12 +16,12 @@ POWERSHELL = "C:\\Windows\\System32\\WindowsPowerShell\\v1.0\\powershell.exe"
 PROGRAM_DATA = "C:\\ProgramData\\winkube"
 """Folder of the collection's state: batches, the artifact cache, records of earlier runs."""
 TRUSTED_FOLDER = "C:\\Windows\\winkube"
-"""Folder of files that later calls use, in which only administrators can create or change files. All users may create
-folders in ProgramData, and so could replace a file there after it was verified."""
+"""Folder of files that later calls use. Only administrators can create or change files in this folder. In ProgramData,
+all users may create folders, and so could replace a file after it was verified."""
 JOIN_CONFIGURATION = f"{PROGRAM_DATA}\\join.yaml"
 """kubeadm's configuration with the token; the batch that runs kubeadm always removes this file."""
 JOIN_RECORD = f"{PROGRAM_DATA}\\join-commands.txt"
-"""How many of the user's programs after `kubeadm join` have ended; the file does not exist if none remains."""
+"""Number of the user's programs after `kubeadm join` that have ended; without the file, no program remains."""
 NETWORK_RECORD = f"{PROGRAM_DATA}\\cni.json"
 """The node's record of its network. If it differs from the new record, the previous network must be removed."""
 
@@ -40,11 +40,11 @@ KUBELET_PKI = f"{KUBELET}\\pki"
 LAUNCHER_SCRIPT = "kubelet-launcher.ps1"
 """Name of the script that runs the kubelet of a machine that joins by itself. It is in the folder of kubelet.exe."""
 LAUNCHER_RECORD = f"{KUBELET}\\winkube-join-commands.txt"
-"""How many of the user's programs after `kubeadm join` have ended on a machine that joined by itself; the file does not
-exist if none remains. `kubeadm reset` empties the folder."""
+"""Number of the user's programs after `kubeadm join` that have ended on a machine that joined by itself. The file does
+not exist if no program remains. `kubeadm reset` empties the folder."""
 CNI_STATE = "C:\\var\\lib\\cni"
 HOST_LOCAL_ADDRESSES = f"{CNI_STATE}\\networks"
-"""Where the CNI plugin host-local records the addresses that it gave to pods, in one folder per network."""
+"""Folder in which the CNI plugin host-local records the addresses of pods, in one subfolder for each network."""
 
 # Paths and named pipes of containerd and Docker.
 CONTAINERD_DATA = "C:\\ProgramData\\containerd"

@@ -35,7 +35,7 @@ def move_path(path: str, destination: str, call_id: str) -> Call:
 
 
 def set_acl(path: str, sddl: str, call_id: str = "acl") -> Call:
-    """Return the call that sets the owner and the access list that the SDDL describes."""
+    """Return the call that sets the owner and the access list of a file or folder as the SDDL describes them."""
     return action(call_id, "@set-acl", {"path": path, "sddl": sddl})
 
 

@@ -24,7 +24,7 @@ def normal_key(key: str) -> str:
     r"""Return a key in the form of PowerShell's drives: `HKLM:\SOFTWARE\…`.
 
     Raises:
-        ResourceError: the key lies in another hive, or has a character that PowerShell's provider cannot address.
+        ResourceError: the key is not below HKLM or HKCU, or has a character that PowerShell's provider cannot address.
     """
     hive, dummy, rest = key.strip().removeprefix("Registry::").replace(":", "", 1).partition("\\")
     rest = re.sub(r"\\+", r"\\", rest).strip("\\")
@@ -98,8 +98,8 @@ def seen_value(entry: t.Mapping[str, t.Any] | None) -> Json:
 def make_key(key: str) -> tuple[Call, ...]:
     """Return the calls that create a key if it does not exist.
 
-    `New-Item -Force` empties an existing key, and another resource of the same batch may have created it in the
-    meantime, so the calls check again on the node.
+    `New-Item -Force` empties an existing key, and another resource of the same batch may have created the key
+    in the meantime, so the calls check again on the node.
     """
     return (
         query("key", "@read-registry", {"values": [{"path": key}]}, select=("path", "key_exists"), on_error="stop"),
@@ -125,7 +125,7 @@ def set_value(call_id: str, key: str, name: str, kind: str, value: Json) -> Call
 
 
 def remove_value(call_id: str, key: str, name: str) -> Call:
-    """Return the call that removes a value; its name is escaped, because the cmdlet reads it as a wildcard pattern."""
+    """Return the call that removes a value; the name is escaped, because the cmdlet reads it as a wildcard pattern."""
     return action(
         call_id,
         "Remove-ItemProperty",

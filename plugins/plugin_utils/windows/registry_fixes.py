@@ -15,7 +15,7 @@ _KINDS = {"dword": "DWord"}
 
 @functools.cache
 def fixes() -> tuple[t.Mapping[str, t.Any], ...]:
-    """Return the values, each with `os`, `path`, `name`, `value`, `type`, and `why` if known."""
+    """Return the registry values, each with `os`, `path`, `name`, `value`, `type` and, if it is known, `why`."""
     data = json.loads((DATA / "windows-registry-fixes.json").read_text(encoding="utf-8"))
     return tuple(data["entries"])
 

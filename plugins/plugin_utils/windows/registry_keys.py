@@ -6,7 +6,7 @@ from __future__ import annotations
 
 CONTROL = "HKLM:\\SYSTEM\\CurrentControlSet\\Control"
 COMPUTER_NAMES = f"{CONTROL}\\ComputerName"
-"""Subkeys of this key hold the computer name that is in use, and the one that applies after the next boot."""
+"""Subkeys of this key contain the computer name that is in use, and the name that applies after the next boot."""
 SESSION_MANAGER = f"{CONTROL}\\Session Manager"
 ENVIRONMENT = f"{SESSION_MANAGER}\\Environment"
 """Environment variables of the machine."""

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Remove files that were replaced while they were running: Windows lets such files be renamed, but not deleted.
 
-`@move-path` names them `NAME.yyyyMMddHHmmss-GUID.old` (docs/wire.md). Examples are containerd's shims, which run as
-long as their pods.
+`@move-path` names replaced files `NAME.yyyyMMddHHmmss-GUID.old` (docs/wire.md). Examples are containerd's shims, which
+run for as long as their pods run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
     """Return the replaced files that no process can still be running.
 
     Args:
-        targets: as in `list_calls`.
+        targets: Windows paths, as for `list_calls`.
         seen: the results of `list_calls`.
     """
     began: dict[str, list[str]] = {}
@@ -75,7 +75,7 @@ def _stem(target: str) -> str:
 
 
 def _stamp(time: t.Any) -> str:
-    """Return a time in the wire format (ISO 8601 in UTC) as digits, as in the names of replaced files."""
+    """Return a time in the wire format (ISO 8601 in UTC) as the digits that names of replaced files contain."""
     return re.sub(r"[^0-9]", "", str(time or ""))[:14]
 
 

@@ -17,8 +17,8 @@ READABLE = f"{ADMINISTRATORS_ONLY}(A;OICI;0x1200a9;;;BU)"
 r"""The access list of a folder whose content all users may read and run, such as C:\k on Azure's nodes
 (Azure/aks-engine#4633)."""
 SHARED = f"{ADMINISTRATORS_ONLY}(A;OICIIO;FA;;;CO)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CIIO;DC;;;BU)"
-r"""What new folders inherit from C:\ on Windows Server (moby/buildkit#4731): all users may read, and create their own
-files. With Administrators as the owner, other users cannot rename or delete the content."""
+r"""The access list that new folders inherit from C:\ on Windows Server (moby/buildkit#4731): all users may read, and
+create their own files. With Administrators as the owner, other users cannot rename or delete the content."""
 
 # Rights and trustees of files, which SDDL can also write as numbers and SIDs.
 _RIGHTS = {"FA": 0x1F01FF, "FR": 0x120089, "FW": 0x120116, "FX": 0x1200A0}
@@ -45,10 +45,10 @@ create."""
 _BUILT_IN_ADMINISTRATOR = re.compile(r"S-1-5-21-[0-9-]+-500|LA")
 _OWNER = re.compile(r"O:([A-Z]{2}|S-1-[0-9-]+)")
 WRITE = 0x2 | 0x4 | 0x40000 | 0x80000 | _GENERIC["GA"] | _GENERIC["GW"]
-"""Rights to change a file: write, append, change its access list or owner."""
+"""Rights to change a file: to write, to append, and to change its access list or owner."""
 REPLACE = 0x40 | 0x10000 | 0x40000 | 0x80000 | _GENERIC["GA"]
-"""Rights to replace a folder or its content: delete (which includes rename), delete children, change its access list or
-owner."""
+"""Rights to replace a folder or its content: to delete or rename it, to delete its children, and to change its access
+list or owner."""
 _DACL = re.compile(r"D:([A-Z_]*)((?:\([^()]*\))*)")
 
 Acl = tuple[bool, frozenset[tuple[str, frozenset[str], str, str]]]
@@ -82,12 +82,12 @@ def same(expected: str, actual: str) -> bool:
 
 
 def is_administrative(sid: str | None) -> bool:
-    """Return whether the owner is SYSTEM, Administrators, TrustedInstaller or the built-in administrator."""
+    """Return whether an account is SYSTEM, Administrators, TrustedInstaller or the built-in administrator."""
     return sid is not None and (sid in _TRUSTED or bool(_BUILT_IN_ADMINISTRATOR.fullmatch(sid)))
 
 
 def others(sddl: str, rights: int) -> tuple[str, ...]:
-    """Return the accounts, except administrators, that own an object or have one of these rights on it."""
+    """Return the accounts, except administrators, that own an object or have at least one of the rights on it."""
     sids = {sid for sid in (owner(sddl),) if sid}
     listed = _DACL.search(sddl)
     if listed is None or "NO_ACCESS_CONTROL" in listed[1]:

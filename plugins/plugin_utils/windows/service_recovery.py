@@ -80,7 +80,7 @@ def actions_text(reset: int, actions: t.Iterable[tuple[str, int]]) -> str:
 
 
 def parse(value: t.Sequence[int] | None) -> str:
-    """Return the text for the bytes in the registry; `nothing` if there are no actions."""
+    """Return the failure actions in a registry value's bytes as text; `nothing` if there are no actions."""
     data = bytes(value or ())
     if len(data) < _HEAD.size:
         return "nothing"

@@ -18,7 +18,7 @@ SIGNATURE = (
     "SignerCertificate.Issuer",
     "SignerCertificate.Thumbprint",
 )
-"""Properties of a signature to read."""
+"""The properties of a signature that are read."""
 _SIGNED = (".exe", ".dll", ".sys", ".ps1", ".psm1")
 """Extensions of files that can be signed."""
 
@@ -64,7 +64,7 @@ def call(call_id: str, path: str, signers: t.Sequence[str]) -> Call:
     Args:
         call_id: id of the call.
         path: Windows path of the file.
-        signers: at least one.
+        signers: subjects or thumbprints, at least one.
     """
     name, allowed = signer(signers)
     return query(

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""Find files and folders that other users may have created, and move them aside.
 
-Any user of a server may create folders in C:\ and in C:\ProgramData and owns them; an owner can always change the
-access list (learn.microsoft.com: Owner of a New Object). So a later access list does not make such content trustworthy.
-It is moved and not deleted, because it may be evidence, and because a junction could redirect Remove-Item -Recurse in a
-folder that another user controls.
+Any user of a server may create folders in C:\ and C:\ProgramData, and then owns them. An owner can always change the
+access list (learn.microsoft.com: Owner of a New Object), so a later access list does not make such content trustworthy.
+The content is moved and not deleted, because it may be evidence, and because a junction could redirect Remove-Item
+-Recurse in a folder that another user controls.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOVED_PREFIX = ".untrusted-"
 _FOLDER, _MOVES = "aside", Scope("aside-")
 """The id of the call that makes the target folder, and the scope of the calls that move items into it."""
 _DEPTH = 5
-"""Number of levels to check; the files of the artifact cache are at the third."""
+"""Number of levels to check; the files of the artifact cache are at the third level."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -124,7 +124,7 @@ def quarantine_folder(folder: str, seen: Results) -> str:
 
 
 def moves(folder: str, items: t.Sequence[UntrustedItem], target: str, sddl: str) -> t.Iterator[Call]:
-    """Return the calls that move items to the quarantine folder. Access to their folder must already be restricted.
+    """Return the calls that move items to the quarantine folder; access to their folder must already be restricted.
 
     Args:
         folder: the folder of the items.
@@ -138,7 +138,7 @@ def moves(folder: str, items: t.Sequence[UntrustedItem], target: str, sddl: str)
 
 
 def is_move(call_id: str) -> bool:
-    """Return whether a call is one of `moves`."""
+    """Return whether a call is one of the calls of `moves`."""
     return call_id == _FOLDER or call_id in _MOVES
 
 

@@ -52,12 +52,12 @@ class WindowsInfo:
 
     @property
     def version(self) -> str | None:
-        """2019, 2022 or 2025; None for any other Windows (build 26100 is also that of Windows 11 24H2)."""
+        """2019, 2022 or 2025; None for any other Windows, even if it has the same build (Windows 11 24H2 has 26100)."""
         return windows_versions.SUPPORTED.get(self.build) if self.installation.lower().startswith("server") else None
 
     @property
     def unsupported(self) -> str:
-        """Why the collection does not support the node's version of Windows, as one clause; empty if it does."""
+        """Why the collection does not support the node's version of Windows, as a clause; empty if it is supported."""
         if self.version is not None:
             return ""
         supported = windows_versions.SUPPORTED.items()
@@ -75,7 +75,7 @@ class WindowsInfo:
 
     @property
     def nearest_version(self) -> str:
-        """The known version whose rules apply to the node: the newest one that is not newer than the node's Windows."""
+        """The known version whose rules apply to the node: the newest that is not newer than the node's Windows."""
         return windows_versions.nearest(self.build).name
 
 

@@ -51,13 +51,13 @@ def build_of(name: str) -> int:
 
 
 def nearest(build: int) -> WindowsVersion:
-    """Return the newest known version that is not newer than a build, or the oldest known one if all are newer."""
+    """Return the newest known version that is not newer than a build; the oldest known version if all are newer."""
     older = [version for version in VERSIONS if version.build <= build]
     return older[-1] if older else VERSIONS[0]
 
 
 def runs_image(host: int, image: int) -> bool:
-    """Return whether a Windows build runs container images of a build with process isolation.
+    """Return whether nodes of one build of Windows can run container images of a build with process isolation.
 
     Args:
         host: the node's build.

@@ -49,7 +49,7 @@ def checked_output(call: Call, result: CallResult, where: str) -> tuple[t.Any, .
 
     Args:
         call: the call.
-        result: its result.
+        result: the result of the call.
         where: name of the output in error messages.
 
     Raises:

@@ -16,7 +16,7 @@ _DEEPEST = 16
 
 
 def only_asked(seen: Observation, calls: t.Sequence[Call]) -> Observation:
-    """Return an observation with the results of only those calls that the batch contains.
+    """Return an observation with the results of only the calls that the batch contains.
 
     Args:
         seen: the observation that the node returned.

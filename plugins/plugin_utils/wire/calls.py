@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The two common kinds of call: a query, which asks the node something, and an action, which changes it.
+"""The two common kinds of call: a query reads something from the node, and an action changes the node.
 
 Build `Call` itself only for the verbs that control a batch: `@barrier`, `@stop-if` and `@fail`.
 """
@@ -45,11 +45,11 @@ def query(
     select: tuple[str, ...] | None = None,
     **options: t.Unpack[CallOptions],
 ) -> Call:
-    """Return a call that asks the node something and changes nothing.
+    """Return a call that reads something from the node and changes nothing.
 
     If the call fails, its error is recorded and the batch continues: the code that reads the result decides what the
-    error means. If later calls of the batch depend on a query, it has `on_error="stop"`, or those calls name it in
-    `needs`.
+    error means. If later calls of the batch depend on a query, the query has `on_error="stop"`, or the later calls
+    name it in `needs`.
 
     Args:
         call_id: id of the call, unique in its batch or resource.

@@ -19,10 +19,10 @@ def interleave(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
 
     Two steps alternate: take from each lane its next calls that must run alone, then take from each lane its next calls
     that may run in parallel, as one group (docs/wire.md). If a group directly follows another group, its first call
-    refers to a call of the earlier one, so that the node does not merge them.
+    refers to a call of the earlier group, so that the node does not merge the two groups.
 
     Args:
-        lanes: the calls of each resource, in order; calls refer to calls of their own lane only.
+        lanes: the calls of each resource, in order; calls refer only to calls of their own lane.
     """
     queues = [collections.deque(lane) for lane in lanes]
     calls: list[Call] = []
@@ -39,7 +39,7 @@ def interleave(lanes: t.Iterable[t.Sequence[Call]]) -> list[Call]:
 
 
 def concatenate(first: list[Call], second: list[Call]) -> list[Call]:
-    """Return two lists as one; the last group of the first and the first group of the second stay separate.
+    """Return two lists as one, in which the first list's last group and the second list's first group stay separate.
 
     Args:
         first: the calls that come first.

@@ -13,7 +13,7 @@ from ..values.printable import printable
 from . import typed_values
 
 MAX_BATCH_BYTES = 1_000_000
-"""Maximum size of a batch's JSON. The connection plugins could send more, but the node parses it as a whole."""
+"""Maximum size of a batch's JSON. The connection plugins could send more, but the node parses a batch as a whole."""
 
 State = t.Literal["finished", "known", "running", "unknown", "lost"]
 """The states that a batch can have (docs/wire.md)."""
@@ -51,7 +51,7 @@ class Input:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Call:
-    """One command to run on the node. The defaults are those of docs/wire.md."""
+    """One command to run on the node; the fields and their defaults are described in docs/wire.md."""
 
     id: str
     command: str
@@ -79,12 +79,12 @@ class Call:
     watch: str | None = None
     """For a program: path of a file that grows while the program runs, to report progress."""
     private: bool = dataclasses.field(default=False, metadata={"wire": False})
-    """Whether the input is secret but the result is not: the batch is kept out of all output. Not sent to the node."""
+    """Whether the input is secret but the result is not; the batch is then in no output. Not sent to the node."""
     long: bool = dataclasses.field(default=False, metadata={"wire": False})
-    """Whether the call may take longer than a WinRM session lasts: its batch runs detached. Not sent to the node."""
+    """Whether the call may take longer than a WinRM session; its batch then runs detached. Not sent to the node."""
 
     def to_wire(self) -> dict[str, Json]:
-        """Return the call's JSON document; defaults are left out."""
+        """Return the call's JSON document, without the fields that have their default values."""
         wire: dict[str, Json] = {}
         for field in dataclasses.fields(self):
             if field.metadata.get("wire") is False:
@@ -273,7 +273,7 @@ class Progress:
     done: int
     total: int
     running: tuple[RunningCall, ...] = ()
-    """The calls that are running; several if they run in parallel."""
+    """The calls that are running, which are several if calls run in parallel."""
 
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "progress") -> Progress:
@@ -302,7 +302,7 @@ class Progress:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Observation:
-    """The results of a batch, by call id."""
+    """What a node reports about a batch: its state, and the results of its calls by id."""
 
     state: State = "finished"
     calls: t.Mapping[str, CallResult] = dataclasses.field(default_factory=dict)
@@ -316,7 +316,7 @@ class Observation:
         return self.calls[call_id]
 
     def clock_skew(self, now: datetime.datetime) -> float | None:
-        """Return how many seconds the node's clock was ahead of the controller's; None if its time cannot be read.
+        """Return how many seconds the node's clock was ahead of the controller's clock; None if the time is unreadable.
 
         Args:
             now: the controller's time in UTC when the answer arrived.
@@ -350,4 +350,4 @@ class Observation:
 
 
 Results = t.Mapping[str, CallResult]
-"""Results of a resource's own calls, by the resource's own ids."""
+"""Results of a resource's own calls, by the ids that the resource uses."""

@@ -14,7 +14,7 @@ T = t.TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class Scope:
-    """The call ids of one owner in a batch, such as those of one resource.
+    """The call ids of one owner, such as a resource, in a batch.
 
     Example:
         >>> scope = Scope("r0.")
@@ -43,7 +43,7 @@ class Scope:
         return Scope(f"{self.prefix}{name}.")
 
     def call(self, call: Call) -> Call:
-        """Return an owner's call in which all ids are ids of the batch, including those of calls that it refers to."""
+        """Return an owner's call in which all ids, its own and the ids that it refers to, are ids of the batch."""
         return call.prefixed(self.prefix)
 
     def results(self, calls: t.Mapping[str, T]) -> dict[str, T]:

@@ -8,7 +8,7 @@ import math
 import typing as t
 
 LONGEST_TEXT = 16384
-"""Maximum number of characters of an error message or a warning; longer ones are truncated."""
+"""Maximum number of characters of an error message or a warning; longer texts are truncated."""
 _NUMBERS = 2**64
 """Sizes, counts and exit codes of Windows are below this limit (docs/wire.md: unsigned numbers of 64 bits)."""
 
@@ -30,7 +30,7 @@ def mapping(value: object, where: str) -> t.Mapping[str, t.Any]:
     """Return a JSON object.
 
     Raises:
-        BadAnswer: the value has a different type.
+        BadAnswer: the value is not a JSON object.
     """
     if not isinstance(value, t.Mapping) or not all(isinstance(key, str) for key in value):
         raise bad(where, "an object", value)
@@ -41,7 +41,7 @@ def items(value: object, where: str) -> t.Sequence[t.Any]:
     """Return a list; null becomes an empty list.
 
     Raises:
-        BadAnswer: the value has a different type.
+        BadAnswer: the value is neither a list nor null.
     """
     if value is None:
         return ()
@@ -54,7 +54,7 @@ def text(value: object, where: str) -> str:
     """Return a string; null becomes an empty string.
 
     Raises:
-        BadAnswer: the value has a different type.
+        BadAnswer: the value is neither a string nor null.
     """
     if value is None:
         return ""
@@ -67,7 +67,7 @@ def whole(value: object, where: str) -> int:
     """Return an integer.
 
     Raises:
-        BadAnswer: the value has a different type, or has more than 64 bits.
+        BadAnswer: the value is not an integer, or has more than 64 bits.
     """
     if isinstance(value, bool) or not isinstance(value, int):
         raise bad(where, "a whole number", value)
@@ -95,7 +95,7 @@ def truth(value: object, where: str) -> bool:
     """Return a boolean.
 
     Raises:
-        BadAnswer: the value has a different type.
+        BadAnswer: the value is not a boolean.
     """
     if not isinstance(value, bool):
         raise bad(where, "true or false", value)

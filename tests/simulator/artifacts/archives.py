@@ -16,7 +16,7 @@ _ZIP_DATE = (2026, 1, 1, 0, 0, 0)
 
 
 def tar_gz(members: Mapping[str, bytes], *, top: str = "") -> bytes:
-    """Return a .tar.gz like that of GNU tar for a folder: an entry for every folder, then the files.
+    """Return a .tar.gz as GNU tar makes it from a folder, with an entry for every folder before the files in it.
 
     Args:
         members: the contents by path in the archive (with `/`).
@@ -67,7 +67,7 @@ def zip_archive(members: Mapping[str, bytes]) -> bytes:
 
 
 def unsafe(name: str) -> bytes:
-    """Return an archive with members that would leave the target folder. The name decides the format of the archive.
+    """Return an archive with members that would leave the target folder, in the format of the name's extension.
 
     Raises:
         ValueError: the name does not have the extension of an archive.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The available files by URL (host and path). The contents of every version are created on demand."""
+"""The available files by URL (host and path); the contents of every version are created on demand."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def checksum_file(content: bytes, name: str, suffix: str, form: str) -> bytes:
         name: the name of the file.
         suffix: .sha256, .sha256sum or .sha512.
         form: `bare` (dl.k8s.io: only the hash), `line` (with a line ending), `named` (the output of sha256sum),
-            `release` (the same, with the path of the build).
+            `release` (the output of sha256sum with the path of the build).
     """
     digest = hashlib.new("sha512" if "512" in suffix else "sha256", content).hexdigest()
     named = f"{digest}  {name}\n"
@@ -201,7 +201,7 @@ def checksum_file(content: bytes, name: str, suffix: str, form: str) -> bytes:
 
 @functools.lru_cache(maxsize=64)
 def content(url: str) -> bytes | None:
-    """Return the contents of `url` (host and path, without scheme), or None if no release has this URL.
+    """Return the contents of a URL (host and path, without scheme); None if no release has this URL.
 
     The contents are the same in every process, because the members of archives are sorted and have fixed dates.
     """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A private certificate authority for HTTPS: its root, server certificates, and a revocation list."""
+"""A private certificate authority for HTTPS: root certificate, server certificates, and a revocation list."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PrivateCA:
     """A certificate authority that clients do not trust by default.
 
     Args:
-        crl_url: the distribution point in every certificate; None to leave it out.
+        crl_url: the distribution point of the revocation list in every certificate; None: the certificates have none.
     """
 
     def __init__(self, name: str = "Simulated Private CA", crl_url: str | None = None) -> None:
@@ -84,7 +84,7 @@ class PrivateCA:
         return certificate_pem(certificate), key_pem(key)
 
     def crl(self, revoked: Sequence[bytes] = ()) -> bytes:
-        """Return the revocation list (DER) for the `revoked` certificates (PEM)."""
+        """Return the revocation list (DER) with the revoked certificates (PEM)."""
         builder = (
             x509.CertificateRevocationListBuilder()
             .issuer_name(self._signer.name)
@@ -97,6 +97,6 @@ class PrivateCA:
         return builder.sign(self._signer.key, hashes.SHA256()).public_bytes(Encoding.DER)
 
     def server_context(self, names: Sequence[str], *, expired: bool = False) -> ssl.SSLContext:
-        """Return a TLS context for a server, with a new certificate for `names`."""
+        """Return a TLS context for a server, with a new certificate for its names."""
         certificate, key = self.issue(names, expired=expired)
         return server_context(certificate + key)

@@ -32,11 +32,11 @@ class ArtifactFault:
 
     Args:
         kind: one of `KINDS`.
-        path: a pattern of requested paths (`*` also matches `/`), e.g. `*/kubernetes-node-windows-amd64.tar.gz`. If a
-            request to a registry has `?ns=HOST`, its path begins with that host:
+        path: a pattern of requested paths (`*` also matches `/`), such as `*/kubernetes-node-*.tar.gz`. If a
+            request to a registry has `?ns=HOST`, the path begins with this host:
             `/registry.k8s.io/v2/pause/manifests/3.10.2`.
-        times: the number of requests that the fault affects; 0 for all.
-        method: `GET` or `HEAD`; empty for both.
+        times: the number of requests that the fault affects; 0: all requests.
+        method: `GET` or `HEAD`; empty: both methods.
     """
 
     kind: str
@@ -69,14 +69,14 @@ class ArtifactFault:
 
 
 class Faults:
-    """The current faults. Thread-safe."""
+    """The current faults, which several threads can use."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._faults: list[tuple[ArtifactFault, list[int]]] = []
 
     def add(self, fault: ArtifactFault) -> None:
-        """Add a fault. If several match a request, the first one applies."""
+        """Add a fault; if several faults match a request, the first of them applies."""
         with self._lock:
             self._faults.append((fault, [fault.times or -1]))
 

@@ -47,7 +47,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         """Log nothing, because counters record the requests."""
 
     def do_CONNECT(self) -> None:
-        """Act as the requested host, with a certificate of the authority."""
+        """Act as the requested host, with a certificate from the server's authority; 405 if the server has none."""
         authority = self.server.owner.authority
         if not self._admitted():
             return
@@ -64,7 +64,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb", buffering=0)
 
     def _admitted(self) -> bool:
-        """Count a proxy request. Return False after an error response if the credentials are missing."""
+        """Count a proxy request, and return whether its credentials are right; if not, send an error response."""
         self.server.owner.count_proxied()
         user = self.server.owner.proxy_user
         expected = "Basic " + base64.b64encode(user.encode()).decode()
@@ -90,7 +90,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815
 
     def _allowed(self) -> bool:
-        """Return whether the client may get files. If not, an error response was sent."""
+        """Return whether the client may get files; if not, send an error response."""
         owner = self.server.owner
         expected = "Basic " + base64.b64encode(owner.user.encode()).decode()
         if owner.user and self.headers.get("Authorization") != expected:
@@ -121,7 +121,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         self._send(204, b"", {})
 
     def _path(self) -> str:
-        """Return the host and path of the request, whose target has the mirror layout or is absolute (for a proxy)."""
+        """Return host and path of the requested file: the target is in the mirror layout, or absolute (for a proxy)."""
         parts = urlsplit(self.path)
         if self.tunnelled:
             return self.tunnelled + parts.path
@@ -215,7 +215,7 @@ def _tag(content: bytes) -> str:
 
 
 def pieces(body: bytes, fault: ArtifactFault | None, rate: int = 0) -> Iterator[bytes]:
-    """Yield the pieces of a body, at the rate of the fault or the server (bytes per second)."""
+    """Yield the pieces of a body at the rate of the fault or, without one, of the server (bytes per second)."""
     end = min(len(body), fault.at) if fault and fault.kind == "cut" else len(body)
     rate = fault.rate if fault and fault.kind == "slow" else rate
     # A slow link still delivers data ten times per second.
@@ -230,9 +230,9 @@ def pieces(body: bytes, fault: ArtifactFault | None, rate: int = 0) -> Iterator[
 
 
 def byte_range(header: str | None, size: int) -> range | None:
-    """Return the bytes of a Range header; None for the whole file (no header, or more than one range).
+    """Return the bytes that a Range header requests; None for the whole file (no header, or more than one range).
 
-    The range begins at or after `size` if it cannot be satisfied.
+    If the header cannot be satisfied, the returned range begins at or after the end of the file.
     """
     found = re.fullmatch(r"bytes=(\d*)-(\d*)", (header or "").strip())
     if not found or found.group(0) == "bytes=-":

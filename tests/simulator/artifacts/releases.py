@@ -7,8 +7,8 @@ Sources, read in November 2026: kubernetes/kubernetes `hack/lib/golang.sh` (node
 containerd/containerd `Makefile` (`bin/`) and `.github/workflows/release.yml`; kubernetes-sigs/cri-tools
 `hack/release.sh`; containernetworking/plugins `scripts/release.sh` (`tar -C bin .`) and `plugins/windows_only.txt`;
 flannel-io/flannel `Makefile` (`tar.gz`); flannel-io/cni-plugin `scripts/package.sh` (the member is
-`flannel-amd64.exe`); containerd/nerdctl `Makefile` (one member, without a folder). Sizes are about a twentieth of the
-real ones, which is enough to make transfers visible.
+`flannel-amd64.exe`); containerd/nerdctl `Makefile` (one member, without a folder). The sizes are about a
+twentieth of the real sizes, which is enough to make transfers visible.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LICENSE = b"Apache License\nVersion 2.0, January 2004\nhttp://www.apache.org/li
 
 
 def program(name: str, version: str) -> bytes:
-    """Return the executable of a program, e.g. `kubelet` `1.37.1`. The bytes are always the same."""
+    """Return the executable of a program, such as `kubelet` `1.37.1`, with the same bytes each time."""
     head = make(name, version)
     # The padding hardly compresses, like real code.
     return head + random.Random(f"{name} {version}").randbytes(SIZES.get(name, SMALL) - len(head))
@@ -75,7 +75,7 @@ def crictl(version: str) -> bytes:
 
 
 def cni_plugins(version: str) -> bytes:
-    """Return cni-plugins-windows-amd64-vVERSION.tgz, in which every path begins with `./`, as in the release."""
+    """Return cni-plugins-windows-amd64-vVERSION.tgz, in which every path begins with `./`, as in the real archive."""
     plugins = ("host-local", "win-bridge", "win-overlay")
     members = {f"{name}.exe": program(name, version) for name in plugins}
     members |= {"LICENSE": _LICENSE, "README.md": b"# Plugins\n"}
@@ -103,7 +103,7 @@ def azure_cni(name: str, version: str) -> bytes:
     """Return azure-vnet-cni-windows-amd64-vVERSION.zip (Azure/azure-container-networking Makefile, `cni-archive`).
 
     Args:
-        name: `azure-vnet-cni`, or until 1.4 with `-singletenancy`, `-swift` or `-overlay`.
+        name: `azure-vnet-cni`. Until 1.4, `-singletenancy`, `-swift` or `-overlay` may follow.
     """
     programs = ("azure-vnet", "azure-vnet-ipam", "azure-vnet-telemetry")
     members = {f"{item}.exe": program(item, version) for item in programs}
@@ -157,7 +157,7 @@ def buildkit(version: str) -> bytes:
 
 
 def sdn_archive(version: str) -> bytes:
-    """Return GitHub's archive of microsoft/SDN, with everything in `SDN-REF`."""
+    """Return GitHub's archive of microsoft/SDN, in which all files are in a folder `SDN-REF`."""
     names = ("hns.psm1", "hns.v2.psm1", "helper.psm1", "debug/collectlogs.ps1", "debug/starthnstrace.cmd",
              "debug/startpacketcapture.cmd", "debug/stoppacketcapture.cmd", "debug/dumpVfpPolicies.ps1",
              "debug/portReservationTest.ps1", "debug/VFP.psm1", "debug/networkhealth.ps1")  # fmt: skip
@@ -165,7 +165,7 @@ def sdn_archive(version: str) -> bytes:
 
 
 def sdn_script(name: str, version: str) -> bytes:
-    """Return a script of microsoft/SDN's Kubernetes/windows, e.g. `hns.v2.psm1` or `debug/collectlogs.ps1`."""
+    """Return a script from microsoft/SDN's folder Kubernetes/windows, such as `debug/collectlogs.ps1`."""
     return f"# {name} ({version})\r\n".encode()
 
 
@@ -183,6 +183,6 @@ def calico(version: str) -> bytes:
 
 
 def windows_update(article: str, container: Literal["msu", "cab"]) -> bytes | None:
-    """Return the file of a Windows update by its article (`kb5048654`); None if the article is unknown."""
+    """Return the file of a Windows update by the update's article (`kb5048654`); None if the article is unknown."""
     update = update_catalogue.find(article.upper())
     return None if update is None else update_package.make(update, container, size=256 * KB)

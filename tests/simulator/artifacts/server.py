@@ -5,7 +5,7 @@
 `http://ADDRESS:PORT/dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz` is the file from
 `https://dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz`. As a forward proxy
 (`GET http://dl.k8s.io/…`, or `CONNECT dl.k8s.io:443` with an authority) it serves the same files.
-`GET /simulator/status` returns the counters, and `POST /simulator/faults` sets faults (a JSON list; an empty one
+`GET /simulator/status` returns the counters, and `POST /simulator/faults` sets faults (a JSON list; an empty list
 removes all faults).
 """
 
@@ -36,13 +36,13 @@ class ArtifactServer:
 
     Args:
         address: the IPv4 address to listen on.
-        port: the port to listen on; 0 picks a free one.
-        tls: serve HTTPS with this context (see `certificates.py`), else HTTP.
-        authority: as a forward proxy, also handle CONNECT for any host, with certificates of this authority.
-        proxy_user: the `user:password` that proxy clients need, else 407.
-        user: the `user:password` that clients need for basic authentication, else 401.
-        query: `sig=…&se=…`: the required query, like a shared access signature of Azure, else 403.
-        rate: the maximum number of bytes per second of each connection; 0 for no limit.
+        port: the port to listen on; 0 picks a free port.
+        tls: the context for HTTPS (see `certificates.py`); None: the server uses HTTP.
+        authority: if set, the forward proxy also handles CONNECT for any host, with certificates of this authority.
+        proxy_user: the `user:password` that proxy clients must send; the response to all other clients is 407.
+        user: the `user:password` that clients must send (basic authentication); all other clients get 401.
+        query: the required query, such as Azure's shared access signature `sig=…&se=…`; without it, clients get 403.
+        rate: the maximum number of bytes per second of each connection; 0: no limit.
     """
 
     def __init__(
@@ -76,12 +76,12 @@ class ArtifactServer:
 
     @property
     def address(self) -> str:
-        """The address that the server listens on."""
+        """The address on which the server listens."""
         return str(self._server.server_address[0])
 
     @property
     def port(self) -> int:
-        """The port that the server listens on."""
+        """The port on which the server listens."""
         return int(self._server.server_address[1])
 
     @property
@@ -110,7 +110,7 @@ class ArtifactServer:
         self.close()
 
     def put(self, path: str, content: bytes) -> None:
-        """Serve `content` at `path` (starting with the host, without a leading slash), instead of the original file."""
+        """Serve other content instead of the file at a path (which begins with the host, without a leading slash)."""
         self._files[path.lstrip("/")] = content
 
     def fault(self, kind: str, path: str = "*", **options: Any) -> None:
@@ -118,12 +118,12 @@ class ArtifactServer:
         self.faults.add(ArtifactFault(kind, path, **options))
 
     def content(self, path: str) -> bytes | None:
-        """Return the file at `path` (starting with the host, without a leading slash); None if there is none."""
+        """Return the file at a path (which begins with the host, without a leading slash); None if there is no file."""
         found = self._files.get(path)
         return catalog.content(path) if found is None else found
 
     def count_request(self, path: str) -> None:
-        """Count a request for `path`."""
+        """Count a request for a path."""
         with self._lock:
             self._requests[path] += 1
 
@@ -139,7 +139,7 @@ class ArtifactServer:
 
     @contextlib.contextmanager
     def sending(self) -> Iterator[None]:
-        """Count a body as in progress within the `with` block."""
+        """Count a body that is being sent during the `with` block."""
         with self._lock:
             self._now += 1
             self._most = max(self._most, self._now)

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Software other than Kubernetes for Windows servers: Windows Installer packages, OpenSSH, small tools.
 
-The scripts here were written for the simulator. They change the same services and files as the publishers' scripts.
-Cloudbase-Init's folders and service: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html. OpenSSH's archive:
-https://github.com/PowerShell/Win32-OpenSSH/wiki/Install-Win32-OpenSSH.
+The scripts in this module were written for the simulator. They change the same services and files as the scripts of the
+publishers. Cloudbase-Init's folders and service: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html.
+OpenSSH's archive: https://github.com/PowerShell/Win32-OpenSSH/wiki/Install-Win32-OpenSSH.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _msi(package: InstallerPackage) -> bytes:
 
 
 def cloudbase_init(version: str | None) -> bytes:
-    """Return CloudbaseInitSetup_1_1_6_x64.msi, or the newest release if no version is given."""
+    """Return the installer of a release of Cloudbase-Init, or of the newest release if no version is given."""
     init, conf = rf"{_CLOUDBASE}\Python\Scripts\cloudbase-init.exe", rf"{_CLOUDBASE}\conf\cloudbase-init.conf"
     service = PackageService(
         rf'"{_CLOUDBASE}\bin\OpenStackService.exe" cloudbase-init "{init}" --config-file "{conf}"',
@@ -84,7 +84,7 @@ def cloudbase_init(version: str | None) -> bytes:
 
 
 def azure_cli() -> bytes:
-    """Return https://aka.ms/installazurecliwindowsx64: azure-cli-VERSION-x64.msi."""
+    """Return azure-cli-VERSION-x64.msi, to which https://aka.ms/installazurecliwindowsx64 leads."""
     texts = {rf"{_AZURE_CLI}\wbin\az.cmd": "@echo azure-cli 2.80.0\r\n"}
     return _msi(InstallerPackage("Microsoft Azure CLI (64-bit)", "2.80.0", "Microsoft Corporation", texts=texts))
 
@@ -99,7 +99,7 @@ def openssh(version: str) -> bytes:
 
 
 def nssm_program() -> bytes:
-    """Return nssm.exe alone, as kubernetes-sigs/image-builder downloads it."""
+    """Return nssm.exe without an archive, as kubernetes-sigs/image-builder downloads it."""
     return make("nssm", "2.24")
 
 
@@ -118,5 +118,5 @@ def credential_provider_config() -> bytes:
 
 
 def debug_script(name: str) -> bytes:
-    """Return a script of kubernetes-sigs/sig-windows-tools' folder hack."""
+    """Return a script from the folder hack of kubernetes-sigs/sig-windows-tools."""
     return f"# {name}\r\n".encode()

@@ -24,11 +24,11 @@ Kind = Literal["auto", "real", "memory"]
 
 
 class ClusterUnavailableError(RuntimeError):
-    """The requested kind of cluster cannot run here. The message is the reason."""
+    """The requested kind of cluster cannot run here; the message is the reason."""
 
 
 class SimulatedCluster:
-    """A running cluster without nodes; a context manager that stops it."""
+    """A running cluster without nodes; it is a context manager that stops the cluster at its end."""
 
     def __init__(self, kind: str, version: str, server: str, kubeconfig: Path, ca_file: Path, stop: Callable[[], None]):
         self.kind = kind
@@ -55,7 +55,7 @@ class SimulatedCluster:
         atexit.register(self.stop)
 
     def stop(self) -> None:
-        """Stop the cluster and remove its files. A second call, or one in a forked process, does nothing."""
+        """Stop the cluster and remove its files; a second call, or a call in a forked process, does nothing."""
         if os.getpid() != self._process:
             return
         stop, self._stop = self._stop, None
@@ -75,7 +75,7 @@ class SimulatedCluster:
 
 
 def ca_hash(certificate: str) -> str:
-    """Return the hash of a CA certificate's public key as in kubeadm (SHA-256 of the SubjectPublicKeyInfo, DER).
+    """Return the hash of a CA certificate's public key as kubeadm does (SHA-256 of the SubjectPublicKeyInfo, DER).
 
     Args:
         certificate: the certificate in PEM.
@@ -103,17 +103,17 @@ def start_cluster(
     """Start a cluster without nodes.
 
     Args:
-        kind: "real" needs `KUBEBUILDER_ASSETS`. "auto" is "real" if programs of the `version` exist, else "memory".
+        kind: "real" needs `KUBEBUILDER_ASSETS`. "auto" is "real" if programs of the version exist, otherwise "memory".
         version: the Kubernetes version of the control plane.
-        address: the IPv4 address of this machine that the API server listens on.
-        extra_sans: further names and addresses for its certificate.
+        address: the IPv4 address of this machine on which the API server listens.
+        extra_sans: further names and addresses for the API server's certificate.
         pod_cidr: the network from which each node gets a /24.
         service_cidr: the network for cluster IPs of services.
         cluster_name: the name in kubeadm's ClusterConfiguration.
-        port: the port; 0 picks a free one.
+        port: the port of the API server; 0 picks a free port.
         node_grace_period: the seconds after the last heartbeat until a node becomes Unknown.
         client_certificate_seconds: the validity of kubelets' client certificates.
-        calico: how Calico is installed (`CalicoOptions`); None: not at all.
+        calico: how Calico is installed (`CalicoOptions`). If it is None, Calico is not installed.
 
     Returns:
         The running cluster.
@@ -156,7 +156,7 @@ def _start(kind: Kind, options: ClusterOptions) -> SimulatedCluster:
 
 
 def real_unavailable(version: str = "1.37.1") -> str:
-    """Return why a real control plane of `version` cannot run here; empty if it can."""
+    """Return why a real control plane of `version` cannot run here; empty if it can run."""
     assets = assets_folder()
     if assets is None:
         return "KUBEBUILDER_ASSETS is not the path of a folder with the programs of a control plane"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 ADVERTISED = "192.0.2.10"
 """The advertised address of the API server.
 
-kubeadm rejects a loopback address. Nothing ever listens on or connects to this one (RFC 5737).
+kubeadm rejects a loopback address. No program listens on this address or connects to it (RFC 5737).
 """
 
 
@@ -18,11 +18,11 @@ class ClusterOptions:
     """The options of a cluster, which are the same for both kinds of cluster."""
 
     version: str = "1.37.1"
-    """The version of the control plane, without "v". A real one must have programs of this version."""
+    """The version of the control plane, without "v". A real control plane needs programs of this version."""
     address: str = "127.0.0.1"
-    """The address that the API server listens on."""
+    """The address on which the API server listens."""
     port: int = 0
-    """The port of the API server; 0 picks a free one."""
+    """The port of the API server; 0 picks a free port."""
     extra_sans: tuple[str, ...] = ()
     """Further names and addresses for the server's certificate."""
     pod_cidr: str = "10.244.0.0/16"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Child processes with log files. The processes are stopped by their process ids."""
+"""Child processes with log files, which are stopped by their process ids."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _PORTS = range(20000, 32000)
 
 
 class ProcessError(RuntimeError):
-    """A program failed, or did not become ready. The message contains the end of its output."""
+    """A program failed or did not become ready; the message contains the end of the program's output."""
 
 
 def free_port(address: str) -> int:
-    """Return a free TCP port of `address`.
+    """Return a free TCP port of an address.
 
     Args:
         address: an IPv4 address of this machine.
@@ -44,16 +44,16 @@ def free_port(address: str) -> int:
 
 
 def wait_until(ready: Callable[[], bool], what: str, seconds: float, interval: float = 0.1) -> None:
-    """Poll `ready` until it returns true.
+    """Poll a condition until it is true.
 
     Args:
-        ready: the condition.
+        ready: returns whether the condition is true.
         what: a description of the condition, for the error.
         seconds: the time limit.
         interval: the seconds between two polls.
 
     Raises:
-        ProcessError: the condition was not met in time.
+        ProcessError: the condition did not become true in time.
     """
     end = time.monotonic() + seconds
     while not ready():
@@ -74,7 +74,7 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], seconds: float
         The standard output.
 
     Raises:
-        ProcessError: it failed. The message contains the end of its output.
+        ProcessError: the program failed. The message contains the end of its output.
     """
     done = subprocess.run(
         list(arguments), env=dict(environment), capture_output=True, text=True, timeout=seconds, check=False
@@ -86,13 +86,13 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], seconds: float
 
 
 class ProgramGroup:
-    """Programs that run together, with their logs in one folder. They end when this process ends or is killed."""
+    """Programs that run together, log into one folder, and end when this process ends or is killed."""
 
     def __init__(self, logs: Path, environment: Mapping[str, str]) -> None:
         """Create the object without starting a program.
 
         Args:
-            logs: a folder for these programs only. It is removed if this process is killed.
+            logs: a folder that only these programs use. It is removed if this process is killed.
             environment: the environment of each program.
         """
         self._logs = logs
@@ -130,14 +130,14 @@ class ProgramGroup:
         """Raise an error if a program has ended.
 
         Raises:
-            ProcessError: contains the name and the end of the log.
+            ProcessError: a program has ended. The message contains its name and the end of its log.
         """
         for name, process in self._running.items():
             if process.poll() is not None:
                 raise ProcessError(f"{name} ended with {process.returncode}\n{self._tail(name)}")
 
     def stop(self, seconds: float = 5) -> None:
-        """Stop all programs in reverse order, and kill those that do not stop in time.
+        """Stop all programs in reverse order, and kill programs that do not stop in time.
 
         Args:
             seconds: the time limit for all of them together.
@@ -168,7 +168,7 @@ class ProgramGroup:
 
 
 def minimal_environment(folder: Path) -> dict[str, str]:
-    """Return an environment in which programs use only `folder` and no proxy.
+    """Return an environment in which programs write only to one folder and use no proxy.
 
     Args:
         folder: the folder for HOME and for temporary files.

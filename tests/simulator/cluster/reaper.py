@@ -3,7 +3,7 @@
 """Ends programs whose parent was killed: `reaper.py FOLDER` reads process ids, one per line, from its input.
 
 If the input ends without a line "done", the parent is gone. Then the programs are killed and the folder is removed.
-(A parent-death signal is not sufficient: Linux sends it when the thread that started them ends.)
+(A parent-death signal is not sufficient: Linux sends it when the thread that started the programs ends.)
 """
 
 from __future__ import annotations

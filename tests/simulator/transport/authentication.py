@@ -42,7 +42,7 @@ class DecryptionError(Exception):
 
 @dataclass(frozen=True)
 class Logon:
-    """The result of checking a request: a user, or the response that requests (more) credentials."""
+    """The result of the check of a request: a user, or the response that requests credentials or their next part."""
 
     user: str | None = None
     response: HttpResponse | None = None
@@ -55,9 +55,9 @@ class ConnectionLogon:
     """The authentication state of one connection.
 
     Args:
-        accounts: returns the accounts of the node; called for each logon.
+        accounts: returns the accounts of the node. It is called for each logon.
         computer_name: a domain that clients may put before the account.
-        settings: returns the WinRM settings of the node; called for each request.
+        settings: returns the WinRM settings of the node. It is called for each request.
         secure: whether the connection uses TLS.
     """
 
@@ -108,7 +108,7 @@ class ConnectionLogon:
         """Return the envelope in an encrypted message.
 
         Raises:
-            DecryptionError: it was encrypted for another connection, or modified.
+            DecryptionError: the message was encrypted for another connection, or was modified.
         """
         head, mark, sealed = body.partition(b"\tContent-Type: application/octet-stream\r\n")
         length = _LENGTH.search(head)

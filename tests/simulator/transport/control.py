@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Control requests of tests and the demo, besides WinRM: GET /simulator/status, POST /simulator/..."""
+"""Control requests of tests and the demo on WinRM's ports: GET /simulator/status, POST /simulator/…"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PREFIX = "/simulator/"
 
 
 class Control:
-    """Handles control requests to one node. These requests need no credentials, and are not counted."""
+    """Handles control requests to one node, which need no credentials and are not counted."""
 
     def __init__(
         self, host: Host, ports: NodePorts, counters: Counters, faults: FaultPlan, service: WinrmService
@@ -54,7 +54,7 @@ class Control:
         }
 
     def set_fault(self, fault: TransportFault) -> Callable[[], None] | None:
-        """Set a fault. For a fault with request 0, return the function that makes it happen now."""
+        """Set a fault; for a fault with request 0, return the function that makes the fault happen now."""
         if fault.request > 0:
             self._faults.add(fault)
             return None

@@ -21,14 +21,14 @@ NAMES = (
 
 
 class Counters:
-    """The counters of one node. Thread-safe."""
+    """The counters of one node, which several threads can use."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._values: Counter[str] = Counter()
 
     def add(self, **amounts: int) -> None:
-        """Add values to the counters with these names of NAMES."""
+        """Add amounts to the counters with the given names, which are in NAMES."""
         with self._lock:
             self._values.update(amounts)
 
@@ -38,6 +38,6 @@ class Counters:
             self._values.clear()
 
     def snapshot(self) -> dict[str, int]:
-        """Return all counters, including those at zero."""
+        """Return all counters, including counters at zero."""
         with self._lock:
             return {name: self._values[name] for name in NAMES}

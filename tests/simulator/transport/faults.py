@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 KINDS: Mapping[str, str] = {
     "before": "the connection breaks before the request is processed",
-    "after": "the request is processed, the connection breaks before its response",
+    "after": "the request is processed, and the connection breaks before the response",
     "during": "the request is processed, half of the response is sent, then the connection breaks",
     "silence": "the request is not processed, and the connection breaks after `seconds`",
     "silence_after": "the request is processed without a response, and the connection breaks after `seconds`",
@@ -29,12 +29,12 @@ class TransportFault:
 
     Args:
         kind: one of KINDS.
-        request: the request that the fault affects, counted from 1 after it is set. With 0 (for `link_down` and
-            `shell_gone` only) it happens at once, without a request.
+        request: the request that the fault affects, counted from 1 after the fault is set. With 0 (only for
+            `link_down` and `shell_gone`), the fault happens at once, without a request.
         action: count only requests with this WSMan verb (Create, Command, Send, Receive, Signal, Delete).
-        count: the number of consecutive requests that it affects.
+        count: the number of consecutive requests that the fault affects.
         seconds: see KINDS.
-        callback: called in the connection's thread when the fault happens (programmatic use only).
+        callback: called in the connection's thread when the fault happens. JSON data cannot set it.
     """
 
     kind: str
@@ -59,7 +59,7 @@ class TransportFault:
         """Parse the fault of a POST /simulator/faults request.
 
         Raises:
-            ValueError: unknown keys or values of the wrong type.
+            ValueError: a key is unknown, or a value has the wrong type.
         """
         known: dict[str, type | tuple[type, ...]] = {
             "kind": str,
@@ -75,7 +75,7 @@ class TransportFault:
 
 
 class FaultPlan:
-    """The pending faults of a node. Thread-safe."""
+    """The pending faults of a node, which several threads can use."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -84,7 +84,7 @@ class FaultPlan:
         self.released = threading.Event()
 
     def add(self, fault: TransportFault) -> None:
-        """Add a fault. It counts requests from now on."""
+        """Add a fault, which counts requests from now on."""
         with self._lock:
             self._faults.append(fault)
 
@@ -109,7 +109,7 @@ class FaultPlan:
             ]
 
     def next(self, verb: str) -> TransportFault | None:
-        """Count a request, and return the first fault that affects it; None if no fault does."""
+        """Count a request, and return the first fault that affects it; None if no fault affects it."""
         hit: TransportFault | None = None
         left: list[TransportFault] = []
         with self._lock:

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The interface between the transport (this package) and the machine (`simulator.machine`).
 
-The transport calls a `Host`, and a `Host` calls the `NodePorts` that it was attached to. They share nothing else.
+The transport calls a `Host`, and a `Host` calls the `NodePorts` to which it was attached. The transport and the machine
+share nothing else.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ class LogonAccount:
 
     Args:
         password: the password in clear text, from which the NTLM hash is computed.
-        password_expired: whether it has expired. Windows then refuses every logon (HTTP 401), even with the right
-            password.
-        disabled: whether the account is disabled, with the same effect.
+        password_expired: whether the password has expired. Windows then refuses every logon (HTTP 401), even with the
+            right password.
+        disabled: whether the account is disabled. Windows then also refuses every logon.
     """
 
     password: str
@@ -52,7 +53,7 @@ class ConsoleInput(Protocol):
     """The input that a client types while a command runs."""
 
     def read(self, *, to_exit: bool) -> bytes:
-        """Read up to the end of the input, or up to a line that is `exit`. Waits until this has arrived."""
+        """Wait for the end of the input or, with `to_exit`, for a line `exit`, and return the input up to there."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,15 @@ class Execution:
 
     Args:
         id: the identifier of the WinRS command or PSRP pipeline.
-        shell_id: the identifier of the WinRS shell or runspace pool. Runspaces keep their state as long as their pool.
+        shell_id: the identifier of the WinRS shell or runspace pool. Runspaces keep their state as long as
+            their pool exists.
         user: the account name as the host spells it.
         kind: `process` (WinRS) or `script` (PSRP).
         environment: the variables that the client set for a WinRS shell.
         working_directory: the folder of a WinRS shell, if the client set one.
         console: the typed input of a WinRS command whose standard input is not a pipe.
         stopped: set when the client terminated the command or deleted its shell, or the node lost power. A slow command
-            polls it or waits on it, and returns soon after. Its result is then discarded.
+            polls this event or waits for it, and returns soon after. The command's result is then discarded.
     """
 
     id: str
@@ -109,7 +111,7 @@ class PipelineCommand:
 
 @dataclass(frozen=True)
 class PipelineRequest:
-    """The request of a PSRP client: commands, and the input objects of the first one (None: no input at all)."""
+    """The request of a PSRP client: commands, and the input objects of the first command (None: no input at all)."""
 
     commands: tuple[PipelineCommand, ...]
     input: tuple[object, ...] | None = None
@@ -155,10 +157,10 @@ class Information:
     """A record of the information stream.
 
     Args:
-        user, computer: the user and computer that wrote it.
-        shown: whether the client's host displays it.
-        from_host: whether Write-Host wrote it.
-        newline: whether it ends a line.
+        user, computer: the user and computer that wrote the record.
+        shown: whether the client's host displays the record.
+        from_host: whether Write-Host wrote the record.
+        newline: whether the record ends a line.
     """
 
     text: str
@@ -193,10 +195,10 @@ class ScriptResult:
 
 
 class NodePorts(Protocol):
-    """The operations that a host may apply to its own network and shells. Thread-safe, also from inside a command."""
+    """The operations on its own network and shells that a host may call from any thread, also while a command runs."""
 
     def drop_link(self, seconds: float) -> None:
-        """Cut all connections, and refuse new ones for some seconds. Shells and commands continue. Returns at once."""
+        """Cut all connections, and refuse new connections for some seconds; return at once, and keep shells running."""
 
     def close_ports(self, *, forget_shells: bool = True) -> None:
         """Handle a shutdown or reboot: close ports, cut connections, end shells and stop commands."""
@@ -205,45 +207,45 @@ class NodePorts(Protocol):
         """Listen on the same ports as before, because the node has started again."""
 
     def listeners_changed(self) -> None:
-        """Open and close ports after a change of WinRM's listeners. Closing a port cuts its connections."""
+        """Open and close ports after a change of WinRM's listeners; the connections of a closed port are cut."""
 
     def forget_shells(self) -> None:
-        """Handle a restart of the WinRM service: shells end and commands are stopped, connections stay."""
+        """Handle a restart of the WinRM service: shells end, commands are stopped, and connections stay open."""
 
 
 class Host(Protocol):
-    """The interface of a simulated machine for the transport. Every method may be called from many threads at once."""
+    """The interface of a simulated machine for the transport, which many threads may call at once."""
 
     @property
     def name(self) -> str:
         """The computer's name, which is `Machine` in WSMan faults."""
 
     def attach(self, ports: NodePorts) -> None:
-        """Store the node's network ports. Called once, before the ports open."""
+        """Store the node's network ports; called once, before the ports open."""
 
     def accounts(self) -> Mapping[str, LogonAccount]:
-        """Return the accounts that may log on, by name (case-insensitive). Called for every logon."""
+        """Return the accounts that may log on, by name (case-insensitive); called for every logon."""
 
     def winrm(self) -> WinrmSettings:
-        """Return the settings in winrm/config. Called when ports open, and for every request."""
+        """Return the settings in winrm/config; called when ports open, and for every request."""
 
     def run_process(self, command_line: str, stdin: bytes, execution: Execution) -> ProcessResult:
-        """Run a WinRS command line with its whole standard input. Runs in its own thread and may block."""
+        """Run a WinRS command line with its whole standard input; called in a thread of its own, so it may block."""
 
     def run_script(self, pipeline: PipelineRequest, execution: Execution) -> ScriptResult:
-        """Run a PSRP pipeline with its whole input. Runs in its own thread and may block."""
+        """Run a PSRP pipeline with its whole input; called in a thread of its own, so it may block."""
 
     def shell_closed(self, shell_id: str) -> None:
-        """Discard the state of a shell or runspace pool that has ended (deleted, or lost)."""
+        """Discard the state of a shell or runspace pool that was deleted or lost."""
 
     def set_fault(self, fault: Mapping[str, object]) -> Callable[[], None] | None:
-        """Inject a fault of POST /simulator/faults whose `kind` is not one of the transport's.
+        """Inject a fault of POST /simulator/faults whose `kind` is unknown to the transport.
 
         Returns:
-            A function to call after the response, for anything that breaks the connection, such as a reboot.
+            A function to call after the response, if the fault breaks the connection, as a reboot does; otherwise None.
 
         Raises:
-            ValueError: the host does not know the kind. The text is the response.
+            ValueError: the host does not know the kind. The client gets the text of the error.
         """
 
     def status(self) -> dict[str, object]:

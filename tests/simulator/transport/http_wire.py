@@ -46,7 +46,7 @@ class HttpRequest:
 
 @dataclass(frozen=True)
 class HttpResponse:
-    """A response. `headers` are (name, value) pairs, because WWW-Authenticate may occur more than once."""
+    """A response, whose headers are (name, value) pairs, because WWW-Authenticate may occur more than once."""
 
     status: int
     body: bytes = b""
@@ -68,7 +68,7 @@ class HttpConnection:
 
     Args:
         stream: a connected socket, with or without TLS.
-        counters: count the bytes and requests of this connection.
+        counters: the counters of the node, to which the bytes of this connection are added.
     """
 
     def __init__(self, stream: socket.socket, counters: Counters) -> None:
@@ -100,7 +100,7 @@ class HttpConnection:
         return HttpRequest(method, path, headers, body, len(head) + 4 + length)
 
     def send(self, response: HttpResponse, *, counted: bool = True) -> None:
-        """Send a whole response. A client that has disconnected is not an error."""
+        """Send a whole response; it is no error if the client has disconnected."""
         data = response.pack()
         if counted:
             self._counters.add(bytes_out=len(data))
@@ -115,14 +115,14 @@ class HttpConnection:
         self.close()
 
     def close(self) -> None:
-        """Close the connection. Only its reading thread may do so, because a closed descriptor is soon reused."""
+        """Close the connection; only its reading thread may call this, because a closed descriptor is soon reused."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(OSError):
             self._socket.close()
 
     def cut(self) -> None:
-        """Cut the connection from any thread. A thread that is blocked in it wakes up and closes it."""
+        """Cut the connection from any thread; a thread that waits for its data wakes up and closes the connection."""
         with contextlib.suppress(OSError):
             # Use the plain socket's method. That of a TLS socket would discard the TLS state under the reading thread.
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parsing a command line of PowerShell: `PowerShell -NoProfile ... -EncodedCommand xxx`.
+"""Parse a command line of PowerShell, such as `PowerShell -NoProfile … -EncodedCommand xxx`.
 
-The rules are those of CommandLineToArgvW for words, about_PowerShell_exe (5.1) for parameters, and
-CommandLineParameterParser of the PowerShell/PowerShell repository for their abbreviations.
+Sources of the rules: CommandLineToArgvW for words, about_PowerShell_exe (5.1) for parameters, and
+CommandLineParameterParser in the repository PowerShell/PowerShell for the abbreviations of parameters.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class PowerShellCommandLine:
         script: the text of -Command or -EncodedCommand; None with -File, or if standard input contains the script.
         file: the path of -File.
         arguments: the arguments after the path of -File.
-        switches: full names without the dash, in lower case: noprofile, noninteractive, nologo...
-        options: values by full lower-case name: executionpolicy, inputformat, outputformat...
+        switches: full names of the switches without the dash, in lower case, such as noprofile.
+        options: values of parameters by their full names in lower case, such as executionpolicy.
         reads_stdin: whether standard input contains the script (`-Command -`, or no other script).
     """
 
@@ -76,7 +76,7 @@ def parse_command_line(line: str) -> PowerShellCommandLine | None:
         The parsed command line; None if the program is not PowerShell.
 
     Raises:
-        ValueError: unknown parameter, missing value, or a script that is not valid base64.
+        ValueError: a parameter is unknown, a value is missing, or a script is not valid base64.
     """
     words = split_words(line)
     if not words or ntpath.basename(words[0]).lower() not in PROGRAMS:
@@ -102,7 +102,7 @@ def parse_command_line(line: str) -> PowerShellCommandLine | None:
 
 
 def encode_command(script: str) -> str:
-    """Return a script in the form that -EncodedCommand takes: base64 of UTF-16."""
+    """Return a script in the form that -EncodedCommand accepts: base64 of UTF-16."""
     return base64.b64encode(script.encode("utf-16-le")).decode()
 
 

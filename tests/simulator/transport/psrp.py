@@ -50,7 +50,7 @@ PS_VERSION = "5.1.20348.2849"
 
 @dataclass
 class RunningPipeline:
-    """A pipeline of a pool, with its input and the output that was not sent yet."""
+    """A pipeline of a pool, with the pipeline's input and the output that was not sent yet."""
 
     pipeline: ServerPipeline
     execution: Execution
@@ -77,7 +77,7 @@ class PsrpPool(Shell):
             self._take_in(base64.b64decode(creation.text or ""), None)
 
     def command(self, request: WsmanRequest) -> str:
-        """Start a pipeline. The argument of the command is its first fragment."""
+        """Start a pipeline, whose first fragment is the argument of the command."""
         line = request.find("CommandLine")
         arguments = request.find("CommandLine/Arguments")
         if line is None or arguments is None:
@@ -98,7 +98,7 @@ class PsrpPool(Shell):
             self._take_in(data, self._pipeline(command_id) if command_id else None)
 
     def signal(self, request: WsmanRequest) -> None:
-        """Stop a running pipeline, and remove it."""
+        """Stop a pipeline if it is running, and remove it."""
         command_id, _ = signal_code(request)
         with self.changed:
             running = self._pipeline(command_id)

@@ -48,12 +48,12 @@ def read_pipeline(pipeline: Any) -> PipelineRequest:
 
 
 def read_metadata_request(request: Any) -> PipelineRequest:
-    """Return the request of implicit remoting from psrpcore's GetMetadata. PowerShell runs Get-Command for it."""
+    """Return the request of implicit remoting from psrpcore's GetMetadata, for which PowerShell runs Get-Command."""
     return PipelineRequest((PipelineCommand("Get-Command", False, (("Name", plain_value(request.name)),)),))
 
 
 def plain_value(value: Any) -> object:
-    """Convert psrpcore's subclasses of str, int and the like to plain values. Other values are returned unchanged."""
+    """Convert psrpcore's subclasses of str, bytes, int and float to plain values; other values stay unchanged."""
     if isinstance(value, bool):
         return value
     kinds: tuple[Any, ...] = (str, bytes, int, float)
@@ -66,7 +66,7 @@ def plain_value(value: Any) -> object:
 
 
 def write_result(pipeline: ServerPipeline, result: ScriptResult) -> None:
-    """Write the result of a script, and end the pipeline as Completed, or as Failed with its terminating error."""
+    """Write the result of a script, and end the pipeline as Completed or, if the script failed, as Failed."""
     for text in result.verbose:
         _write_record(pipeline, VerboseRecord, PSRPMessageType.VerboseRecord, text)
     for text in result.debug:
@@ -107,7 +107,8 @@ def _write_information(pipeline: ServerPipeline, record: Information) -> None:
     """Write a record of the information stream, and send it to the client's host.
 
     As in MshCommandRuntime.WriteInformation of PowerShell/PowerShell, the record goes to the stream unless the
-    preference is Ignore. Records of Write-Host, and all others if the preference is Continue, also go to the host.
+    preference is Ignore. Records of Write-Host also go to the host, as do all records if the preference is
+    Continue.
     """
     place: dict[str, Any] = {"user": record.user, "computer": record.computer, "process_id": 0, "native_thread_id": 0}
     if record.from_host:

@@ -31,13 +31,13 @@ _Accepted = Callable[[socket.socket, str, str], None]
 
 
 class NodeServer:
-    """WinRM of one node. Implements `host.NodePorts`.
+    """WinRM of one node, which implements `host.NodePorts`.
 
     Args:
         address: the node's own loopback address, such as 127.10.0.1.
         host: the machine.
-        tls: the context with the fleet's certificate; without it there is no HTTPS port.
-        http_port, https_port: 0 picks a free port, which stays the same for the life of the server.
+        tls: the context with the fleet's certificate. If it is None, there is no HTTPS port.
+        http_port, https_port: the ports; 0 picks a free port, which stays the same for the life of the server.
         max_envelope_size: the size limit for requests in bytes.
         max_shells_per_user: the maximum number of open shells and runspace pools per user.
     """
@@ -95,14 +95,14 @@ class NodeServer:
         self.close_ports()
 
     def open_ports(self) -> None:
-        """Listen, because the link is up. Does nothing if the ports are already open."""
+        """Listen on all ports that are not open yet, because the node has power and its link is up."""
         with self._lock:
             self._powered = True
             self._cancel_link_timer()
             self._listen()
 
     def close_ports(self, *, forget_shells: bool = True) -> None:
-        """Stop listening and cut all connections. By default the node counts as off, so its shells also end."""
+        """Stop listening and cut all connections; by default, the shells also end, as on a node that is off."""
         with self._lock:
             self._powered = False
             self._cancel_link_timer()
@@ -111,7 +111,7 @@ class NodeServer:
             self.service.forget_shells()
 
     def drop_link(self, seconds: float) -> None:
-        """Take the link down, and bring it up again automatically after this many seconds."""
+        """Take the link down, and bring it up again automatically after a number of seconds."""
         with self._lock:
             if not self._powered:
                 return
@@ -122,7 +122,7 @@ class NodeServer:
             self._link_timer.start()
 
     def forget_shells(self) -> None:
-        """End all shells. Connections stay open."""
+        """End all shells; connections stay open."""
         self.service.forget_shells()
 
     def set_fault(self, fault: TransportFault) -> None:
@@ -148,7 +148,7 @@ class NodeServer:
             return bool(self._listeners)
 
     def _listen(self) -> None:
-        """Open a port for each of WinRM's listeners, and close all others. The caller must hold the lock."""
+        """Open a port for each of WinRM's listeners, and close all other ports; the caller must hold the lock."""
         requested = self._host.winrm().transports - (set() if self._tls else {"HTTPS"})
         for transport in self._listeners.keys() - requested:
             self._listeners.pop(transport).close()
@@ -169,7 +169,7 @@ class NodeServer:
             raise
 
     def _cut(self) -> None:
-        """Close the ports and cut the connections. The caller must hold the lock."""
+        """Close the ports and cut the connections; the caller must hold the lock."""
         self._listening = False
         for listener in self._listeners.values():
             listener.close()
@@ -190,7 +190,7 @@ class NodeServer:
             self._link_timer = None
 
     def _accepted(self, client: socket.socket, transport: str, peer: str) -> None:
-        """Serve a new connection in its own thread. Called by the listeners' threads."""
+        """Serve a new connection in a thread of its own; called by the listeners' threads."""
         threading.Thread(
             target=self._serve, args=(client, transport, peer), name=f"winrm-{self.address}", daemon=True
         ).start()
@@ -229,7 +229,7 @@ class NodeServer:
 
 
 class _Listener:
-    """The listening socket of one of a node's transports, and the thread that accepts connections."""
+    """The listening socket of a node for HTTP or HTTPS, and the thread that accepts connections."""
 
     def __init__(self, address: str, port: int, transport: str, accepted: _Accepted) -> None:
         self._accepted = accepted

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The WinRM service of one node: its shells, and dispatching requests to them."""
+"""The WinRM service of one node, which passes requests to its shells."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class WinrmService:
 
         Args:
             request: the parsed request.
-            size: the size of its envelope in bytes.
+            size: the size of the request's envelope in bytes.
             user: the user who is logged on.
             client_address: the IP address of the client.
 

@@ -34,11 +34,11 @@ class ShellContext:
 
 
 class Shell(ABC):
-    """A shell on one node. `changed` protects all state, and wakes waiting Receive requests.
+    """A shell on one node; the condition `changed` protects all state, and wakes waiting Receive requests.
 
     Args:
         shell_id: an upper-case UUID.
-        resource_uri: the URI of its kind of shell.
+        resource_uri: the URI of the shell's kind.
         context: the context of the shell.
     """
 
@@ -71,10 +71,10 @@ class Shell(ABC):
 
     @abstractmethod
     def stop_all(self) -> None:
-        """Stop all commands, because the shell ends. The caller must hold `changed`."""
+        """Stop all commands, because the shell ends; the caller must hold `changed`."""
 
     def close(self) -> None:
-        """End the shell: stop its commands, and abort waiting requests. Further calls have no effect."""
+        """End the shell: stop its commands, and abort waiting requests; further calls have no effect."""
         with self.changed:
             if self.closed:
                 return
@@ -84,7 +84,7 @@ class Shell(ABC):
         self.context.host.shell_closed(self.id)
 
     def require_open(self) -> None:
-        """Raise an error if the shell was closed in the meantime. The caller must hold `changed`.
+        """Raise an error if the shell was closed in the meantime; the caller must hold `changed`.
 
         Raises:
             WsmanFaultError: the shell is closed.
@@ -107,15 +107,16 @@ class Shell(ABC):
 
         Args:
             request: the Receive request.
-            command_id: the command whose output is requested; empty for the shell's own.
-            take: returns the body of the response, or None if there is no output. Called while `changed` is held.
-            finished: returns whether the command does not exist any more.
+            command_id: the command whose output is requested; empty: the shell's own output.
+            take: returns the body of the response, or None if there is no output. It is called while `changed` is held.
+            finished: returns whether the command no longer exists.
 
         After a lost response, a client may repeat a Receive (with the same message id) and gets the same response. A
-        second Receive for the same command replaces the first, whose client has disconnected.
+        second Receive for the same command replaces the first Receive, whose client has disconnected.
 
         Raises:
-            WsmanFaultError: no output in time, the shell or command has ended, or another Receive replaced this one.
+            WsmanFaultError: there was no output in time, the shell or command has ended, or another Receive replaced
+                this Receive.
         """
         deadline = time.monotonic() + request.operation_timeout
         with self.changed:
@@ -141,7 +142,7 @@ class Shell(ABC):
             return result
 
     def forget_receiver(self, command_id: str) -> None:
-        """Remove what is stored to repeat a command's responses. The caller must hold `changed`."""
+        """Remove what is stored to repeat a command's responses; the caller must hold `changed`."""
         self._receivers.pop(command_id, None)
         self._last_answers.pop(command_id, None)
 
@@ -169,7 +170,7 @@ def payload_limit(request: WsmanRequest) -> int:
 
 
 def input_stream(request: WsmanRequest) -> tuple[str, bytes, bool]:
-    """Return a Send's command id (empty for the shell), its data, and whether the stream ends with it."""
+    """Return the command id of a Send (empty for the shell), its data, and whether the stream ends with this data."""
     stream = request.find("Send/Stream")
     if stream is None:
         raise wsman.invalid_parameter("Send without a Stream.")
@@ -181,7 +182,7 @@ def input_stream(request: WsmanRequest) -> tuple[str, bytes, bool]:
 
 
 def signal_code(request: WsmanRequest) -> tuple[str, str]:
-    """Return a Signal's command id and the last part of its code in lower case: ctrl_c, ctrl_break, terminate."""
+    """Return the command id of a Signal, and the last part of its code in lower case, such as ctrl_c or terminate."""
     signal = request.find("Signal")
     code = request.find("Signal/Code")
     if signal is None or code is None:

@@ -39,13 +39,13 @@ class Console:
         self.stopped = threading.Event()
 
     def add(self, data: bytes, *, end: bool) -> None:
-        """Add input. The caller must hold the lock."""
+        """Add input; the caller must hold the lock."""
         self._typed += data
         self._ended = self._ended or end or b"\x1a" in data
         self._changed.notify_all()
 
     def read(self, *, to_exit: bool) -> bytes:
-        """Read up to the end of the input, or up to a line that is `exit`. Waits until this has arrived."""
+        """Wait for the end of the input or, with `to_exit`, for a line `exit`, and return the input up to there."""
         with self._changed:
             while not self._ended and not self.stopped.is_set():
                 lines = [line.strip().lower() for line in bytes(self._typed).splitlines()]
@@ -57,7 +57,7 @@ class Console:
 
 @dataclass
 class ShellCommand:
-    """A command of a shell, with its input and the output that was not sent yet."""
+    """A command of a shell, with the command's input and the output that was not sent yet."""
 
     line: str
     execution: Execution
@@ -82,7 +82,7 @@ class WinrsShell(Shell):
         self._commands: dict[str, ShellCommand] = {}
 
     def command(self, request: WsmanRequest) -> str:
-        """Start a command: at once, or after its input if that is a pipe (WINRS_CONSOLEMODE_STDIN false)."""
+        """Start a command at once or, if its input is a pipe (WINRS_CONSOLEMODE_STDIN is false), after the input."""
         line = request.find("CommandLine")
         program = request.find("CommandLine/Command")
         if line is None or program is None:
@@ -104,7 +104,7 @@ class WinrsShell(Shell):
         return f"<rsp:CommandResponse><rsp:CommandId>{command_id}</rsp:CommandId></rsp:CommandResponse>"
 
     def send(self, request: WsmanRequest) -> None:
-        """Process standard input. The end of a pipe starts the command. A console is read while the command runs."""
+        """Process standard input: the end of a pipe starts the command; a console is read while the command runs."""
         command_id, data, end = input_stream(request)
         with self.changed:
             command = self._command(command_id)
@@ -116,7 +116,7 @@ class WinrsShell(Shell):
                 command.console.add(data, end=end)
 
     def signal(self, request: WsmanRequest) -> None:
-        """End a command. `terminate` also removes it."""
+        """End a command, and also remove it if the signal is `terminate`."""
         command_id, code = signal_code(request)
         with self.changed:
             command = self._command(command_id)
@@ -129,7 +129,7 @@ class WinrsShell(Shell):
             self.changed.notify_all()
 
     def receive(self, request: WsmanRequest) -> bytes:
-        """Wait for output of a command. The response with the last output contains the exit code."""
+        """Wait for output of a command; the response with the last output contains the exit code."""
         command_id = desired_command(request)
         with self.changed:
             command = self._command(command_id)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""WS-Management envelopes: parsing requests, and writing responses and faults.
+"""WS-Management envelopes: parse requests, and write responses and faults.
 
 Sources: [MS-WSMV] (actions, shells, faults), DMTF DSP0226 (headers), wsmerror.h (fault codes), and the messages of
 pywinrm 0.5 and pypsrp 0.9.
@@ -53,7 +53,7 @@ class WsmanFaultError(Exception):
         code: the code of WSManFault.
         subcode: the SOAP subcode, such as `w:InvalidSelectors`.
         message: the message of WSManFault.
-        reason: the SOAP reason; the message, unless Windows uses another text.
+        reason: the SOAP reason; None: the reason is the same text as the message.
         sender: whether the client caused the error.
     """
 
@@ -70,7 +70,7 @@ class WsmanFaultError(Exception):
 
 @dataclass(frozen=True)
 class WsmanRequest:
-    """The request in an envelope. `operation_timeout` is in seconds, `max_envelope_size` in bytes."""
+    """The request in an envelope; `operation_timeout` is in seconds, and `max_envelope_size` is in bytes."""
 
     action: str
     resource_uri: str
@@ -130,7 +130,7 @@ def parse_request(data: bytes, max_envelope_size: int) -> WsmanRequest:
 
 
 def parse_duration(text: str, default: float) -> float:
-    """Return the seconds of an xs:duration such as PT20S or PT1M, or the default if it is invalid."""
+    """Return the seconds of an xs:duration such as PT20S or PT1M, or the default if the duration is invalid."""
     match = _DURATION.fullmatch(text)
     if match is None or not any(match.groups()):
         return default
@@ -139,7 +139,7 @@ def parse_duration(text: str, default: float) -> float:
 
 
 def envelope(action: str, body: str, relates_to: str) -> bytes:
-    """Write an envelope: its action, its body (XML with the prefixes below) and the request's message id."""
+    """Return an envelope with an action, a body (XML with the prefixes below) and the message id of the request."""
     return (
         f'<s:Envelope xml:lang="en-US" xmlns:s="{SOAP}" xmlns:a="{ADDRESSING}" xmlns:x="{TRANSFER}" xmlns:w="{WSMAN}"'
         f' xmlns:rsp="{SHELL}" xmlns:p="{MS_WSMAN}"><s:Header><a:Action>{escape(action)}</a:Action>'
@@ -149,12 +149,12 @@ def envelope(action: str, body: str, relates_to: str) -> bytes:
 
 
 def answer(request: WsmanRequest, body: str = "") -> bytes:
-    """Write the response to a request. Its action is the action of the request with the suffix `Response`."""
+    """Return the response to a request, whose action is the action of the request with the suffix `Response`."""
     return envelope(f"{request.action}Response", body, request.message_id)
 
 
 def fault_envelope(fault: WsmanFaultError, machine: str, relates_to: str) -> bytes:
-    """Write a fault like the WinRM service of `machine`."""
+    """Return the envelope of a fault, as the WinRM service of a machine sends it."""
     role = "Sender" if fault.sender else "Receiver"
     body = (
         f"<s:Fault><s:Code><s:Value>s:{role}</s:Value><s:Subcode><s:Value>{escape(fault.subcode)}</s:Value></s:Subcode>"
@@ -167,7 +167,7 @@ def fault_envelope(fault: WsmanFaultError, machine: str, relates_to: str) -> byt
 
 
 def shell_not_found(shell_id: str) -> WsmanFaultError:
-    """Return the fault for a shell that does not exist (any more)."""
+    """Return the fault for a shell that does not exist or no longer exists."""
     return WsmanFaultError(
         UNEXPECTED_SELECTORS,
         "w:InvalidSelectors",
@@ -180,7 +180,7 @@ def shell_not_found(shell_id: str) -> WsmanFaultError:
 
 
 def command_not_found() -> WsmanFaultError:
-    """Return the fault for a command that does not exist (any more) in an existing shell."""
+    """Return the fault for a command that does not exist, or no longer exists, in an existing shell."""
     return WsmanFaultError(
         UNEXPECTED_SELECTORS,
         "w:InvalidSelectors",
@@ -192,7 +192,7 @@ def command_not_found() -> WsmanFaultError:
 
 
 def operation_timed_out() -> WsmanFaultError:
-    """Return the fault for a Receive without output within its OperationTimeout. Clients repeat the request."""
+    """Return the fault for a Receive without output within its OperationTimeout; clients repeat the request."""
     return WsmanFaultError(
         OPERATION_TIMED_OUT,
         "w:TimedOut",
@@ -202,7 +202,7 @@ def operation_timed_out() -> WsmanFaultError:
 
 
 def operation_aborted() -> WsmanFaultError:
-    """Return the fault for a waiting request whose shell or command has ended, or that was replaced."""
+    """Return the fault for a waiting request that was replaced, or whose shell or command has ended."""
     return WsmanFaultError(
         OPERATION_ABORTED,
         "w:InternalError",
@@ -222,7 +222,7 @@ def envelope_too_large() -> WsmanFaultError:
 
 
 def shell_quota_exceeded(quota: int) -> WsmanFaultError:
-    """Return the fault for exceeding MaxShellsPerUser."""
+    """Return the fault for a new shell of a user who already has MaxShellsPerUser shells."""
     return WsmanFaultError(
         QUOTA_MAX_SHELLS,
         "w:QuotaLimit",

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Calico in a cluster for tests: the objects that kubespray or the Tigera operator create, and the operator itself.
 
-`start_cluster(…, calico={"install": "kubespray", "strict_affinity": True})` works with both kinds of cluster. In a
-fleet file, this is `cluster: {…, calico: {install: kubespray, strict_affinity: true}}`. Linux
-nodes are only objects: no programs run on them.
+`start_cluster(…, calico={"install": "kubespray", "strict_affinity": True})` works with both kinds of cluster. A fleet
+file contains the same options: `cluster: {…, calico: {install: kubespray, strict_affinity: true}}`. Linux nodes are
+only objects: no programs run on them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class CalicoInstallation:
         self.client.close()
 
     def set_strict_affinity(self, value: bool) -> None:
-        """Set strictAffinity, like `calicoctl ipam configure` or a run of kubespray."""
+        """Set strictAffinity, as `calicoctl ipam configure` or a run of kubespray does."""
         path, spec = f"{_CRD}/ipamconfigs/default", {"strictAffinity": value}
         if self.client.find(path):
             self.client.merge(path, {"spec": spec})
@@ -66,8 +66,8 @@ def install_calico(kubeconfig: Path, server: str, options: CalicoOptions) -> Cal
     """Install Calico in a cluster.
 
     Args:
-        kubeconfig: an administrator's kubeconfig: `Cluster.kubeconfig`.
-        server: the URL of the API server: `Cluster.server`.
+        kubeconfig: an administrator's kubeconfig (`SimulatedCluster.kubeconfig`).
+        server: the URL of the API server (`SimulatedCluster.server`).
     """
     client = AdminClient(kubeconfig)
     if options.install == "kubespray":

@@ -51,10 +51,10 @@ def path_of(document: Mapping[str, Any]) -> str:
 
 
 class AdminClient:
-    """The connection. Several threads can use it, and it sends one request at a time.
+    """An administrator's connection, which several threads can use, and which sends one request at a time.
 
     Args:
-        kubeconfig: a kubeconfig with a client certificate, such as `Cluster.kubeconfig`.
+        kubeconfig: a kubeconfig with a client certificate, such as `SimulatedCluster.kubeconfig`.
     """
 
     def __init__(self, kubeconfig: Path) -> None:
@@ -77,8 +77,8 @@ class AdminClient:
         """Send a request.
 
         Raises:
-            RefusedError: the API server refuses it.
-            OSError: the server is not reachable.
+            RefusedError: the API server refused the request.
+            OSError: the API server is not reachable.
         """
         data = None if body is None else json.dumps(body)
         with self._lock:
@@ -89,7 +89,7 @@ class AdminClient:
         return dict(found)
 
     def _send(self, method: str, path: str, data: str | None, headers: dict[str, str]) -> tuple[int, bytes]:
-        """Send a request over the connection, and once more if the server has closed it in the meantime."""
+        """Send a request over the connection, and once more if the server has closed the connection in the meantime."""
         while True:
             used, self._connection = self._connection, None
             connection = used or http.client.HTTPSConnection(self._host, self._port, timeout=10, context=self._context)
@@ -113,7 +113,7 @@ class AdminClient:
                 self._connection = None
 
     def find(self, path: str) -> Object | None:
-        """Return an object or list; None if it does not exist."""
+        """Return the object or list at a path; None if it does not exist."""
         try:
             return self.call("GET", path)
         except RefusedError as error:
@@ -130,7 +130,7 @@ class AdminClient:
         return self.call("PATCH", path, patch, "application/merge-patch+json")
 
     def apply(self, document: Mapping[str, Any]) -> None:
-        """Create an object, or replace it. The resource type may be one that was defined a moment ago."""
+        """Create or replace an object, whose resource type may have been defined only a moment ago."""
         collection = path_of(document)
         one = f"{collection}/{document['metadata']['name']}"
         for attempt in range(_ATTEMPTS):

@@ -27,14 +27,14 @@ def _read(name: str) -> list[Object]:
 
 
 def documents(name: str) -> list[Object]:
-    """Return the objects in a data file. The caller may change them."""
+    """Return the objects in a data file, which the caller may change."""
     return copy.deepcopy(_read(name))
 
 
 def calico(kind: str, name: str, spec: dict[str, Any]) -> Object:
     """Return an object of group crd.projectcalico.org.
 
-    calicoctl writes such objects with this annotation, which contains the metadata of version projectcalico.org/v3
+    calicoctl writes such objects with an annotation that contains the metadata of version projectcalico.org/v3
     (libcalico-go/lib/backend/k8s/resources/resources.go).
     """
     annotations = {"projectcalico.org/metadata": json.dumps({"creationTimestamp": None})}

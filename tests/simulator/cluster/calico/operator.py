@@ -42,7 +42,7 @@ def install(client: AdminClient, options: CalicoOptions) -> RepeatingThread:
     """Install Calico as the operator does, and start the operator.
 
     Returns:
-        The running operator. The caller stops it.
+        The running operator, which the caller must stop.
     """
     client.apply_all(documents("calico-crds.yaml"))
     client.apply_all(documents("operator-crds.yaml"))
@@ -148,7 +148,7 @@ class Operator:
     """The operator's controllers for Windows.
 
     Args:
-        version: the version of Calico that it installs.
+        version: the version of Calico that the operator installs.
     """
 
     def __init__(self, client: AdminClient, version: str) -> None:
@@ -205,7 +205,7 @@ class Operator:
             raise _DegradedError("ResourceReadError", "Error reading services endpoint configmap", message)
 
     def _validate(self, spec: Mapping[str, Any]) -> None:
-        """Check the Installation (validation.go)."""
+        """Check the Installation as the operator's validation.go does."""
         invalid = ("InvalidConfigurationError", "Invalid Installation provided")
         if not all(self._endpoint()):
             first = "services" if self._first()[0] == "i" else "Services"
@@ -256,7 +256,7 @@ class Operator:
         return Rendered(self._version, spec, host, port, tuple(service["spec"]["clusterIPs"]), int(vni))
 
     def _apply(self, document: Object) -> None:
-        """Create an object, or replace what differs. Fields that only the API server sets are ignored."""
+        """Create an object, or replace it if it lacks a value of the document; its further fields are ignored."""
         plural = {"ConfigMap": "/api/v1", "DaemonSet": "/apis/apps/v1"}[document["kind"]]
         metadata = document["metadata"]
         collection = f"{plural}/namespaces/{metadata['namespace']}/{document['kind'].lower()}s"

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class CalicoOptions:
-    """The options. The defaults are those of kubespray 2.31."""
+    """The options of an installation of Calico; the defaults are the same as in kubespray 2.31."""
 
     install: Literal["kubespray", "operator"] = "kubespray"
     """`kubespray`: by manifests in kube-system. `operator`: by the Tigera operator in calico-system."""
@@ -44,7 +44,7 @@ class CalicoOptions:
     services_endpoint: bool = True
     """Only with the operator: whether the ConfigMap kubernetes-services-endpoint exists in tigera-operator."""
     api_server: bool = True
-    """The operator only: whether Calico's API server is installed."""
+    """Only with the operator: whether Calico's API server is installed."""
     pod_cidr: str = "10.244.0.0/16"
     service_cidr: str = "10.96.0.0/12"
     nodelocaldns: bool = True
@@ -71,5 +71,5 @@ class CalicoOptions:
 
     @property
     def dns_address(self) -> str:
-        """The address of the DNS service: the third of the service network (kubespray), or the tenth (kubeadm)."""
+        """The address of the DNS service: the third of the service network with kubespray, otherwise the tenth."""
         return str(ipaddress.IPv4Network(self.service_cidr)[3 if self.install == "kubespray" else 10])

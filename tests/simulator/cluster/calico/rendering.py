@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The DaemonSet calico-node-windows and its ConfigMap, as the Tigera operator renders them (pkg/render/windows.go).
 
-Modelled for CNI type Calico with IPAM Calico: tigera/operator v1.40.8. The properties of `Rendered` cover the
-differences of other versions. Not rendered: overrides of the DaemonSet, image sets, pull secrets.
+The model covers the CNI type Calico with IPAM Calico in tigera/operator v1.40.8. The properties of `Rendered` cover the
+differences of other versions. Overrides of the DaemonSet, image sets and pull secrets are not rendered.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ROOT = "$env:CONTAINER_SANDBOX_MOUNT_POINT"
 
 @dataclass(frozen=True)
 class Rendered:
-    """What a DaemonSet is rendered from.
+    """The values from which the DaemonSet and its ConfigMap are rendered.
 
     Args:
         version: the version of Calico that the operator installs.
@@ -51,12 +51,12 @@ class Rendered:
 
     @property
     def single_binary(self) -> bool:
-        """Whether the images contain calico.exe only (3.33)."""
+        """Whether the images contain only calico.exe (since 3.33)."""
         return self.numbers >= (3, 33)
 
     @property
     def names_plugin_type(self) -> bool:
-        """Whether the operator sets CNI_PLUGIN_TYPE (1.38.12, 1.40.7, 1.42.0)."""
+        """Whether the operator sets CNI_PLUGIN_TYPE (since 1.38.12, 1.40.7 and 1.42.0)."""
         minimum = {30: 7, 31: 4}.get(self.numbers[1], 0)
         return self.numbers[1] >= 30 and self.numbers[2] >= minimum
 

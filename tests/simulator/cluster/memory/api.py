@@ -58,7 +58,7 @@ class ClusterApi:
         """Handle a request of an authenticated user.
 
         Raises:
-            ApiErrorResponse: for every error response.
+            ApiErrorResponse: the API server refuses the request.
         """
         target = read_target(request.method, request.path, request.query)
         self._authorizer.require(request.user, target)
@@ -82,7 +82,7 @@ class ClusterApi:
         return self._object(kind, target, request)
 
     def _admit_approval(self, target: Target, request: ApiRequest) -> None:
-        """Require the right to `approve` for the signer: plugin/pkg/admission/certificates/approval."""
+        """Require the right to `approve` for the signer (plugin/pkg/admission/certificates/approval)."""
         found = self.objects.read(type_of("certificatesigningrequests"), "", target.name)
         signer = found["spec"]["signerName"]
         for name in (signer, f"{signer.partition('/')[0]}/*"):

@@ -106,7 +106,7 @@ def _is_key(path: Path) -> bool:
 
 
 def _drop(obj: Object, path: Path) -> None:
-    """Remove a leaf. The key of a list element is removed only with the element, if nothing else is left in it."""
+    """Remove a leaf; the key of a list element is removed only with the element, when nothing else is left there."""
     try:
         parent = _lookup(obj, path[:-1])
         _, remove = _step(parent, path[-1])
@@ -138,7 +138,7 @@ def server_side_apply(live: Object | None, applied: Object, manager: str, force:
 
     Args:
         live: the current object; None if it does not exist.
-        applied: the manager's configuration. The manager owns its fields afterwards.
+        applied: the manager's configuration. Afterwards, the manager owns the fields in it.
         manager: the name of the field manager.
         force: whether to take over fields from other managers.
         now: the time for managedFields (RFC 3339).
@@ -147,7 +147,7 @@ def server_side_apply(live: Object | None, applied: Object, manager: str, force:
         The new object.
 
     Raises:
-        ApiErrorResponse: 409 with one cause for each field that another manager applied with a different value.
+        ApiErrorResponse: another manager applied a field with a different value (409, with a cause for each field).
     """
     before = live or {}
     entries = list(before.get("metadata", {}).get("managedFields") or [])

@@ -38,7 +38,7 @@ def secret_values(secret: Object) -> dict[str, str]:
 
 
 def valid_bootstrap_token(secret: Object, usage: str) -> dict[str, str] | None:
-    """Return the values in a bootstrap token's secret if the token may now be used for `usage`, else None.
+    """Return the values in a bootstrap token's secret; None if the token cannot be used for a purpose now.
 
     Args:
         usage: "authentication" or "signing".
@@ -54,7 +54,7 @@ def valid_bootstrap_token(secret: Object, usage: str) -> dict[str, str] | None:
 
 
 def token_expired(values: dict[str, str]) -> bool:
-    """Return whether a bootstrap token has expired. An invalid time counts as expired."""
+    """Return whether a bootstrap token has expired; a token with an invalid time counts as expired."""
     if not values.get("expiration"):
         return False
     try:
@@ -92,8 +92,8 @@ class ServiceAccountTokens:
             account: the service account.
             audiences: the audiences; empty for the API server itself.
             seconds: the validity of the token.
-            pod: name and uid of the pod that it is bound to.
-            secret: name and uid of the Secret that contains it, without which the token is invalid.
+            pod: name and uid of the pod to which the token is bound.
+            secret: name and uid of the Secret that contains the token. Without the Secret, the token is invalid.
         """
         metadata, now = account["metadata"], int(time.time())
         reference = {"name": metadata["name"], "uid": metadata["uid"]}
@@ -118,7 +118,7 @@ class ServiceAccountTokens:
         return f"{signed}.{_encode(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
 
     def claims(self, token: str) -> dict[str, Any] | None:
-        """Return the claims of a valid token from this issuer, else None."""
+        """Return the claims of a token; None if the token is invalid or comes from a different issuer."""
         try:
             header, payload, signature = token.split(".")
             raw = _decode(signature)
@@ -145,11 +145,11 @@ class Authenticator:
 
         Args:
             certificate: the client's certificate (DER). TLS verified it against the cluster's CA, except for its time.
-                An expired one is not a valid credential (k8s.io/apiserver authentication/request/x509).
+                An expired certificate is not a valid credential (k8s.io/apiserver authentication/request/x509).
             authorization: the header Authorization; empty if it is missing.
 
         Raises:
-            ApiErrorResponse: 401 for wrong credentials. Without any, the user is anonymous.
+            ApiErrorResponse: the credentials are wrong (401). A request without credentials has an anonymous user.
         """
         if certificate:
             return _certificate_user(certificate, datetime.datetime.now(datetime.UTC) + self.ahead)

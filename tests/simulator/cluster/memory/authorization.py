@@ -17,7 +17,7 @@ _READ = ("get", "list", "watch")
 
 
 class Authorizer:
-    """Authorizes requests by the roles and bindings in the store. Kubelets also have the rights of a node."""
+    """Authorizes requests by the roles and bindings in the store, and gives kubelets also the rights of a node."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
@@ -26,14 +26,14 @@ class Authorizer:
         """Raise an error unless a request is allowed.
 
         Raises:
-            ApiErrorResponse: 403 if no rule allows it.
+            ApiErrorResponse: no rule allows the request (403).
         """
         allowed, reason = self.decide(user, target)
         if not allowed:
             raise _refusal(user, target, reason)
 
     def decide(self, user: User, target: Target) -> tuple[bool, str]:
-        """Return whether a user may do something, and the reason for a refusal if there is a specific one."""
+        """Return whether a user may send a request, and the reason for a refusal if there is a specific reason."""
         if "system:masters" in user.groups:
             return True, ""
         reason = ""
@@ -63,7 +63,7 @@ class Authorizer:
         return (role or {}).get("rules") or []
 
     def _node_refusal(self, node: str, target: Target) -> str:
-        """Return why a kubelet has no access to an object that does not belong to its node; empty if it has."""
+        """Return why a kubelet has no access to an object that does not belong to its node; empty if it has access."""
         own_only = f"node '{node}' cannot read '{target.name}', only its own Node object"
         if target.resource == "nodes" and target.verb in _READ:
             return "" if target.name == node else own_only

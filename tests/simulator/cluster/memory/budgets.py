@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """PodDisruptionBudgets: their status, and checking evictions against them.
 
-k8s.io/kubernetes/pkg/controller/disruption and pkg/registry/core/pod/storage/eviction.go.
+Sources: k8s.io/kubernetes/pkg/controller/disruption and pkg/registry/core/pod/storage/eviction.go.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def budget_status(budget: Object, pods: list[Object], desired_replicas: int) -> 
     """Return the current status of a budget.
 
     Args:
-        pods: the pods that it applies to.
+        pods: the pods to which the budget applies.
         desired_replicas: the sum of the desired replicas of these pods' owners.
 
     Returns:
@@ -102,7 +102,7 @@ def charge(budgets: list[Object], pod: Object) -> Object | None:
         The new status of the budget; None if no status changes.
 
     Raises:
-        ApiErrorResponse: 429 if it allows no disruption, 500 for more than one budget.
+        ApiErrorResponse: the budget allows no disruption (429), or more than one budget applies to the pod (500).
     """
     if needs_no_budget(pod) or not budgets:
         return None

@@ -22,7 +22,7 @@ def parse(text: str) -> datetime.datetime:
 
 
 def age(text: str | None) -> float:
-    """Return the seconds since `text`; infinite if it is empty."""
+    """Return the seconds since a time; infinite if the text of the time is empty."""
     if not text:
         return float("inf")
     return (datetime.datetime.now(datetime.UTC) - parse(text)).total_seconds()

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Errors of the Kubernetes API: each is a `Status` object with the code, reason and message of the real server.
 
-The texts are those of k8s.io/apimachinery/pkg/api/errors/errors.go and pkg/util/validation/field/errors.go.
+Source of the texts: k8s.io/apimachinery/pkg/api/errors/errors.go and pkg/util/validation/field/errors.go.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ApiErrorResponse(Exception):
 
 
 def qualified(plural: str, group: str) -> str:
-    """Return the name of a resource as in messages: "pods", "daemonsets.apps"."""
+    """Return the name of a resource for messages, such as "pods" or "daemonsets.apps"."""
     return f"{plural}.{group}" if group else plural
 
 

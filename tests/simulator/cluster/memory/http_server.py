@@ -29,7 +29,7 @@ _SECONDS_HANDSHAKE = 10.0
 
 
 def server_context(certificate: Path, key: Path, ca: Path) -> ssl.SSLContext:
-    """Return the server's TLS context. A client's certificate is optional, and verified with the cluster's CA."""
+    """Return the server's TLS context, with optional client certificates that the cluster's CA must have signed."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(certificate, key)
@@ -125,7 +125,7 @@ class _ApiHandler(http.server.BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _client_left(self) -> bool:
-        """Return whether the client has closed its side of the connection. Clients send no data during a watch."""
+        """Return whether the client has closed its side of the connection; clients send no data during a watch."""
         self.request.setblocking(False)
         try:
             return bool(self.request.recv(1) == b"")

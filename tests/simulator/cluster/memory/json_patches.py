@@ -17,7 +17,7 @@ _GO_KINDS = {dict: "object", list: "array", str: "string", bool: "bool", int: "n
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """Apply a JSON merge patch. Null removes a key.
+    """Apply a JSON merge patch, in which null removes a key.
 
     Returns:
         The new value. The arguments are not changed.
@@ -43,7 +43,7 @@ def json_patch(target: Any, operations: Any) -> Any:
         The new document.
 
     Raises:
-        ApiErrorResponse: 400 for a malformed patch, 422 if a path does not exist or a test fails.
+        ApiErrorResponse: the patch is malformed (400), or a path does not exist or a test fails (422).
     """
     _check(operations)
     document = copy.deepcopy(target)
@@ -59,7 +59,7 @@ def json_patch(target: Any, operations: Any) -> Any:
 
 
 def _check(operations: Any) -> None:
-    """Reject what the API server cannot decode: https://github.com/kubernetes/apiserver, handlers/patch.go."""
+    """Reject what the API server cannot decode (https://github.com/kubernetes/apiserver, handlers/patch.go)."""
     if not isinstance(operations, list):
         raise _undecodable(operations, "value of type []handlers.jsonPatchOp")
     for operation in operations:
@@ -90,6 +90,6 @@ def _apply(document: Any, operation: dict[str, Any]) -> Any:
 
 
 def _names_a_missing_member(document: Any, operation: dict[str, Any]) -> bool:
-    """Return whether only the last part of an operation's path is missing. The API server reads this as null."""
+    """Return whether only the last part of an operation's path is missing, which the API server reads as null."""
     parent, name = JsonPointer(operation["path"]).to_last(document)
     return isinstance(parent, dict) and name not in parent

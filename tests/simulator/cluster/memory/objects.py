@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Creating, updating, patching and deleting objects, like the registry of kube-apiserver."""
+"""Create, update, patch and delete objects as the registry of kube-apiserver does."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Objects:
         """Return an object, which the caller must not change.
 
         Raises:
-            ApiErrorResponse: 404 if it does not exist.
+            ApiErrorResponse: the object does not exist (404).
         """
         found = self.store.peek(kind.key, namespace, name)
         if found is None:
@@ -55,7 +55,7 @@ class Objects:
             dry: only check, and store nothing.
 
         Raises:
-            ApiErrorResponse: it exists, is invalid, is not allowed, or its namespace does not exist.
+            ApiErrorResponse: the object exists, is invalid or is not allowed, or its namespace does not exist.
         """
         with self.store.lock:
             metadata = self._new_metadata(kind, namespace, obj)
@@ -135,10 +135,11 @@ class Objects:
 
         Args:
             change: gets a copy of the object, and returns the new object.
-            subresource: "status" (and "approval" …) writes only the status; empty writes everything else.
+            subresource: with "status", "approval" and so on, only the status is written; if empty, only other fields.
 
         Raises:
-            ApiErrorResponse: it does not exist, has changed in the meantime, is invalid or not allowed.
+            ApiErrorResponse: the object does not exist or has changed meanwhile, or the new object is invalid or not
+                allowed.
         """
         with self.store.lock:
             old = self.read(kind, namespace, name)
@@ -163,7 +164,7 @@ class Objects:
     def replace(
         self, kind: ResourceType, namespace: str, name: str, obj: Object, user: User, subresource: str, dry: bool
     ) -> tuple[Object, bool]:
-        """Replace an object with the client's version of it (PUT).
+        """Replace an object with the client's version of the object (PUT).
 
         Returns:
             The object, and whether it was created.
@@ -184,7 +185,7 @@ class Objects:
     def delete(
         self, kind: ResourceType, namespace: str, name: str, options: Object, user: User = SYSTEM, dry: bool = False
     ) -> tuple[Object, bool]:
-        """Delete an object, or mark it for deletion if something has to happen first.
+        """Delete an object, or mark it for deletion if a grace period or a finalizer delays the deletion.
 
         Args:
             options: DeleteOptions (gracePeriodSeconds, preconditions, propagationPolicy).
@@ -193,7 +194,7 @@ class Objects:
             The object's last state, and whether it is gone.
 
         Raises:
-            ApiErrorResponse: it does not exist, a precondition fails, or the deletion is not allowed.
+            ApiErrorResponse: the object does not exist, a precondition fails, or the deletion is not allowed.
         """
         with self.store.lock:
             old = self.read(kind, namespace, name)
@@ -249,7 +250,7 @@ def _check_preconditions(kind: ResourceType, old: Object, requested: Object) -> 
 
 
 def _grace(kind: ResourceType, old: Object, options: Object) -> int:
-    """Return a pod's grace period in seconds, which is 0 unless it runs on a node."""
+    """Return a pod's grace period in seconds, which is 0 unless the pod runs on a node."""
     if kind.key != "pods":
         return 0
     if not old["spec"].get("nodeName") or old.get("status", {}).get("phase") in ("Succeeded", "Failed"):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parsing a request from its method, path and query, like kube-apiserver's RequestInfo."""
+"""Parse a request from its method, path and query, as kube-apiserver's RequestInfo does."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class User:
 
     @property
     def node(self) -> str:
-        """The name of the node if the user is its kubelet; otherwise empty."""
+        """The name of the node if the user is a node's kubelet; otherwise empty."""
         prefix = "system:node:"
         return self.name[len(prefix) :] if self.name.startswith(prefix) and "system:nodes" in self.groups else ""
 
@@ -58,7 +58,7 @@ class ApiRequest:
         """Parse the body, as JSON or, depending on the content type, as YAML.
 
         Raises:
-            ApiErrorResponse: 400 for invalid content.
+            ApiErrorResponse: the content is invalid (400).
         """
         try:
             return yaml.safe_load(self.body) if "yaml" in self.content_type else json.loads(self.body)
@@ -69,7 +69,7 @@ class ApiRequest:
         """Parse the body as an object.
 
         Raises:
-            ApiErrorResponse: 400 if it is not an object.
+            ApiErrorResponse: the body is not an object (400).
         """
         body = self.parse()
         if not isinstance(body, dict) or not isinstance(body.get("metadata", {}), dict):
@@ -79,7 +79,7 @@ class ApiRequest:
 
 @dataclass(frozen=True)
 class Target:
-    """The target of a request. `resource` is empty for a path that does not belong to a resource."""
+    """The target of a request; `resource` is empty for a path that does not belong to a resource."""
 
     verb: str
     path: str

@@ -38,17 +38,17 @@ class ResourceType:
 
     @property
     def key(self) -> str:
-        """The key of its objects in the store. Several groups may use the plural of a custom resource."""
+        """The key of the type's objects in the store, which contains the group of a custom resource."""
         return f"{self.plural}.{self.group}" if self.custom else self.plural
 
     @property
     def group_version(self) -> str:
-        """The value of `apiVersion`: "v1", "apps/v1"."""
+        """The value of `apiVersion`, such as "v1" or "apps/v1"."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def has_status(self) -> bool:
-        """Whether the status of its objects is written only through a subresource."""
+        """Whether the status of the type's objects is written only through a subresource."""
         return "status" in self.subresources
 
 
@@ -124,10 +124,10 @@ TYPES = _types()
 
 
 def type_of(plural: str) -> ResourceType:
-    """Return a resource type by its plural, which is unique here.
+    """Return a built-in resource type by its plural, which is unique among these types.
 
     Raises:
-        KeyError: it does not exist.
+        KeyError: there is no such type.
     """
     for one in TYPES:
         if one.plural == plural:
@@ -141,7 +141,7 @@ def type_of_kind(api_version: str, kind: str) -> ResourceType | None:
 
 
 def api_versions(server: str) -> Object:
-    """Return the response to GET /api. `server` is HOST:PORT."""
+    """Return the response to GET /api of a server (HOST:PORT)."""
     addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": server}]
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
 

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Structural schemas of custom resources: pruning of unknown fields, defaults, and validation.
 
-The rules are those of https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/.
-Of the validations, types, `required`, `enum` and `pattern` are modelled. Expressions (`x-kubernetes-validations`) and
-limits of numbers and lengths are not.
+Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/.
+The validation covers types, `required`, `enum` and `pattern`. It does not cover expressions
+(`x-kubernetes-validations`) and limits of numbers and lengths.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _METADATA = ("apiVersion", "kind", "metadata")
 
 
 def schema_of(definition: Object, version: str) -> Object:
-    """Return the schema of a version of a CustomResourceDefinition."""
+    """Return the schema of one version in a CustomResourceDefinition; empty if there is none."""
     for one in definition["spec"]["versions"]:
         if one["name"] == version:
             found: Object = (one.get("schema") or {}).get("openAPIV3Schema") or {}

@@ -52,14 +52,14 @@ def labels_match(selector: str, labels: Mapping[str, str]) -> bool:
     """Return whether labels match a selector in text notation, such as "a=b,c in (d,e),!f".
 
     Raises:
-        ApiErrorResponse: 400 for an invalid selector.
+        ApiErrorResponse: the selector is invalid (400).
     """
     parts = [part.strip() for part in re.split(r",(?![^(]*\))", selector) if part.strip()]
     return all(requirement_met(*_requirement(part), labels) for part in parts)
 
 
 def selector_matches(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
-    """Return whether labels match a LabelSelector object. None matches nothing, an empty one everything."""
+    """Return whether labels match a LabelSelector object; None matches nothing, and an empty selector everything."""
     if selector is None:
         return False
     equal = all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items())
@@ -80,7 +80,7 @@ def fields_match(kind: ResourceType, selector: str, obj: Object) -> bool:
     """Return whether an object matches a field selector, such as "spec.nodeName=a,status.phase!=Running".
 
     Raises:
-        ApiErrorResponse: 400 for an invalid selector, or a field that the type does not support.
+        ApiErrorResponse: the selector is invalid, or contains a field that the type does not support (400).
     """
     for part in filter(None, (part.strip() for part in selector.split(","))):
         found = re.match(r"^([\w.]+)(==|=|!=)(.*)$", part)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The objects, their revisions, and the history for watches. Stored objects are never changed in place."""
+"""The objects, which are never changed in place, their revisions, and the history for watches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class ObjectChange:
-    """A change of one object. `before` is None for a creation, `after` for a deletion."""
+    """A change of one object; `before` is None for a creation, and `after` is None for a deletion."""
 
     revision: int
     before: Object | None
@@ -28,7 +28,7 @@ class ObjectChange:
 
 
 class ObjectStore:
-    """All objects by type, namespace and name. Thread-safe."""
+    """All objects by type, namespace and name; several threads can use the store."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -44,7 +44,7 @@ class ObjectStore:
         self._changed_at = dict.fromkeys(self._objects, _FIRST_REVISION)
 
     def types(self) -> list[ResourceType]:
-        """Return all resource types, including the custom ones."""
+        """Return all resource types, including custom types."""
         with self.lock:
             return list(self._types.values())
 
@@ -78,10 +78,10 @@ class ObjectStore:
         return copy.deepcopy(self.peek(plural, namespace, name))
 
     def peek_all(self, plural: str, namespace: str = "") -> list[Object]:
-        """Return the objects of a type, sorted. The caller must not change them.
+        """Return the objects of a type, sorted; the caller must not change them.
 
         Args:
-            namespace: the namespace; empty for all.
+            namespace: the namespace; empty: all namespaces.
         """
         with self.lock:
             items = sorted(self._objects[plural].items())
@@ -111,7 +111,7 @@ class ObjectStore:
         """Delete an object.
 
         Returns:
-            Its last state, with the revision of the deletion.
+            The object's last state, with the revision of the deletion.
         """
         with self.lock:
             before = self._objects[plural].pop((namespace, name))
@@ -132,7 +132,7 @@ class ObjectStore:
         """Return the changes of a type after `revision`.
 
         Raises:
-            ApiErrorResponse: 410 if the history does not go back that far.
+            ApiErrorResponse: the history does not go back to the revision (410).
         """
         with self.lock:
             if revision < self._dropped[kind.key]:
@@ -145,7 +145,7 @@ class ObjectStore:
             return newer[::-1]
 
     def wait(self, after: int, seconds: float) -> None:
-        """Wait for a change after the revision `after`, for the end of the store, or for the time limit."""
+        """Wait until there is a change after a revision, the store is closed, or the time is up."""
         with self.changed:
             self.changed.wait_for(lambda: self.closed or self.revision > after, seconds)
 

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Strategic merge patch: lists of objects are merged by a key that the API's types declare.
 
-The keys are the `patchMergeKey` tags in k8s.io/api/*/types.go. Lists without a key (tolerations, taints, args …) are
-replaced as a whole, as in the real server.
+The keys come from the `patchMergeKey` tags in k8s.io/api/*/types.go. Lists without a key (tolerations, taints, args …)
+are replaced as a whole, as by the real server.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ORDER, _DELETE_VALUES, _RETAIN = "$setElementOrder/", "$deleteFromPrimitiveList
 
 
 def merge_key(field: str, elements: Sequence[Any]) -> str | None:
-    """Return the key by which the list `field` is merged; None if the list is replaced.
+    """Return the key by which the list in a field is merged; None if the list is replaced.
 
     Args:
         elements: the objects in the list, which are needed to distinguish lists of ports.
@@ -65,7 +65,7 @@ def strategic_merge(target: Any, patch: Any) -> Any:
         The new value. The arguments are not changed.
 
     Raises:
-        ApiErrorResponse: 400 for an element without its merge key.
+        ApiErrorResponse: an element lacks its merge key (400).
     """
     if not isinstance(patch, dict):
         return copy.deepcopy(patch)
@@ -122,7 +122,7 @@ def _apply_list_directives(result: dict[str, Any], patch: dict[str, Any]) -> Non
 
 
 def _ordered(field: str, elements: list[Any], order: list[Any]) -> list[Any]:
-    """Sort the listed elements in the order of the patch. Other elements stay behind the element that precedes them."""
+    """Sort the elements that a patch lists in the order of the patch; all other elements keep their positions."""
     key = merge_key(field, order)
     requested = [one.get(key) for one in order] if key else order
     listed = [one for one in elements if (one.get(key) if key else one) in requested]

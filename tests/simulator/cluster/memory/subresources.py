@@ -96,10 +96,10 @@ class Subresources:
 
 
 def bind_pod(objects: Objects, namespace: str, name: str, node: str) -> None:
-    """Assign a pod to a node, like the scheduler.
+    """Assign a pod to a node as the scheduler does.
 
     Raises:
-        ApiErrorResponse: 409 if it is already assigned or is being deleted.
+        ApiErrorResponse: the pod does not exist (404), or is already assigned or being deleted (409).
     """
     store = objects.store
     with store.lock:

@@ -63,7 +63,7 @@ def watch_objects(
         query: resourceVersion, timeoutSeconds, allowWatchBookmarks, sendInitialEvents.
 
     Raises:
-        ApiErrorResponse: 400 or 410 for a resourceVersion that is malformed or too old.
+        ApiErrorResponse: the resourceVersion is malformed (400) or too old (410).
     """
     requested = query.get("resourceVersion", "")
     if requested and not requested.isdigit():

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Bootstrap tokens: signing cluster-info, and deleting expired ones (controllers bootstrapsigner, tokencleaner)."""
+"""Bootstrap tokens: sign cluster-info, and delete expired tokens (controllers bootstrapsigner, tokencleaner)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PREFIX = "jws-kubeconfig-"
 
 
 def detached_signature(content: str, token_id: str, token_secret: str) -> str:
-    """Return the signature of a text like k8s.io/cluster-bootstrap/token/jws: JWS, HS256, without the payload.
+    """Return the signature of a text as k8s.io/cluster-bootstrap/token/jws does: JWS, HS256, without the payload.
 
     Returns:
         The header, an empty part and the signature, joined by dots.
@@ -41,7 +41,7 @@ class BootstrapSigner:
         self._objects = objects
 
     def sync(self) -> None:
-        """Write the signatures if they differ from the expected ones."""
+        """Write the signatures if they differ from the expected signatures."""
         store = self._objects.store
         info = store.peek("configmaps", "kube-public", "cluster-info")
         kubeconfig = (info or {}).get("data", {}).get("kubeconfig")

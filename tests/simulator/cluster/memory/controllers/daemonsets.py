@@ -121,7 +121,7 @@ class DaemonSetController:
         self._objects.delete(type_of("pods"), metadata["namespace"], metadata["name"], {})
 
     def _replace_outdated(self, daemon: Object, pods: list[Object], requested: set[str], revision: str) -> None:
-        """Delete outdated pods, at most as many at a time as may be unavailable. New ones are created later."""
+        """Delete outdated pods, at most as many at a time as may be unavailable; new pods are created later."""
         strategy = daemon["spec"]["updateStrategy"]
         if strategy["type"] != "RollingUpdate":
             return
@@ -170,7 +170,7 @@ def _added_tolerations(spec: Object) -> list[Object]:
 
 
 def _node_of(pod: Object) -> str:
-    """Return the node that a daemon's pod is on or will be on."""
+    """Return the node on which a DaemonSet's pod runs or will run."""
     if name := pod["spec"].get("nodeName"):
         return str(name)
     affinity = ((pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(

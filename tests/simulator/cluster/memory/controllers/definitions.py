@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """CustomResourceDefinitions: the API server serves a defined resource a moment after its definition was created.
 
-See k8s.io/apiextensions-apiserver pkg/controller/{establish,status,finalizer}.
+Source: k8s.io/apiextensions-apiserver pkg/controller/{establish,status,finalizer}.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CONDITIONS = (
 
 
 class DefinitionController:
-    """Adds the resource types of new definitions, and removes those of deleted ones with all their objects."""
+    """Adds the resource types of new definitions, and removes the types of deleted definitions with all objects."""
 
     watches: tuple[str, ...] = ("customresourcedefinitions",)
     every = 0.0

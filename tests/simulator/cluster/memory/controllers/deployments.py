@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Deployments and ReplicaSets, simplified for tests: the new set grows, then the old one shrinks."""
+"""Deployments and ReplicaSets, simplified for tests: the new ReplicaSet grows, and then the old ReplicaSet shrinks."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ReplicaSetController:
 
 
 class DeploymentController:
-    """Maintains one ReplicaSet per pod template, and moves the replicas to the newest."""
+    """Maintains one ReplicaSet for each pod template, and moves the replicas to the newest ReplicaSet."""
 
     watches: tuple[str, ...] = ("deployments", "replicasets")
     every = 0.0

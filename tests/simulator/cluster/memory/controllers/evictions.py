@@ -15,7 +15,7 @@ from .placement import tolerates
 
 
 class TaintEvictionController:
-    """Deletes pods that do not, or no longer, tolerate a NoExecute taint of their node."""
+    """Deletes pods that do not tolerate a NoExecute taint of their node, or have tolerated it for long enough."""
 
     watches: tuple[str, ...] = ("nodes", "pods")
     every = 0.5

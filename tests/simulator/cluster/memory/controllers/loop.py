@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Runs the controllers in one thread. Each checks the whole state after a change of the resources that it watches."""
+"""Runs the controllers in one thread; each checks the whole state when a resource that it watches has changed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _PAUSE = 0.02  # collects a burst of changes
 
 
 class Controller(Protocol):
-    """One control loop. `sync` moves the actual state one step closer to the desired one."""
+    """One control loop; `sync` moves the actual state one step closer to the desired state."""
 
     watches: tuple[str, ...]
     """The plurals of the resources whose changes cause a sync."""
     every: float
-    """The number of seconds after which the controller runs even without a change; 0 for never."""
+    """The number of seconds after which the controller runs even without a change; 0: it runs only after changes."""
 
     def sync(self) -> None:
         """Check the state, and change it."""
@@ -44,7 +44,7 @@ class ControllerLoop:
         self._thread.start()
 
     def stop(self) -> None:
-        """Wait for the end of the thread, after the store was closed."""
+        """Wait for the end of the thread, which ends when the store is closed."""
         self._thread.join(10)
 
     def step(self) -> None:

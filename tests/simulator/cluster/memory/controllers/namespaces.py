@@ -15,7 +15,7 @@ _CA_ANNOTATION = {
 
 
 class NamespaceController:
-    """Fills new namespaces, and empties those that are being deleted."""
+    """Fills new namespaces, and empties namespaces that are being deleted."""
 
     watches: tuple[str, ...] = ("namespaces", "serviceaccounts", "configmaps", "pods")
     every = 0.0

@@ -24,7 +24,7 @@ _MANAGED = {_NOT_READY, _UNREACHABLE, UNSCHEDULABLE, *_TAINT_BY_CONDITION.values
 
 
 def condition(obj: Object, kind: str) -> Object:
-    """Return a condition of an object, or an empty one."""
+    """Return a condition of an object; empty if the object does not have this condition."""
     return next((one for one in obj.get("status", {}).get("conditions") or [] if one["type"] == kind), {})
 
 
@@ -83,9 +83,9 @@ class NodeLifecycleController:
             self._taint(node["metadata"]["name"], evicting)
 
     def _silence(self, node: Object) -> float:
-        """Return the seconds since a change of the node's lease or status was last observed.
+        """Return the seconds since the last observed change of the node's lease or status.
 
-        Like the real controller, this does not compare the clocks of two machines.
+        As in the real controller, the clocks of two machines are not compared.
         """
         metadata = node["metadata"]
         lease = self._objects.store.peek("leases", "kube-node-lease", metadata["name"]) or {}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The nodes that a pod may run on: node selector, node affinity, taints."""
+"""The nodes on which a pod may run: node selector, node affinity, taints."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _term_met(term: Object, labels: dict[str, str], fields: dict[str, str]) -> b
 
 
 def schedulable(spec: Object, node: Object) -> bool:
-    """Return whether a node accepts new pods, or is cordoned but the pod tolerates that."""
+    """Return whether a node accepts a new pod: the node is not cordoned, or the pod tolerates the cordon."""
     if not node.get("spec", {}).get("unschedulable"):
         return True
     taint = {"key": UNSCHEDULABLE, "effect": "NoSchedule"}

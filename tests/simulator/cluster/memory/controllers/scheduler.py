@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Binds pods to nodes by selectors, affinity, taints and cordons. Resources are ignored."""
+"""Binds pods to nodes by selectors, affinity, taints and cordons, but ignores CPU and memory."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Scheduler:
 
 
 def refusal(spec: Object, node: Object) -> str:
-    """Return the scheduler's message why a pod cannot be bound to a node; empty if it can."""
+    """Return the scheduler's message about why a pod cannot be bound to a node; empty if it can be bound."""
     if not selects(spec, node):
         return "node(s) didn't match Pod's node affinity/selector"
     if not schedulable(spec, node):

@@ -35,7 +35,7 @@ class SigningController:
         """Create the controller.
 
         Args:
-            seconds: the validity of certificates whose request specifies none.
+            seconds: the validity of certificates whose request specifies no validity.
         """
         self._seconds = seconds
         self._objects = objects
@@ -44,7 +44,7 @@ class SigningController:
         self._kind = type_of("certificatesigningrequests")
 
     def sync(self) -> None:
-        """Approve, then sign."""
+        """Approve new requests, and sign approved requests."""
         for request in self._objects.store.peek_all("certificatesigningrequests"):
             conditions = {one["type"] for one in request.get("status", {}).get("conditions") or []}
             if request.get("status", {}).get("certificate") or conditions & {"Denied", "Failed"}:
@@ -55,7 +55,7 @@ class SigningController:
                 self._add_condition(request, "Approved", "AutoApproved", message)
 
     def _approval(self, request: Object) -> str:
-        """Return the reason for an automatic approval; empty if the request needs a manual one."""
+        """Return the reason for an automatic approval; empty if the request needs a manual approval."""
         spec = request["spec"]
         parsed = _parse(request)
         if parsed is None or spec["signerName"] != KUBELET_CLIENT or not _is_kubelets(parsed, spec["usages"]):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Preparing objects of each kind before they are stored."""
+"""Prepare objects of each kind before they are stored."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _FREE_NAMES = ("clusterroles", "clusterrolebindings", "roles", "rolebindings", "
 
 
 def prepare_create(context: Context, kind: ResourceType, obj: Object) -> None:
-    """Set the fields that every new object of this kind gets automatically."""
+    """Set the fields that every new object of a kind gets automatically."""
     if kind.key in _WORKLOADS:
         create_workload(kind.plural, obj)
     elif kind.key == "secrets":

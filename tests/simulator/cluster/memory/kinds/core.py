@@ -18,14 +18,14 @@ _NODE_PORTS = range(30000, 32768)
 
 
 def create_namespace(context: Context, obj: Object) -> None:
-    """Set label, finalizer and phase."""
+    """Set the label, finalizer and phase of a new namespace."""
     obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = obj["metadata"]["name"]
     obj.setdefault("spec", {})["finalizers"] = ["kubernetes"]
     obj["status"] = {"phase": "Active"}
 
 
 def default_secret(obj: Object) -> None:
-    """Move `stringData` to `data`."""
+    """Set the default type of a secret, and move `stringData` to `data`."""
     obj.setdefault("type", "Opaque")
     plain = obj.pop("stringData", None) or {}
     for key, value in plain.items():
@@ -33,7 +33,7 @@ def default_secret(obj: Object) -> None:
 
 
 def validate_secret(obj: Object, old: Object | None) -> list[Cause]:
-    """Check the type, and that the data is base64."""
+    """Check that the type of a secret does not change, and that the data is base64."""
     causes = []
     if old is not None and obj["type"] != old["type"]:
         causes.append(wrong("type", obj["type"], "field is immutable"))
@@ -69,9 +69,9 @@ def create_service(context: Context, obj: Object) -> None:
 
 
 def _assign_node_ports(context: Context, ports: list[Object]) -> None:
-    """Assign a node port to each port of a service that does not request a specific one.
+    """Assign a node port to each port of a service that does not request a specific node port.
 
-    The default range is that of kube-apiserver's flag --service-node-port-range (kubernetes.io: kube-apiserver).
+    Source of the range: the default of the flag --service-node-port-range (kubernetes.io: kube-apiserver).
     """
     services = context.store.peek_all("services")
     taken = {port.get("nodePort") for one in services for port in one["spec"].get("ports") or []}
@@ -93,7 +93,7 @@ def _free_address(context: Context) -> str:
 
 
 def validate_service(obj: Object, old: Object | None) -> list[Cause]:
-    """Check the ports, and that the address does not change."""
+    """Check that a service has ports if it needs them, and that its address does not change."""
     spec = obj["spec"]
     if old is not None and old["spec"].get("clusterIP") and spec.get("clusterIP") != old["spec"]["clusterIP"]:
         return [wrong("spec.clusterIPs[0]", spec.get("clusterIP", ""), "may not change once set")]
@@ -103,7 +103,7 @@ def validate_service(obj: Object, old: Object | None) -> list[Cause]:
 
 
 def create_signing_request(context: Context, obj: Object) -> None:
-    """Record the user of the request in the object. Clients cannot set this field."""
+    """Record the user of the request in the object, in fields that clients cannot set."""
     user, spec = context.user, obj.setdefault("spec", {})
     spec["username"], spec["groups"] = user.name, list(user.groups)
     if user.uid:
@@ -113,7 +113,7 @@ def create_signing_request(context: Context, obj: Object) -> None:
 
 
 def validate_signing_request(obj: Object, old: Object | None) -> list[Cause]:
-    """Check signer, usages and format of a new request, and that an existing one is not changed."""
+    """Check signer, usages and format of a new signing request, and that an existing request is not changed."""
     spec, causes = obj["spec"], []
     if old is not None:
         return [] if spec == old["spec"] else [wrong("spec", "", "field is immutable")]

@@ -30,7 +30,7 @@ def create_node(context: Context, obj: Object) -> None:
 
 
 def restrict(context: Context, verb: str, plural: str, obj: Object, old: Object | None) -> None:
-    """Check whether a kubelet may write an object. Other users are not checked.
+    """Check whether a kubelet may write an object; other users are not checked.
 
     Args:
         verb: create, update or delete.
@@ -39,7 +39,7 @@ def restrict(context: Context, verb: str, plural: str, obj: Object, old: Object 
         old: the object before the change.
 
     Raises:
-        ApiErrorResponse: 403 if the object does not belong to the node.
+        ApiErrorResponse: the object does not belong to the kubelet's node, or the kubelet may not change it so (403).
     """
     node = context.user.node
     if not node:

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The validation of a pod's spec that is relevant for manifests for Windows nodes.
+"""The part of the validation of a pod's spec that is relevant for manifests for Windows nodes.
 
-Texts and rules: k8s.io/kubernetes/pkg/apis/core/validation/validation.go.
+Source of the texts and rules: k8s.io/kubernetes/pkg/apis/core/validation/validation.go.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def validate_pod_spec(spec: Object, path: str = "spec") -> list[Cause]:
 
     Args:
         spec: the spec of a pod or pod template.
-        path: its path in the object, for messages.
+        path: path of the spec in the object, for messages.
     """
     return list(_all(spec, path))
 
@@ -98,7 +98,7 @@ def _is_host_process(owner: Object) -> bool | None:
 
 
 def _host_process(spec: Object, path: str) -> Iterator[Cause]:
-    """Yield the errors of a HostProcess pod, which needs the host's network, and HostProcess in all containers."""
+    """Yield the errors of a HostProcess pod: it needs the host's network, and `hostProcess` for all its containers."""
     pod = _is_host_process(spec)
     found: list[bool] = []
     for field in ("initContainers", "containers"):

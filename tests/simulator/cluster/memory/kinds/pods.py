@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Pods: the fields that admission adds, and those that may be changed later."""
+"""Pods: the fields that admission adds, and the fields that may be changed later."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _quality_of_service(spec: Object) -> str:
 
 
 def validate_pod(obj: Object, old: Object | None) -> list[Cause]:
-    """Validate a pod. Only a few fields of an existing pod may be changed."""
+    """Validate a new pod, or check that a change of an existing pod changes only the few fields that may change."""
     if old is None:
         return validate_pod_spec(obj["spec"])
     if _frozen(obj["spec"]) != _frozen(old["spec"]):

@@ -38,7 +38,7 @@ def create_workload(plural: str, obj: Object) -> None:
 
 
 def validate_workload(plural: str, obj: Object, old: Object | None) -> list[Cause]:
-    """Validate selector, strategy and pod template."""
+    """Validate the selector, strategy and pod template of a workload."""
     spec, causes = obj["spec"], []
     selector, template = spec.get("selector"), spec["template"]
     labels = template.get("metadata", {}).get("labels") or {}
@@ -68,5 +68,5 @@ def validate_budget(obj: Object, old: Object | None) -> list[Cause]:
 
 
 def create_budget(context: Context, obj: Object) -> None:
-    """Set the status of a new budget, which allows nothing until its controller has run."""
+    """Set the status of a new budget, which allows no disruption until its controller has run."""
     obj["status"] = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
