@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Pushing container images: first the blobs that the registry lacks, then manifests, and last the tagged one.
 
-containerd core/remotes/docker/pusher.go; https://github.com/opencontainers/distribution-spec/blob/main/spec.md#push
+Sources: containerd core/remotes/docker/pusher.go;
+    https://github.com/opencontainers/distribution-spec/blob/main/spec.md#push
 """
 
 from __future__ import annotations
