@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Pulling container images: select the entry for the build, download blobs (resuming after a break), and unpack them.
+"""Pulls of container images: selecting the entry for the build, downloading blobs with resumption, and unpacking.
 
 Sources: containerd client/pull.go and fetch.go; core/remotes/docker/{resolver,fetcher,httpreadseeker}.go. A HEAD
 request to hosts with the capability `resolve` resolves a tag, and hosts with the capability `pull` serve the content by

@@ -157,7 +157,7 @@ def ask(client: Client, key: ec.EllipticCurvePrivateKey, node: str) -> str:
 
 
 def signed(client: Client, name: str) -> str | None:
-    """Return the certificate of a request; empty if it is not issued yet.
+    """Return the certificate of a request; None if it is not issued yet.
 
     Raises:
         BootstrapError: the request was denied.

@@ -102,7 +102,9 @@ class Kubelet:
             self._client = Client(self._machine, read_kubeconfig(self._machine, settings.kubeconfig))
 
     def _check_runtime(self) -> None:
-        """Check that CRI is available, like PreInitRuntimeService in pkg/kubelet. dockerd's own pipe has no CRI.
+        """Check that CRI is available, like PreInitRuntimeService in pkg/kubelet.
+
+        dockerd does not serve CRI on its own pipe.
 
         Raises:
             KubeletError: no runtime responds.

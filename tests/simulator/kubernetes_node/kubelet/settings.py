@@ -104,7 +104,7 @@ class KubeletSettings:
 
     @property
     def node_ip(self) -> str:
-        """The address in --node-ip; empty if the kubelet has to find one, which 0.0.0.0 and :: mean, too."""
+        """The address in --node-ip. It is empty if the kubelet has to find an address itself, as with 0.0.0.0 or ::."""
         given = self.flags.text("node-ip")
         return "" if given in ("0.0.0.0", "::") else given
 
@@ -280,7 +280,7 @@ _SIGNALS = (
     *("memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree"),
     *("containerfs.available", "containerfs.inodesFree", "allocatableMemory.available", "pid.available"),
 )
-"""The signals that the kubelet knows on all systems: kubernetes pkg/kubelet/eviction/helpers.go (signalToResource)."""
+"""The eviction signals of the kubelet on all systems: kubernetes pkg/kubelet/eviction/helpers.go (signalToResource)."""
 
 
 def _check_resources(document: Mapping[str, Any]) -> None:
