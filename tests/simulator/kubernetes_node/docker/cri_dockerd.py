@@ -196,7 +196,8 @@ class CriDockerd(CriRuntime):
     def _set_up(self, server: Dockerd, item: DockerContainer, sandbox: Sandbox) -> None:
         """Let CNI set up a sandbox's network.
 
-        Because there is no namespace, plugins attach the endpoint to the container."""
+        Because there is no namespace, plugins attach the endpoint to the container.
+        """
         try:
             network = self.network()
             sandbox.address = cni.add(self._machine, network, item.id, "", pod_namespace=sandbox.namespace).address

@@ -201,7 +201,7 @@ class Dockerd:
         item.state, item.exit_code, item.started = "running", 0, datetime.now(UTC)
 
     def _connect(self, item: DockerContainer) -> str:
-        """Create a container's endpoint, and return its id; empty if the endpoint is not dockerd's responsibility."""
+        """Create a container's endpoint, and return the endpoint's id; empty if dockerd does not create one."""
         if item.network.startswith("container:"):
             other = self.find(item.network.partition(":")[2])
             if other.state != "running":

@@ -168,7 +168,7 @@ class _DockerdService:
 
 
 def _log(machine: Machine, service: Service, kind: tuple[int, int], text: str) -> None:
-    """Write to the Application event log if dockerd runs as a service, because a service has no other log."""
+    """Write to the Application event log as the service. dockerd has no other log when it runs as a service."""
     event_log_store.write(machine, "Application", text, provider=service.name, level=kind[0], event_id=kind[1])
 
 

@@ -30,7 +30,7 @@ _FULL = "write: There is not enough space on the disk."
 
 
 def size_text(size: int) -> str:
-    """Return a size in Docker's format: three digits, in powers of 1000 (github.com/docker/go-units)."""
+    """Return a size in Docker's format: three digits and a decimal unit (github.com/docker/go-units)."""
     value = float(size)
     for unit in ("B", "kB", "MB", "GB"):
         if value < 1000:
@@ -83,7 +83,8 @@ def _push(run: DockerRun) -> str:
 def _listed(run: DockerRun, image: DockerImage) -> list[dict[str, object]]:
     """Return the rows for an image, one for each tag.
 
-    If digests are requested, a row has the digest of its repository."""
+    If digests are requested, a row has the digest of its repository.
+    """
     about: dict[str, object] = {
         "Containers": "N/A",
         "CreatedAt": image.created,

@@ -130,7 +130,9 @@ class DockerTransfer:
         return RegistryClient(self._machine, self._environment, RegistryAccess(self._credentials), self._stop)
 
     def answering(self, host: str) -> list[RegistryEndpoint]:
-        """Return a registry's endpoints. For an insecure registry, return only the first endpoint that responds.
+        """Return a registry's endpoints.
+
+        If the registry is insecure, return its mirrors and the first of its own endpoints that responds.
 
         Raises:
             PullError: no endpoint responds.

@@ -280,7 +280,8 @@ class HnsStore:
     def leave_namespace(self, namespace_id: str) -> None:
         """Remove a namespace as containerd does when a sandbox stops.
 
-        It is not an error if the namespace does not exist."""
+        It is not an error if the namespace does not exist.
+        """
         self._state.namespaces.pop(namespace_id.upper(), None)
 
 

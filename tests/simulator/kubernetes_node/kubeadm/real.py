@@ -53,7 +53,8 @@ def find(version: str) -> Path | None:
 def plain(program: Path, arguments: list[str], config: str | None) -> ProgramResult:
     """Run a command without side effects, such as `config validate`.
 
-    `config` is the contents of the file for --config."""
+    `config` is the contents of the file for --config.
+    """
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:

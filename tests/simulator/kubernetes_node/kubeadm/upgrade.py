@@ -98,7 +98,8 @@ class Upgrader:
     def _temporary(self, name: str) -> str:
         """Create a folder for copies.
 
-        Since 1.35, its name ends with the time in seconds, and the folder must not exist yet."""
+        Since 1.35, its name ends with the time in seconds, and the folder must not exist yet.
+        """
         stamp = self.machine.clock.now().strftime("-%Y-%m-%d-%H-%M-%S")
         timed = contracts.at_least(self.version, "1.35")
         folder = f"{TEMPORARY}\\{name}{stamp if timed else str(uuid.uuid4().int)[:10]}"

@@ -181,7 +181,8 @@ class Pods:
     ) -> bool:
         """Advance one container, and return whether the next one may start.
 
-        An init container must have succeeded for this."""
+        An init container must have succeeded for this.
+        """
         turn = worker.turn(container["name"])
         if worker.sandbox is not None and turn.current is None and turn.last is None:
             # After a restart, the kubelet finds the containers that it created before.

@@ -230,7 +230,8 @@ class KubeletService:
     def start(self, machine: Machine, service: Service, stderr: Stderr = nowhere) -> RunningService:
         """Start the kubelet as a service.
 
-        `stderr` is set if another program, such as kube-log-runner.exe, starts it."""
+        `stderr` is set if another program, such as kube-log-runner.exe, starts it.
+        """
         try:
             settings = read(machine, service.argv[1:], version_of(machine, service.argv[0]))
         except KubeletError as error:

@@ -41,7 +41,8 @@ class KubeletSettings:
     def node_name(self) -> str:
         """The value of --hostname-override in lower case, as in the kubelet.
 
-        If it is empty, the host's name is used."""
+        If it is empty, the host's name is used.
+        """
         return self.flags.text("hostname-override").strip().lower()
 
     @property
