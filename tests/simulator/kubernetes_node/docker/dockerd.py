@@ -84,7 +84,9 @@ class Dockerd:
 
     Args:
         config: the configuration at its start.
-        environment: the variables of its process: the machine's variables and the service's own. Raises:
+        environment: the variables of its process: the machine's variables and the service's own.
+
+    Raises:
         DockerError: dockerd does not start. The text is the reason.
     """
 

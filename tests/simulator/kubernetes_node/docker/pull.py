@@ -255,7 +255,8 @@ class DockerTransfer:
         """Return the Windows build of an image whose tag refers to a manifest instead of a manifest list.
 
         Raises:
-            DockerError: the image does not fit this machine. PullError: the image's configuration cannot be downloaded.
+            DockerError: the image does not fit this machine.
+            PullError: the image's configuration cannot be downloaded.
         """
         _, data = self._puller.fetch([place], name, "blobs", str(document["config"]["digest"]))
         platform = _document(data)

@@ -51,7 +51,9 @@ def discover(machine: Machine, requested: Discovery, timeout: float, alive: Call
 
     Args:
         timeout: the time in seconds during which failed requests are repeated.
-        alive: waits a number of seconds, and returns False if the process must end. Raises:
+        alive: waits a number of seconds, and returns False if the process must end.
+
+    Raises:
         DiscoveryError: the cluster cannot be reached or trusted.
     """
     if requested.file:

@@ -71,7 +71,10 @@ class Datastore:
         """Send a request.
 
         Args:
-            what: the object's name in messages. Raises: DatastoreError: the request failed.
+            what: the object's name in messages.
+
+        Raises:
+            DatastoreError: the request failed.
         """
         verb = {"GET": "Get", "POST": "Post", "PUT": "Put", "DELETE": "Delete"}.get(method, method.capitalize())
         try:
@@ -80,7 +83,10 @@ class Datastore:
             raise _failure(error, what, verb, f"{self.client.access.server}{path}") from error
 
     def get(self, plural: str, name: str) -> Object:
-        """Return one of Calico's objects. Raises: DatastoreError: it does not exist, or cannot be read.
+        """Return one of Calico's objects.
+
+        Raises:
+            DatastoreError: it does not exist, or cannot be read.
         """
         return self.request("GET", f"{_CRD}/{plural}/{name}", f"{_KINDS[plural]}({name})")
 

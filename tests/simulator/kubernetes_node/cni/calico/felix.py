@@ -37,8 +37,9 @@ class FelixState:
     """The state of Felix on a machine.
 
     Args:
-        running: whether Felix runs. live: whether its health endpoint responds (FELIX_HEALTHENABLED). ready: whether
-            Felix has applied the state of the datastore at least once.
+        running: whether Felix runs.
+        live: whether its health endpoint responds (FELIX_HEALTHENABLED).
+        ready: whether Felix has applied the state of the datastore at least once.
         problem: the error of the last comparison of HNS with the datastore; empty if it succeeded.
     """
 
