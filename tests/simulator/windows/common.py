@@ -14,7 +14,7 @@ def objects(bound: Bound, *parameters: str) -> list[PSObject]:
 
 
 class CimInstance(PSObject):
-    """A CIM instance. Its class is available as `CimClass`, but is not a listed property."""
+    """A CIM instance. Its class can be read as `CimClass`, but this property is not listed."""
 
     def get(self, name: str, default: object = None) -> object:
         """Return a property's value. `CimClass` contains the name of the class."""
@@ -27,7 +27,7 @@ class CimInstance(PSObject):
 def cim(
     class_name: str, properties: dict[str, object], namespace: str = "root/cimv2", text: str | None = None
 ) -> PSObject:
-    """Return a CIM instance. `text` is the result of its ToString(), by default the class name."""
+    """Return a CIM instance. `text` is the result of its ToString(); the default is the class name."""
     type_name = f"Microsoft.Management.Infrastructure.CimInstance#{namespace}/{class_name}"
     return CimInstance(type_name, properties, text or class_name)
 
@@ -38,7 +38,7 @@ def class_of(item: PSObject) -> str:
 
 
 def no_cim_object(class_name: str, key: str, value: str, command: str) -> CmdletError:
-    """Return the error of a CDXML cmdlet that found no object for a name without wildcards."""
+    """Return the error of a CDXML cmdlet that finds no object for a name without wildcards."""
     return CmdletError(
         "ObjectNotFound",
         f"CmdletizationQuery_NotFound_{key},{command}",

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """windows_exporter.exe: its command line and its port. The metrics themselves are not modelled.
 
-prometheus-community/windows_exporter v0.31.8: README.md (flags and collectors), internal/log, cmd/windows_exporter.
+Sources: prometheus-community/windows_exporter v0.31.8, README.md (flags and collectors), internal/log,
+    cmd/windows_exporter.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """fluent-bit.exe: it reads its YAML configuration, and keeps its positions in SQLite files. No records are sent.
 
-fluent/fluent-bit v5.1.1: src/config_format/flb_cf_yaml.c, src/fluent-bit.c, plugins/in_tail, plugins/in_winevtlog.
+Sources: fluent/fluent-bit v5.1.1, src/config_format/flb_cf_yaml.c, src/fluent-bit.c, plugins/in_tail,
+    plugins/in_winevtlog.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Command lines of Go's package flag, as far as the programs of this package use it."""
+"""Command lines in the syntax of Go's package flag, limited to what the programs of this package use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 
 class GoUsageError(Exception):
-    """The command line is invalid. The text is what the program prints."""
+    """An invalid command line. The text is the program's output."""
 
 
 def parse(argv: Sequence[str], known: Collection[str]) -> dict[str, str]:

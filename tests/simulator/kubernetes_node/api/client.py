@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A client of the Kubernetes API for the programs of a node, over HTTPS, with the settings of a kubeconfig."""
+"""A client of the Kubernetes API for the programs of a node. It uses HTTPS and the settings of a kubeconfig."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ServerAccess:
     """The access to an API server: its URL, PEM texts, and a token or the path of a token file.
 
     Args:
-        ca: the trusted certificates; None for the default ones (`insecure`: no verification).
+        ca: the trusted certificates; None for the default certificates. With `insecure`, certificates are not verified.
         token_file: a Windows path; the file is read for each connection.
     """
 
@@ -115,7 +115,7 @@ def _absolute(folder: str, path: str) -> str:
 
 
 class Client:
-    """A persistent connection to an API server. Several threads can use it, and it sends one request at a time.
+    """A persistent connection to an API server. Several threads can use it. It sends only one request at a time.
 
     Args:
         machine: the machine whose link, names and token file are used.
@@ -140,7 +140,7 @@ class Client:
         return self.call("GET", path, query=query)
 
     def find(self, path: str, **query: str) -> dict[str, Any] | None:
-        """Read an object; None if it does not exist."""
+        """Read an object. Return None if it does not exist."""
         try:
             return self.get(path, **query)
         except ApiError as error:
@@ -234,7 +234,7 @@ class Client:
             raise OSError(clock.go_text(shown, moment))
 
     def renew(self, access: ServerAccess) -> None:
-        """Continue with other credentials over a new connection."""
+        """Use other credentials from now on, over a new connection."""
         with self._lock:
             self._drop()
             self.access = access

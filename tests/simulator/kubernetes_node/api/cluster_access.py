@@ -21,8 +21,9 @@ _KUBELET = r"C:\etc\kubernetes\kubelet.conf"
 def reach(machine: Machine, access: ServerAccess) -> ServerAccess:
     """Return the access with an address that works on the node's network.
 
-    The address of a service works only after kube-proxy has created its load balancer in HNS. The backend of the API
-    server's service is its advertised address, which is not routed here. The address that the kubelet uses replaces it.
+    The address of a service works only after kube-proxy has created its load balancer in HNS. Behind the service is the
+    API server's advertised address, which is not routed in the simulator. Therefore, the address that the kubelet uses
+    replaces the service's address.
 
     Raises:
         OSError: the API server is not reachable.
@@ -43,7 +44,7 @@ def reach(machine: Machine, access: ServerAccess) -> ServerAccess:
 
 
 def _is_service(machine: Machine, host: str) -> bool:
-    """Return whether a host outside of 127.0.0.0/8 (the network of nodes) is the address of a service."""
+    """Return whether a host is the address of a service. The network 127.0.0.0/8 belongs to the nodes."""
     return host.replace(".", "").isdigit()
 
 

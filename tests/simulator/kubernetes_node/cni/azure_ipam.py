@@ -2,15 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """azure-vnet-ipam: it assigns the secondary addresses of the virtual machine's network interface.
 
-Source: Azure/azure-container-networking ipam/azure.go, ipam/manager.go, cni/ipam/ipam.go. It reads the addresses from
-Azure's WireServer, 168.63.129.16. The node's entry in the fleet file says whether there is one:
+Source: Azure/azure-container-networking ipam/azure.go, ipam/manager.go, cni/ipam/ipam.go. The plugin reads the
+    addresses from Azure's WireServer, 168.63.129.16. The node's entry in the fleet file says whether the machine has a
+    WireServer:
 
     azure:
       subnet: 10.240.0.0/16
       primary: 10.240.0.4
       secondary: [10.240.0.5, 10.240.0.6]     # the addresses for pods
 
-Without `azure`, the machine is not in Azure: the request fails, which the plugin only logs, and no address space
+Without `azure`, the machine is not in Azure: the request fails, the plugin only logs the failure, and no address space
 exists.
 """
 
@@ -50,7 +51,7 @@ class AddressLease:
 
 @dataclass
 class Boot:
-    """When the state was last written. A reboot releases all addresses."""
+    """The boot during which the state was last written. A reboot releases all addresses."""
 
     time: str = ""
 
@@ -78,7 +79,7 @@ def allocate(machine: Machine, container: str, version: str) -> AddressLease:
 
 
 def release(machine: Machine, container: str) -> None:
-    """Release the address of a container. It is not an error if it has none."""
+    """Release the address of a container. It is not an error if the container has no address."""
     if not machine.files.is_file(STATE):
         return
     state = read_state(machine, STATE, "IPAM")

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""azure-vnet: it creates the HNS network at the first pod, and gives pods the addresses of azure-vnet-ipam.
+"""azure-vnet: it creates the HNS network for the first pod, and gives pods addresses from azure-vnet-ipam.
 
 Source: Azure/azure-container-networking cni/network/network.go, cni/network/network_windows.go,
-network/network_windows.go, network/endpoint_windows.go, network/policy/policy_windows.go. A network that exists is used
-whatever its type is. The configuration's `bridge` has no effect on Windows. State and logs are in the working
-directory.
+network/network_windows.go, network/endpoint_windows.go, network/policy/policy_windows.go. If the network exists, the
+plugin uses it, whatever its type is. The configuration's `bridge` has no effect on Windows. State and logs are in the
+working directory.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def add(call: PluginCall) -> Attachment:
 
 
 def remove(machine: Machine, container: str) -> None:
-    """Release the address of a pod and forget its endpoint. It is not an error if the plugin does not know it."""
+    """Release the address of a pod and forget its endpoint. It is not an error if the plugin does not know the pod."""
     azure_ipam.release(machine, container)
     if not machine.files.is_file(STATE):
         return
@@ -119,7 +119,7 @@ def _attach(call: PluginCall, network: Network, lease: AddressLease, dns: hns.Dn
 
 
 def _policies(call: PluginCall, address: str, api: int) -> list[object]:
-    """Return the policies for HNS. Those of the configuration have the form of the first API for both APIs."""
+    """Return the policies for HNS. The configuration's policies always have the form of the first API."""
     found: list[object] = []
     for item in call.get("additionalArgs") or []:
         entry = {key.casefold(): value for key, value in item.items()}
@@ -137,7 +137,7 @@ def _policies(call: PluginCall, address: str, api: int) -> list[object]:
 
 
 def _second_form(value: Mapping[str, Any]) -> list[object]:
-    """Return a policy of the configuration for the second API. Unknown ones are dropped."""
+    """Return a policy of the configuration in the form of the second API; nothing for a policy of unknown type."""
     kind = str(value.get("Type") or "").casefold()
     rest = {key: item for key, item in value.items() if key != "Type"}
     if kind == "outboundnat":

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The CNI configuration that a runtime loads, and whether it makes the network ready.
+"""The CNI configuration that a runtime loads, and whether the network is ready with it.
 
-Files and messages: containerd/go-cni opts.go (names in order, the first of `.conf`, `.conflist` and `.json`; an invalid
-file is an error even if a valid one follows) and containernetworking/cni libcni/conf.go.
+Sources for files and messages: containerd/go-cni opts.go (names in order, the first of `.conf`, `.conflist` and
+`.json`; an invalid file is an error even if a valid one follows) and containernetworking/cni libcni/conf.go.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _decoded(text: str, what: str) -> dict[str, Any]:
 
 
 def _go_kind(value: object) -> str:
-    """Return how Go's JSON decoder names a value."""
+    """Return the name of a value's kind in messages of Go's JSON decoder."""
     if isinstance(value, bool):
         return "bool"
     kinds = {str: "string", int: "number", float: "number", list: "array", dict: "object"}
@@ -120,7 +120,7 @@ def ready(machine: Machine, conf_dir: str, bin_dirs: list[str], *, skips_invalid
     """Return the configuration if the network is ready.
 
     Raises:
-        CniError: it is not ready. The text is the message of NetworkReady=false.
+        CniError: the network is not ready. The text is the message of NetworkReady=false.
     """
     try:
         config = load(machine, conf_dir, bin_dirs, skips_invalid=skips_invalid)
@@ -132,7 +132,7 @@ def ready(machine: Machine, conf_dir: str, bin_dirs: list[str], *, skips_invalid
 
 
 def load_status(machine: Machine, conf_dir: str, bin_dirs: list[str]) -> str:
-    """Return `lastCNILoadStatus` of `crictl info`: `OK`, or why containerd could not load the configuration.
+    """Return `lastCNILoadStatus` of `crictl info`: `OK`, or the reason why containerd cannot load the configuration.
 
     Source: containerd internal/cri/server/status.go and cni_conf_syncer.go, containerd/go-cni cni.go (`Load`).
     """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""flanneld.exe: its command line, its HNS network (host-gw: L2Bridge, vxlan: Overlay), its subnet file.
+"""flanneld.exe: its command line, its HNS network (L2Bridge for host-gw, Overlay for vxlan) and its subnet file.
 
 Flags: flannel-io/flannel main.go 0.28 (Go's flag package). `flannel_network` creates the network, and
 `flannel_leases` keeps the routes to other nodes up to date while flanneld runs.
@@ -49,7 +49,7 @@ class _UsageError(Exception):
 
 
 def parse(argv: list[str]) -> dict[str, str]:
-    """Parse a command line like Go's flag package. Raises an error with Go's message."""
+    """Parse a command line like Go's flag package. If it is invalid, raise an error with Go's message."""
     found: dict[str, str] = {}
     words = list(argv)
     while words:
@@ -119,7 +119,7 @@ def _serve(machine: Machine, invocation: Invocation, flags: Mapping[str, str], l
 
 
 def _wait_for_link(machine: Machine, invocation: Invocation) -> None:
-    """Wait until the address is back after the new switch takes over the adapter (as hostgw_windows.go does)."""
+    """Wait until the node has its address again after a new switch has taken over the adapter (hostgw_windows.go)."""
     if invocation.stop.wait(0.5):
         raise FlannelError("stopped")
     while not machine.network.is_up:
@@ -157,7 +157,7 @@ def network_settings(machine: Machine, flags: Mapping[str, str]) -> dict[str, An
     """Return the contents of net-conf.json.
 
     Raises:
-        FlannelError: they are missing or invalid.
+        FlannelError: the settings are missing or invalid.
     """
     path = drive(flags.get("net-config-path") or "/etc/kube-flannel/net-conf.json")
     if not machine.files.is_file(path):
@@ -214,7 +214,7 @@ def _write_subnet_file(
 
 
 def _status(machine: Machine) -> object:
-    """Return the log of the flanneld that ran last, and the subnets whose next hop is in none of its subnets."""
+    """Return the log of the flanneld that ran last, and the subnets that are not reachable (`unreachable`)."""
     return {"log": list(machine.part(Log).lines), "unreachable": unreachable(machine)}
 
 

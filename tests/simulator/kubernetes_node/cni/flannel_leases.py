@@ -3,9 +3,9 @@
 """How pods of other nodes are reached: routes of the host (host-gw) or policies of the network (vxlan).
 
 Sources: flannel-io/flannel pkg/backend/route_network_windows.go and pkg/backend/vxlan/vxlan_network_windows.go. Every
-node announces itself by annotations (pkg/subnet/kube). host-gw creates a route through the other node's address even if
-that address is in another subnet. Windows accepts it, but no packet arrives (`unreachable` on the status page):
-flannel's documentation requires that the nodes share a layer-2 network.
+node announces its subnet in its annotations (pkg/subnet/kube). host-gw creates a route through the other node's address
+even if that address is in another subnet. Windows accepts such a route, but no packet arrives (`unreachable` on the
+status page), because host-gw requires that the nodes share a layer-2 network.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class FlannelLease:
 
 
 def leases(nodes: list[dict[str, Any]], own: str) -> list[FlannelLease]:
-    """Return the leases of the nodes that announce one, except the given node."""
+    """Return the leases that nodes other than `own` announce."""
     found = []
     for node in nodes:
         notes: Mapping[str, str] = node["metadata"].get("annotations") or {}
@@ -52,7 +52,7 @@ def leases(nodes: list[dict[str, Any]], own: str) -> list[FlannelLease]:
 
 
 class Leases:
-    """Follows the leases of one flanneld."""
+    """Keeps the routes of one flanneld in accordance with the leases of the other nodes."""
 
     def __init__(self, machine: Machine, backend: Backend, node: str, log: Log) -> None:
         self._machine, self._backend, self._node, self._log = machine, backend, node, log
@@ -70,7 +70,7 @@ class Leases:
             stop.wait(_SECONDS)
 
     def apply(self, found: list[FlannelLease]) -> None:
-        """Create the routes of new leases and remove those of nodes that are gone."""
+        """Create routes for new leases, and remove the routes of leases that no longer exist."""
         current = set(found)
         for lease in sorted(self._known - current, key=lambda item: item.subnet):
             self._remove(lease)

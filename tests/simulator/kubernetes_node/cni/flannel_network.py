@@ -3,8 +3,8 @@
 """The HNS network that flanneld creates: an L2Bridge for host-gw, an Overlay for vxlan.
 
 Sources: flannel-io/flannel pkg/backend/hostgw/hostgw_windows.go, pkg/backend/vxlan/vxlan_windows.go and
-device_windows.go, pkg/backend/manager.go. A network of the same name with other settings is deleted, whoever created
-it. The overlay is not persistent: it is gone after a reboot, and flanneld creates it again.
+device_windows.go, pkg/backend/manager.go. A network with the same name but different settings is deleted, no matter
+which program created it. The overlay is not persistent, so flanneld creates it again after a reboot.
 """
 
 from __future__ import annotations
@@ -130,9 +130,10 @@ def _outer(backend: Backend) -> str:
 
 
 def _no_management_ip(backend: Backend) -> str:
-    """Return the error after the wait for the management IP.
+    """Return the error for a network that still has no management IP after the waiting time.
 
-    The vxlan backend drops the timeout, because it wraps an error that is not set. It fails at its next use instead.
+    The vxlan backend loses the timeout error, because it wraps another error, which is not set. Therefore, it fails
+    only when it uses the network.
     """
     if backend.vni:
         message = f"interface bound to {backend.name} took too long to get ready."
@@ -141,7 +142,7 @@ def _no_management_ip(backend: Backend) -> str:
 
 
 def _fits(network: hns.Network, backend: Backend, subnet: str, gateway: str) -> bool:
-    """Return whether flanneld keeps a network. host-gw compares no types, and vxlan no gateways."""
+    """Return whether flanneld keeps a network. host-gw does not compare types, and vxlan does not compare gateways."""
     if backend.vni:
         return (network.kind, network.subnet) == (backend.kind, subnet)
     return (network.subnet, network.gateway) == (subnet, gateway)

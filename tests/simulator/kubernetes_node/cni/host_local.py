@@ -1,12 +1,13 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""host-local: addresses reserved in files, for plugins and for callers that run it themselves (kube-proxy's scripts).
+"""host-local: addresses reserved in files, for CNI plugins and for scripts of kube-proxy that call host-local.
 
-Source: containernetworking/plugins plugins/ipam/host-local. A network's store is a folder with the network's name. Each
-file's name is an address, and it contains the container's id and the interface. The next address follows the last one
-that was assigned (`last_reserved_ip.0`), so a released address is not assigned again at once. Only the gateway, by
-default the first address, is never assigned: the address of flannel's bridge, the second one, is assigned to the first
-pod, whose endpoint HNS then refuses (microsoft/SDN#333). The files survive a reboot.
+Source: containernetworking/plugins plugins/ipam/host-local. A network's store is a folder with the network's name. The
+name of each file in it is an address, and the file contains the container's id and the interface. The search for a free
+address starts after the address that was assigned last (`last_reserved_ip.0`), so a released address is not assigned
+again at once. Only the gateway, by default the first address, is never assigned. The second address belongs to
+flannel's bridge, but host-local assigns it to the first pod, whose endpoint HNS then refuses (microsoft/SDN#333). The
+files survive a reboot.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _LAST = "last_reserved_ip.0"
 
 @dataclass(frozen=True)
 class _Range:
-    """A range of addresses of a subnet."""
+    """A range of addresses in a subnet."""
 
     subnet: ipaddress.IPv4Network
     first: ipaddress.IPv4Address
@@ -80,7 +81,7 @@ def allocate(machine: Machine, ipam: Mapping[str, Any], network: str, container:
     """Reserve an address and return it with the length of its prefix.
 
     Raises:
-        CniError: none is free, or the configuration has no range.
+        CniError: no address is free, or the configuration has no range.
     """
     found = _range(ipam)
     folder = _store(ipam, network)
@@ -102,7 +103,7 @@ def allocate(machine: Machine, ipam: Mapping[str, Any], network: str, container:
 
 
 def release(machine: Machine, network: str, container: str, ipam: Mapping[str, Any] | None = None) -> None:
-    """Release the addresses of a container. It is not an error if it has none."""
+    """Release the addresses of a container. It is not an error if the container has no addresses."""
     folder = _store(ipam or {}, network)
     if not machine.files.is_directory(folder):
         return
@@ -114,10 +115,10 @@ def release(machine: Machine, network: str, container: str, ipam: Mapping[str, A
 
 
 def run(machine: Machine, invocation: Invocation, about: ProgramResult) -> ProgramResult:
-    """Simulate host-local.exe that a caller runs with a request as standard input.
+    """Simulate host-local.exe, which reads a request from standard input.
 
     Args:
-        about: the result for a call that is neither ADD nor DEL.
+        about: the result of a call whose command is neither ADD nor DEL.
     """
     command, container = invocation.variable("CNI_COMMAND"), invocation.variable("CNI_CONTAINERID")
     if command not in ("ADD", "DEL") or not container:

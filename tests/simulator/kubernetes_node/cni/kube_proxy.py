@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """kube-proxy.exe: its command line and configuration, and the load balancers that it creates in HNS.
 
-Flags and fields are those of contracts/kubernetes.json. Behavior and messages on Windows are those of kubernetes
+Flags and fields are listed in contracts/kubernetes.json. Source for behavior and messages on Windows: kubernetes
 pkg/proxy/winkernel/proxier.go. `kube_proxy_sync` creates the load balancers. An unknown field is only logged:
 kube-proxy decodes the file again in lenient mode (cmd/kube-proxy/app/options.go).
 """
@@ -62,7 +62,7 @@ class ProxySettings:
 
     @property
     def network(self) -> str:
-        """The HNS network; if empty, the environment variable KUBE_NETWORK."""
+        """The name of the HNS network. If it is empty, the environment variable KUBE_NETWORK contains the name."""
         return str(self._kernel("networkName") or self.flags.text("network-name"))
 
     @property
@@ -82,7 +82,7 @@ class ProxySettings:
 
 
 def read(machine: Machine, argv: Sequence[str], version: str) -> ProxySettings:
-    """Read the command line and the configuration file in it.
+    """Read the command line and the configuration file that it names.
 
     Raises:
         ProxyError: kube-proxy rejects the configuration.
@@ -134,7 +134,7 @@ def _load(machine: Machine, path: str, settings: ProxySettings, version: str) ->
 
 
 class KubeProxy:
-    """A running kube-proxy. `run` returns when it is stopped, or raises ProxyError."""
+    """A running kube-proxy. `run` returns when kube-proxy is stopped, and raises ProxyError if it fails."""
 
     def __init__(self, machine: Machine, invocation: Invocation, settings: ProxySettings) -> None:
         self._machine, self._invocation, self._settings = machine, invocation, settings
@@ -147,7 +147,7 @@ class KubeProxy:
         return self._machine.files.read_text(path) if path and self._machine.files.is_file(path) else ""
 
     def _watch(self, seconds: float) -> bool:
-        """Wait, and return True when stopped. kube-proxy ends if its configuration changes (app/options.go)."""
+        """Wait, and return whether to stop. kube-proxy also ends if its configuration changes (app/options.go)."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             if self._stop.wait(min(left, _INTERVAL)):
@@ -207,7 +207,7 @@ class KubeProxy:
         self._machine.part(ProxyLog).write("I", f'"Source VIP" sourceVip="{settings.source_vip}"')
 
     def _client(self) -> Client:
-        """Return a connection, after waiting for the token if it does not exist yet."""
+        """Return a connection to the API server. If the token does not exist yet, wait for it first."""
         while True:
             try:
                 access = cluster_access.access_of(
@@ -279,7 +279,7 @@ class ProxyService:
     """kube-proxy as a service program."""
 
     def start(self, machine: Machine, service: Service, stderr: Stderr = nowhere) -> RunningService:
-        """Start kube-proxy as a service. `stderr` is given if kube-log-runner.exe starts it."""
+        """Start kube-proxy as a service. `stderr` is set if kube-log-runner.exe starts it."""
         version = version_of(machine, service.argv[0])
         try:
             settings = read(machine, service.argv[1:], version)

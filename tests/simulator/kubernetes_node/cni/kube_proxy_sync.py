@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What kube-proxy does in HNS at each synchronization: its source address on an overlay, endpoints, load balancers.
+"""kube-proxy's synchronization of HNS: its source address on an overlay, endpoints and load balancers.
 
-Messages and order: kubernetes pkg/proxy/winkernel/proxier.go (syncProxyRules). A failure is logged, and the next
-synchronization tries again; without the source address, no load balancer is created.
+Source for messages and order: kubernetes pkg/proxy/winkernel/proxier.go (syncProxyRules). A failure is logged, and the
+next synchronization tries again. If the source address is missing on an overlay, no load balancers are created.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KEPT = 200
 
 @dataclass
 class ProxyLog:
-    """The last lines that kube-proxy logged. A line that repeats the one before is not added again."""
+    """The last lines that kube-proxy logged. A line is not added if it repeats the previous line."""
 
     lines: list[str] = field(default_factory=list)
 
@@ -38,7 +38,7 @@ class ProxyLog:
 
 
 class Programmer:
-    """Programs the load balancers of one kube-proxy."""
+    """Manages the load balancers of one kube-proxy in HNS."""
 
     def __init__(self, machine: Machine, network: hns.Network, source_vip: str, *, dsr: bool) -> None:
         self._store, self._log = hns.store(machine), machine.part(ProxyLog)
@@ -49,7 +49,7 @@ class Programmer:
         """Create what is missing and remove what is not needed any more.
 
         Raises:
-            hns.HnsError: HNS refuses a call. It was logged.
+            hns.HnsError: HNS refuses a call. The error was logged.
         """
         if self._network_changed():
             return
@@ -68,7 +68,7 @@ class Programmer:
         self._made = {item.id for item in wanted}
 
     def _network_changed(self) -> bool:
-        """Return whether the network is gone or another one has its name. Its load balancers are then removed."""
+        """Return whether the network no longer exists or was replaced, and in this case forget its load balancers."""
         current = self._store.network_named(self._network.name)
         if current and current.id == self._network.id:
             return False
@@ -83,7 +83,7 @@ class Programmer:
         return True
 
     def _source_endpoint(self) -> None:
-        """Create the endpoint of the source address, unless an endpoint has that address, such as Calico's own."""
+        """Create the endpoint of the source address, unless another endpoint (such as Calico's) has this address."""
         if self._network.kind != "Overlay":
             return
         own = [item for item in self._store.endpoints() if item.network == self._network.id]

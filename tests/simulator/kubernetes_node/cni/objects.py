@@ -50,8 +50,8 @@ class PluginCall:
         name: the name of the network.
         version: the version of the CNI specification that the configuration names.
         container: the id of the sandbox.
-        namespace: the id of its network namespace; empty for a Docker container.
-        pod_namespace, pod: the Kubernetes namespace and the name of the pod.
+        namespace: the id of the sandbox's network namespace; empty for a Docker container.
+        pod_namespace, pod: the pod's Kubernetes namespace and name.
         ports: the runtime's port mappings: `{"hostPort": 80, "containerPort": 8080, "protocol": "tcp"}`.
     """
 
@@ -82,7 +82,7 @@ class PluginCall:
         return next((value for key, value in self.conf.items() if key.casefold() == wanted), None)
 
     def delegate(self, conf: Mapping[str, Any]) -> PluginCall:
-        """Return the call of a plugin that this plugin calls itself."""
+        """Return the call for a plugin that this plugin calls."""
         return replace(self, conf=conf)
 
     def program_version(self) -> str:
@@ -113,7 +113,7 @@ def attach(call: PluginCall, network: hns.Network, address: str, wiring: hns.Wir
     """Create a pod's endpoint in HNS.
 
     Raises:
-        hns.HnsError: HNS refuses it.
+        hns.HnsError: HNS refuses the endpoint.
     """
     endpoint = hns.store(call.machine).add_endpoint(
         name or call.endpoint,

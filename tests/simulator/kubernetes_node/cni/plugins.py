@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """CNI: adding pods to a network and removing them. This module calls the plugins of a configuration in order.
 
-The plugins are in modules of their own: `win_plugins` (flannel, win-bridge, win-overlay), `sdn_plugins`, `azure_vnet`
-and `host_local`. Errors have libcni's form: `plugin type="flannel" name="cbr0" failed (add): …`
-(containernetworking/cni libcni/api.go).
+The plugins are in separate modules: `win_plugins` (flannel, win-bridge, win-overlay), `sdn_plugins`, `azure_vnet` and
+`host_local`. Errors have libcni's form: `plugin type="flannel" name="cbr0" failed (add): …` (containernetworking/cni
+libcni/api.go).
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def add(
 
     Args:
         sandbox: the id of the pod's sandbox.
-        namespace: the id of its network namespace; empty for a Docker container.
-        pod_namespace, pod: the Kubernetes namespace and the name of the pod.
+        namespace: the id of the sandbox's network namespace; empty for a Docker container.
+        pod_namespace, pod: the pod's Kubernetes namespace and name.
         ports: the port mappings, for plugins with the capability `portMappings`.
 
     Raises:
@@ -105,8 +105,8 @@ def endpoints_of(machine: Machine, sandbox: str) -> list[tuple[str, str]]:
 def endpoint_name(plugin: str, network: str, sandbox: str) -> str:
     """Return the name that a plugin gives to a pod's endpoint.
 
-    win-bridge, win-overlay, Calico: ConstructEndpointName in containernetworking/plugins pkg/hns.
-    azure-vnet: the first 8 digits of the id (Azure/azure-container-networking#283 shows one).
+    For win-bridge, win-overlay and Calico, see ConstructEndpointName in containernetworking/plugins pkg/hns.
+    For azure-vnet, the name begins with the first 8 digits of the id (example: Azure/azure-container-networking#283).
     """
     return azure_vnet.endpoint_name(sandbox) if plugin.startswith("azure") else f"{sandbox}_{network}"
 

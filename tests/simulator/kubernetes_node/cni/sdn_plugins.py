@@ -3,9 +3,9 @@
 """Microsoft's plugins sdnbridge, sdnoverlay and nat, which are one program with three names.
 
 Source: microsoft/windows-container-networking cni/cni.go, common/core/network.go, network/. They use HNS's second API
-only, so they need containerd. They look for the network by the configuration's name and try to create a missing one:
-the type is that of the program since 0.3.2 (pull request 99), and before the program's name, which HNS refuses. The
-type of a network that exists is not checked.
+only, so they need containerd. They look for the network by the configuration's name. If it does not exist, they try to
+create it. Since 0.3.2 (pull request 99), its type is the program's type; earlier versions use the program's name as
+type, which HNS refuses. The type of an existing network is not checked.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def add(call: PluginCall) -> Attachment:
 def _reserved(call: PluginCall, ipam: Mapping[str, Any]) -> str:
     """Return the address from the IPAM plugin; empty if HNS chooses it.
 
-    The program writes its own structure to the IPAM plugin, which has a subnet but no ranges and no folder
+    The program sends its own structure to the IPAM plugin. This structure has a subnet but no ranges and no folder
     (microsoft/windows-container-networking#64).
     """
     if not ipam.get("type"):

@@ -3,7 +3,8 @@
 """flannel's CNI plugin, and the plugins that it calls: win-bridge and win-overlay.
 
 Sources: flannel-io/cni-plugin flannel.go and flannel_windows.go; containernetworking/plugins pkg/hns and
-plugins/main/windows. Both plugins find their HNS network by the configuration's name. They never create it.
+plugins/main/windows. win-bridge and win-overlay find their HNS network by the configuration's name. They never create
+it.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def win_bridge(call: PluginCall) -> Attachment:
 
 
 def win_overlay(call: PluginCall) -> Attachment:
-    """Add a pod to an Overlay network. Its gateway is that of the network, its provider address the node's.
+    """Add a pod to an Overlay network. It uses the network's gateway, and the node's address as provider address.
 
     Raises:
         CniError: the plugin fails.
@@ -156,7 +157,7 @@ def _require_namespace(call: PluginCall, api: int, adding: str) -> None:
     """Raise CniError if the API does not match the runtime.
 
     The second API adds the endpoint to the sandbox's namespace, which Docker's containers do not have. With the first
-    API, a container in a namespace shares an endpoint that must exist (pkg/hns: AddHnsEndpoint), so it does not work
+    API, a container in a namespace shares an existing endpoint (pkg/hns: AddHnsEndpoint), so this API does not work
     with containerd.
     """
     if api == 2 and not call.namespace:
@@ -167,7 +168,7 @@ def _require_namespace(call: PluginCall, api: int, adding: str) -> None:
 
 
 def _api(call: PluginCall) -> int:
-    """Return the version of HNS's API. Any value but 2 means the first one."""
+    """Return the version of HNS's API in the configuration. Any value other than 2 means version 1."""
     return 2 if call.get("apiVersion") == 2 else 1
 
 
@@ -185,7 +186,7 @@ def _dns(call: PluginCall) -> hns.Dns:
 
 
 def _policies(call: PluginCall) -> list[dict[str, Any]]:
-    """Return the policies of the configuration, as data."""
+    """Return the policies in the configuration, without the keys around them."""
     found = []
     for item in call.get("policies") or []:
         entry = {key.casefold(): value for key, value in item.items()}
@@ -197,7 +198,8 @@ def _policies(call: PluginCall) -> list[dict[str, Any]]:
 def _outbound_nat(policies: list[dict[str, Any]], network: str, api: int) -> list[dict[str, Any]]:
     """Add a network to the exceptions of the policy OutBoundNAT, or add such a policy.
 
-    A policy in the form of the other API has no exceptions that the plugin reads, so it is replaced.
+    The two APIs have different forms of policies. The plugin finds no exceptions in a policy with the form of the other
+    API, so it replaces that policy.
     """
     if not network:
         return policies
@@ -216,7 +218,7 @@ def _nat(exceptions: list[str], api: int) -> dict[str, Any]:
 
 
 def _provider(policies: list[dict[str, Any]], address: str, api: int) -> list[dict[str, Any]]:
-    """Add the node's address as provider address, unless the configuration has one."""
+    """Add the node's address as provider address, unless the configuration has a provider address."""
     kind = "ProviderAddress" if api == 2 else "PA"
     if not address or any(item.get("Type") == kind for item in policies):
         return policies

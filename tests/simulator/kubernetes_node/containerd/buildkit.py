@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""BuildKit under containerd: buildkitd.exe as a service, `buildctl.exe build` of a Dockerfile.
+r"""BuildKit with containerd: buildkitd.exe as a service, and `buildctl.exe build` with a Dockerfile.
 
 Sources: moby/buildkit docs/windows.md, docs/buildkitd.toml.md, cmd/buildkitd/service_windows.go. On Windows, buildkitd
 reads %ProgramData%\buildkitd\buildkitd.toml. buildkitd supports only containerd, uses the namespace `buildkit` by
-default, and does not read containerd's hosts.toml. Credentials are those of the client (DOCKER_CONFIG).
+default, and does not read containerd's hosts.toml. It uses the credentials in the client's configuration
+(DOCKER_CONFIG).
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def _start(machine: Machine, argv: list[str], environment: Mapping[str, str]) ->
     """Parse the command line and the configuration.
 
     Raises:
-        ServiceError: 1053 if buildkitd rejects them.
+        ServiceError: 1053 if buildkitd rejects the command line or the configuration.
     """
     given: dict[str, str] = {}
     words = list(argv)
@@ -98,13 +99,13 @@ class _RunningBuildkit:
 
 class _BuildkitService:
     def start(self, machine: Machine, service: Service) -> RunningService:
-        """Start buildkitd as a service. buildkitd detects by itself that it runs as one."""
+        """Start buildkitd as a service. buildkitd detects by itself that it runs as a service."""
         environment = {**machine.environment(), **service.environment}
         return _RunningBuildkit(machine, _start(machine, list(service.argv[1:]), environment))
 
 
 def _buildctl(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """Simulate buildctl.exe, with `build` of a Dockerfile into an image."""
+    """Simulate buildctl.exe. Only `build` of a Dockerfile into an image is modelled."""
     argv = list(invocation.argv)
     if argv == ["--version"]:
         return ProgramResult(0, f"buildctl github.com/moby/buildkit v{invocation.version}\n")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""BuildKit's Dockerfile frontend, as far as small Windows images need it.
+r"""BuildKit's Dockerfile frontend, with the instructions that small Windows images need.
 
 https://docs.docker.com/reference/dockerfile/: FROM, ARG, COPY (from the context and other stages), USER, ENV, LABEL,
 WORKDIR, ENTRYPOINT, CMD. Writing to C:\ requires ContainerAdministrator (moby/buildkit#4731).

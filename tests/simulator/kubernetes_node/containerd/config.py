@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""containerd's configuration, parsed as containerd of that version parses it, with its warnings and errors.
+"""containerd's configuration, parsed as the given version of containerd parses it, with its warnings and errors.
 
-The known keys are those that each version prints itself (contracts/containerd-default). Below tables with names that
-the user chooses (runtimes, registry mirrors), all keys are allowed. Messages are from runs of containerd 1.7.35 and
-2.4.2.
+The known keys of a version are the keys in its default configuration (contracts/containerd-default). Below tables with
+names that the user chooses (runtimes, registry mirrors), all keys are allowed. Messages are from runs of containerd
+1.7.35 and 2.4.2.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class ContainerdConfig:
     """The effective configuration, with the keys of the newest version.
 
     Args:
-        version: the version in the file.
-        tables: the defaults with the file's settings on top, as `config dump` prints them.
-        warnings: lines in the log.
+        version: the configuration's version number in the file.
+        tables: the defaults, replaced by the file's settings where it has some, as `config dump` prints them.
+        warnings: the lines that containerd writes to its log.
     """
 
     version: int
@@ -212,7 +212,7 @@ def _apply(config: ContainerdConfig, document: Table, path: str) -> int:
 
 
 def _migrate(config: ContainerdConfig, plugins: Table, version: int, newest: int) -> Table:
-    """Convert the tables of an older version to those of this containerd."""
+    """Convert the tables of an older configuration version to the tables of this containerd."""
     moved: Table = dict(plugins)
     cri = moved.get("io.containerd.grpc.v1.cri")
     if version < 3 <= newest and cri is not None:
@@ -276,7 +276,7 @@ def _merge(
 
 
 def _known_address(config: ContainerdConfig, here: str) -> bool:
-    """Return whether newer versions still read this old key: [grpc] and [ttrpc] moved to plugins in version 4."""
+    """Return whether newer versions still read an old key. [grpc] and [ttrpc] moved to plugins in version 4."""
     top = here.split(".")[0]
     return top in ("grpc", "ttrpc", "metrics", "debug") and top not in ("debug",) and top not in config.tables
 

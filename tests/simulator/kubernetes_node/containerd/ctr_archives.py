@@ -3,9 +3,9 @@
 """ctr images export and import, for archives with an OCI layout or with Docker's `manifest.json`.
 
 Sources: containerd cmd/ctr/commands/images/{export,import}.go, core/images/archive/{exporter,importer,reference}.go.
-An imported image gets the name in its annotation io.containerd.image.name. Without it, the name is that of --base-name
-(or `import-DATE`), followed by the annotation org.opencontainers.image.ref.name. Names are added to the store before
-the image is unpacked.
+An imported image gets the name in its annotation io.containerd.image.name. Without this annotation, the name consists
+of --base-name (by default `import-DATE`) and the annotation org.opencontainers.image.ref.name. Names are added to the
+store before the image is unpacked.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _export(run: CtrRun) -> str:
 
 
 def _write(run: CtrRun, path: str, documents: Mapping[str, bytes], digests: list[str]) -> None:
-    """Write an archive in pieces. If the disk is full, a partial archive remains."""
+    """Write an archive in pieces. If the disk becomes full, the part that was written remains."""
     files, store = run.machine.files, run.server.store
     sizes = [files.real(store.blob_path(digest)).stat().st_size for digest in digests]
     files.write_bytes(path, b"")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """ctr images: listing, pulls, pushes, names and labels.
 
-Up to 1.7, `images pull` has ctr itself download (with its --hosts-dir and its environment's proxies). From 2.0 on,
+Up to 1.7, ctr itself downloads for `images pull`, with its --hosts-dir and the proxies in its environment. From 2.0 on,
 containerd's transfer service downloads, unless --local is given (containerd cmd/ctr/commands/images/pull.go).
 """
 
@@ -65,7 +65,7 @@ def _pull(run: CtrRun) -> str:
 
 
 def build_of(run: CtrRun) -> int:
-    """Return the build in --platform (`windows(10.0.17763)/amd64`, since 2.0), or else this machine's build.
+    """Return the build in --platform (`windows(10.0.17763)/amd64`, since 2.0), or this machine's build without it.
 
     Raises:
         CtrError: --platform is invalid.
@@ -126,7 +126,7 @@ def _label(run: CtrRun) -> str:
 
 
 def _delete(run: CtrRun) -> str:
-    """Remove names. A missing name only causes a warning (cmd/ctr/commands/images/images.go)."""
+    """Remove names. A name that does not exist only causes a warning (cmd/ctr/commands/images/images.go)."""
     message = ""
     for name in run.line.arguments:
         if run.server.store.delete(name, run.namespace, collect=run.line.on("sync")):
@@ -160,7 +160,7 @@ def _check(run: CtrRun) -> str:
 
 
 def _inspect(run: CtrRun) -> str:
-    """Print the tree below a name, as far as it is in the store (cmd/ctr/commands/images/inspect.go, since 2.0).
+    """Print the tree of the blobs of a name that are in the store (cmd/ctr/commands/images/inspect.go, since 2.0).
 
     Source: containerd pkg/display/manifest_printer.go.
     """
@@ -191,7 +191,7 @@ def _part(descriptor: Mapping[str, Any], prefix: str) -> str:
 
 
 def _prune(run: CtrRun) -> str:
-    """Remove the images that no container uses (requires --all: cmd/ctr/commands/images/images.go)."""
+    """Remove the images that no container uses. ctr requires --all for this (cmd/ctr/commands/images/images.go)."""
     if not run.line.on("all"):
         raise CtrError("--all must be specified to prune unused images")
     used = {item.image for item in run.server.containers()} if run.namespace == K8S else set()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class CtrError(Exception):
-    """A command that failed. The text is what follows `ctr: `."""
+    """A command that failed. The text is the message, which ctr prints after `ctr: `."""
 
 
 class CtrRun:
@@ -44,7 +44,7 @@ class CtrRun:
         """Return an image.
 
         Raises:
-            CtrError: it does not exist.
+            CtrError: the image does not exist.
         """
         found = self.server.store.get(name, self.namespace)
         if found is None:
@@ -57,10 +57,10 @@ class CtrRun:
         return contracts.at_least(self.server.version, "2.0") and not self.line.on("local")
 
     def places(self, reference: oci.ImageReference, *, own: bool = False) -> list[RegistryEndpoint]:
-        """Return the endpoints for pulls and pushes: from --hosts-dir, or those of containerd's transfer service.
+        """Return the endpoints for pulls and pushes, from --hosts-dir or from containerd's transfer service.
 
         Args:
-            own: whether ctr itself downloads in all versions (`content fetch`).
+            own: whether ctr itself downloads in all versions, as it does for `content fetch`.
         """
         line = self.line
         folders = [drive(line.text("hosts-dir"))] if line.text("hosts-dir") else []
@@ -72,7 +72,7 @@ class CtrRun:
         return insecure(found) if line.on("skip-verify") else found
 
     def puller(self, *, own: bool = False) -> Puller:
-        """Return the client for downloads, with --user and the proxies of the downloading process."""
+        """Return the client for downloads. It has the credentials in --user and the downloading process's proxies."""
         environment = self.server.environment if self.transfers and not own else self.invocation.environment
         retry_last_host = contracts.at_least(self.server.version, "2.1")
         return Puller(

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""containerd.exe: its command line, and the service.
+"""containerd.exe: its command line, and its service.
 
-Flags are in contracts/containerd.json. `--register-service` writes `--run-service` (which --help does not show) and
-`--service-name` (containerd cmd/containerd/command/service_windows.go). As in that file, a service logs to
-`--log-file`, whose folder must exist; without it there is no log.
+Its flags are in contracts/containerd.json. `--register-service` adds `--run-service` (which --help does not show) and
+`--service-name` to the service's command line (containerd cmd/containerd/command/service_windows.go). A service logs to
+`--log-file`, whose folder must exist; without this flag there is no log.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HIDDEN = {"run-service": False, "service-name": True, "no-console": False}
 
 
 def load_config(machine: Machine, line: cli.CommandLine, version: str) -> ContainerdConfig:
-    """Read the configuration for a command line. A missing file is not an error.
+    """Read the configuration for a command line. It is not an error if the file does not exist.
 
     Raises:
         ConfigError: containerd rejects the configuration.
@@ -149,7 +149,7 @@ class _ContainerdService:
     def start(self, machine: Machine, service: Service) -> RunningService:
         """Start containerd as a service.
 
-        It reports to the service control manager only with --run-service, after it has read its configuration.
+        containerd reports to the service control manager only with --run-service, after it has read its configuration.
         """
         version = version_of(machine, service.argv[0])
         try:

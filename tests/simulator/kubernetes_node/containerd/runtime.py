@@ -34,10 +34,10 @@ class Containerd(CriRuntime):
     Args:
         version: the version of its executable.
         config: the configuration at its start.
-        environment: the variables of its process: those of the machine and of the service.
+        environment: the variables of its process: the machine's variables and the service's own.
         account: the account that it runs as. The simulator assumes that the Host Compute Service accepts only
-            administrators. This follows from the way containerd and Docker are installed; Microsoft does not document
-            it.
+            administrators, which is not documented by Microsoft but follows from how containerd and Docker are
+            installed.
     """
 
     kind = "containerd"
@@ -75,7 +75,7 @@ class Containerd(CriRuntime):
 
     @property
     def exact(self) -> bool:
-        """Whether images must have exactly this build (1.6)."""
+        """Whether images must have exactly this build, as containerd 1.6 requires."""
         return not contracts.at_least(self.version, "1.7")
 
     # -- images
@@ -84,8 +84,8 @@ class Containerd(CriRuntime):
         """Pull an image as CRI does, with the mirrors of config_path and the service's proxies.
 
         Args:
-            credentials: `user:password` of the client (a pull secret, `crictl --creds`); by default those in the
-                configuration.
+            credentials: the client's `user:password`, from a pull secret or `crictl --creds`; by default, the
+                credentials in containerd's configuration.
 
         Raises:
             PullError: a registry rejects a request, or the download fails.
@@ -222,7 +222,7 @@ class Containerd(CriRuntime):
         return sorted(shims.settle(self._machine).sandboxes.values(), key=lambda item: item.created, reverse=True)
 
     def containers(self, sandbox: str = "") -> list[Container]:
-        """Return all containers, or those of a sandbox, newest first."""
+        """Return all containers, or only the containers of a sandbox, newest first."""
         found = [item for item in shims.settle(self._machine).containers.values() if sandbox in ("", item.sandbox)]
         return sorted(found, key=lambda item: item.created, reverse=True)
 
@@ -259,6 +259,6 @@ class Containerd(CriRuntime):
 
 
 def connect(machine: Machine, address: str) -> Containerd | None:
-    """Return the containerd that listens on a pipe; None if there is none."""
+    """Return the containerd that listens on a pipe; None if no containerd listens on it."""
     found = listeners.behind(machine, address)
     return found if isinstance(found, Containerd) else None

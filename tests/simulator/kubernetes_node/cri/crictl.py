@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """crictl.exe: images, pods, containers and the state of the runtime, over CRI.
 
-Flags: kubernetes-sigs/cri-tools docs/crictl.md. crictl's configuration is `.crictl.yaml` in the user's profile.
+Source for the flags: kubernetes-sigs/cri-tools docs/crictl.md. crictl reads `.crictl.yaml` in the user's profile.
 """
 
 from __future__ import annotations
@@ -266,7 +266,10 @@ def _inspect(run: _Run) -> str:
 
 
 def _inspect_pod(run: _Run) -> str:
-    """Inspect pods. Without ids, inspect all that match the filters (since 1.31: kubernetes-sigs/cri-tools#1553)."""
+    """Inspect pods.
+
+    Without ids, inspect all pods that match the filters (since 1.31, kubernetes-sigs/cri-tools#1553).
+    """
     sandboxes = run.server.sandboxes()
     if run.arguments:
         found = [_one(_Run(run.server, {}, [requested]), sandboxes, "sandbox") for requested in run.arguments]

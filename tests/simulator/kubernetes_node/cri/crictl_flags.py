@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""crictl's flags by command: kubernetes-sigs/cri-tools docs/crictl.md."""
+"""crictl's flags by command (source: kubernetes-sigs/cri-tools docs/crictl.md)."""
 
 from __future__ import annotations
 

@@ -13,7 +13,10 @@ from simulator.kubernetes_node.images.store import StoredImage
 
 
 def image_view(server: CriRuntime, image: StoredImage) -> dict[str, Any]:
-    """Return an image in the form of CRI: all names of one configuration, pinned if any of them is pinned."""
+    """Return an image in the form of CRI.
+
+    It has all names of its configuration, and is pinned if one of them is pinned.
+    """
     identity = server.image_id(image)
     same = [item for item in server.store.images() if server.image_id(item) == identity]
     names = [item.name for item in same]
@@ -62,7 +65,7 @@ def sandbox_view(item: Sandbox) -> dict[str, Any]:
 
 
 def sandbox_status(item: Sandbox) -> dict[str, Any]:
-    """Return a sandbox for `inspectp`, with its address and network namespace (none for pods on the host's network)."""
+    """Return a sandbox for `inspectp`. It has an address and a network namespace, except on the host's network."""
     windows = {"network": {"networkNamespace": item.netns.lower()}} if item.netns else {}
     return {
         "status": {**sandbox_view(item), "network": {"additionalIps": [], "ip": item.address}},

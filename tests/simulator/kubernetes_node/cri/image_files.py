@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a container gets from its image: its program, its working folder, and a copy of the image's files.
+"""What a container gets from its image: a program, a working folder, and a copy of the image's files.
 
-The program: https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/. Each
-HostProcess container has its own copy of the image's files, which is deleted together with the container.
+Source for the program: https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/.
+Each HostProcess container has its own copy of the image's files, which is deleted together with the container.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ROOT = "%CONTAINER_SANDBOX_MOUNT_POINT%"
 
 
 def complete(command: ContainerCommand, settings: Mapping[str, Any]) -> ContainerCommand:
-    """Return a command with what the image defines.
+    """Return a command, completed with the program, arguments and folder that the image defines.
 
     Args:
         settings: `config` in the configuration of the image.

@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """CRI: the interface that kubelet, kubeadm and crictl use to access any container runtime over a pipe.
 
-containerd serves it on its own pipe (`containerd/runtime.py`). For Docker, cri-dockerd does (`docker/cri_dockerd.py`),
-because dockerd's own pipe does not support CRI. From Kubernetes 1.24 on, the kubelet supports only CRI.
+containerd serves it on its own pipe (`containerd/runtime.py`). For Docker, cri-dockerd serves it
+(`docker/cri_dockerd.py`), because dockerd's own pipe does not support CRI. From Kubernetes 1.24 on, the kubelet
+supports only CRI.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class PodConfig:
 
 @dataclass(frozen=True)
 class RuntimeSettings:
-    """The settings of a runtime that `crictl info` shows."""
+    """Those settings of a runtime that `crictl info` shows."""
 
     sandbox_image: str
     cni_conf_dir: str
@@ -52,7 +53,7 @@ class CriRuntime(ABC):
     """A container runtime as its CRI clients see it.
 
     Attributes:
-        kind: the name in CRI's Version and in node objects: `containerd`, `docker`.
+        kind: the name in CRI's Version and in node objects: `containerd` or `docker`.
         version: the version of the runtime.
         store: the store of container images.
     """
@@ -154,7 +155,7 @@ class CriRuntime(ABC):
 
     @abstractmethod
     def containers(self, sandbox: str = "") -> list[Container]:
-        """Return all containers, or those of a sandbox, newest first."""
+        """Return all containers, or only the containers of a sandbox, newest first."""
 
     @abstractmethod
     def run_container(
@@ -190,6 +191,6 @@ class CriRuntime(ABC):
 
 
 def connect(machine: Machine, address: str) -> CriRuntime | None:
-    """Return the runtime that serves CRI on a pipe; None if there is none."""
+    """Return the runtime that serves CRI on a pipe; None if no runtime serves it."""
     found = listeners.behind(machine, address)
     return found if isinstance(found, CriRuntime) else None

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The files of a machine as a HostProcess container sees them: volumes hide the host's files at their mount paths.
+"""The files of a machine as a HostProcess container sees them: volumes hide files of the host at their mount paths.
 
 See hcsshim `internal/jobcontainers/mounts.go`. With Windows' bind filter (since containerd 1.7), a volume is visible at
-its mount path and below the container's own root; before that, only below its root.
+its mount path and below the container's own root. Before 1.7, it is visible only below this root.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class MountedFiles(FileSystem):
 
     Args:
         host: the machine's files.
-        mounts: the mounts; the one with the deepest target applies.
+        mounts: the mounts. If several targets contain a path, the longest target applies.
     """
 
     def __init__(self, host: FileSystem, mounts: Sequence[Mount]) -> None:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Sandboxes and containers of one machine, and their processes. They outlive containerd, whose shims keep running."""
+"""Sandboxes and containers of one machine, and their processes. They keep running in shims when containerd ends."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Sandbox:
     attempt: int = 0
     netns: str = ""
     shim: Process | None = None
-    """The process that runs as long as the sandbox exists. While it runs, its executable cannot be replaced."""
+    """The shim's process, which runs as long as the sandbox exists. Meanwhile, its executable cannot be replaced."""
 
 
 @dataclass
@@ -87,9 +87,11 @@ class Shims:
     """All sandboxes and containers, by id.
 
     Args:
-        leases: the ids that containerd has a lease for: those of sandboxes from the beginning of their creation, before
-            CRI lists them, until their removal (containerd internal/cri/server/sandbox_run.go).
-        elsewhere: ids of containers outside of CRI, by containerd's namespace: `nerdctl run`, BuildKit.
+        leases: the ids of sandboxes for which containerd has a lease. The lease begins when the creation of the sandbox
+            begins (before CRI lists the sandbox), and it ends when the sandbox is removed (containerd
+            internal/cri/server/sandbox_run.go).
+        elsewhere: the ids of containers outside of CRI (such as those of `nerdctl run` and BuildKit), by containerd's
+            namespace.
     """
 
     sandboxes: dict[str, Sandbox] = field(default_factory=dict)
@@ -112,7 +114,7 @@ class ContainerCommand:
             for the image's own program.
         environment: the container's own variables.
         mounts: folders of the host that are visible under other paths.
-        host_process: whether it runs on the host itself. Other containers only wait to be stopped.
+        host_process: whether the program runs on the host itself. Other containers do nothing until they are stopped.
         rootfs: the folder in which a HostProcess container sees its own files (`C:\hpc`).
     """
 
@@ -127,7 +129,7 @@ class ContainerCommand:
 
 
 def start_shim(machine: Machine, sandbox: Sandbox) -> None:
-    """Start a sandbox's shim, whose executable is in containerd's folder (runtime v2: one for each pod)."""
+    """Start a sandbox's shim. Its executable is in containerd's folder (runtime v2, one shim for each pod)."""
     service = machine.services.get("containerd")
     image = f"{service.argv[0].rpartition(chr(92))[0]}\\{SHIM}" if service and service.argv else ""
     if machine.files.is_file(image):
@@ -147,7 +149,7 @@ def new_id() -> str:
 
 
 def settle(machine: Machine) -> Shims:
-    """Return the sandboxes and containers, after recording which of them have ended (killed, or lost in a reboot)."""
+    """Record which sandboxes and containers were killed or lost in a reboot, and return all of them."""
     shims = machine.part(Shims)
     for container in list(shims.containers.values()):
         if container.state == "RUNNING" and not container.alive:
@@ -174,7 +176,7 @@ def _start_error(program: str, error: Exception) -> str:
 def start(
     machine: Machine, container: Container, command: ContainerCommand, ended: Callable[[], None] = lambda: None
 ) -> None:
-    """Start a container's process. If that fails, the container has exited with reason `StartError`."""
+    """Start a container's process. If this fails, the container is recorded as exited with reason `StartError`."""
     container.started, container.command = now(), command
     if not command.host_process or not command.argv:
         program = command.argv[0].rpartition("\\")[2] if command.argv else "container.exe"
@@ -263,7 +265,7 @@ def _variables(machine: Machine, command: ContainerCommand) -> dict[str, str]:
 def _script(view: Machine, argv: list[str]) -> tuple[list[str], str]:
     """Return the program of a command line, and the name of its process.
 
-    A script of an image that the simulator models is a simulated program: `powershell.exe SCRIPT` runs it.
+    If the simulator models a script of an image, `powershell.exe SCRIPT` runs the simulated program of the script.
     """
     name = argv[0].replace("/", "\\").rpartition("\\")[2]
     if name.casefold() not in ("powershell", "powershell.exe") or len(argv) < 2:

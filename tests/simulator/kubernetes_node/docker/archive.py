@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker save and load, for archives with `manifest.json`, which from 25.0 on are also an OCI layout.
+"""docker save and load, for archives with `manifest.json`. From Docker 25.0 on, saved archives are also an OCI layout.
 
-In moby/moby image/tarexport/{load,save}.go, load reads only `manifest.json`, so it fails for an archive with only an
-OCI layout. A saved archive contains the uncompressed tar files of the layers.
+In moby/moby image/tarexport/{load,save}.go, load reads only `manifest.json`, so it fails if an archive has only an OCI
+layout. A saved archive contains the uncompressed tar files of the layers.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker build on Windows with the daemon's own builder, sufficient for small images such as a pause image.
+"""docker build on Windows with the daemon's own builder. It suffices for small images, such as a pause image.
 
-https://docs.docker.com/reference/dockerfile/. It supports FROM, ARG, ENV, LABEL, COPY and ADD of files in the context,
-WORKDIR, USER, SHELL, EXPOSE, STOPSIGNAL, ENTRYPOINT, CMD, and several stages. RUN is recorded, but runs nothing.
+https://docs.docker.com/reference/dockerfile/. Supported are FROM, ARG, ENV, LABEL, COPY and ADD of files in the
+context, WORKDIR, USER, SHELL, EXPOSE, STOPSIGNAL, ENTRYPOINT, CMD, and several stages. RUN is recorded, but runs
+nothing.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def build(run: DockerRun) -> str:
 
     Raises:
         DockerError: an instruction is invalid or fails.
-        DockerUsageError: the command line is invalid, or a file in it does not exist.
+        DockerUsageError: the command line is invalid, or it names a file that does not exist.
         DiskFullError: the drive is full.
     """
     if len(run.arguments) != 1:

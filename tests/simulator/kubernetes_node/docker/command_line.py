@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker.exe's command line and output: options (contracts/docker.json), Go templates, tables.
+"""docker.exe's command line and its output: options (contracts/docker.json), Go templates and tables.
 
 https://docs.docker.com/reference/cli/docker/. `--format` supports the Go templates `{{json .}}` and `{{.Field}}` with
 text around them.
@@ -92,7 +92,7 @@ class DockerRun:
 
 
 def command(words: list[str], known: Mapping[str, object]) -> tuple[str, list[str]]:
-    """Return the main name of a command, which may be given by an alias, and the words after it."""
+    """Return the main name of a command, and the words after the command. The words may name it by an alias."""
     two = " ".join(words[:2])
     for name in (two, "".join(words[:1])):
         found = _ALIASES.get(name, name)
@@ -102,7 +102,7 @@ def command(words: list[str], known: Mapping[str, object]) -> tuple[str, list[st
 
 
 def flags_of(name: str) -> dict[str, bool]:
-    """Return the options of a command, including short ones, each with whether it takes a value."""
+    """Return the long and short options of a command by name; the value says whether the option takes a value."""
     found: dict[str, bool] = {}
     for option, about in contracts.load("docker")["docker"][name].items():
         found[option] = about["type"] != "bool"
@@ -173,7 +173,7 @@ def render(template: str, fields: Mapping[str, object]) -> str:
 
 
 def rows(run: DockerRun, found: Sequence[Mapping[str, object]], head: Sequence[str], keys: Sequence[str]) -> str:
-    """Print a list: only ids, with a template, or as a table."""
+    """Print a list: only the ids, in the form of a template, or as a table."""
     from simulator.kubernetes_node.cri.crictl_views import table
 
     if run.on("q", "quiet"):

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker.exe's config.json: credentials by registry, which `docker login` writes, and pulls and pushes read.
+"""docker.exe's config.json with the credentials for registries. `docker login` writes it; pulls and pushes read it.
 
-https://docs.docker.com/reference/cli/docker/login/: without a credential store the file contains them in base64. A
-configured store or helper is a program `docker-credential-NAME` on PATH.
+https://docs.docker.com/reference/cli/docker/login/: without a credential store, the file contains the credentials in
+base64. If a store or helper is configured, it is the program `docker-credential-NAME` on PATH.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def of(run: DockerRun, host: str) -> str:
 
 
 def write(run: DockerRun, host: str, credentials: str) -> None:
-    """Store the credentials for a registry, or remove them if they are empty."""
+    """Store the credentials for a registry. If the new credentials are empty, remove the stored ones."""
     document = read(run)
     auths = document.setdefault("auths", {})
     if credentials:

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""cri-dockerd.exe: its command line, and CRI over its pipe, which it implements with Docker containers.
+"""cri-dockerd.exe: its command line, and CRI over its pipe. It implements CRI with Docker containers.
 
-Flags are in contracts/docker.json. cri-dockerd ends at once if dockerd does not respond. It does not support the
+Its flags are in contracts/docker.json. cri-dockerd ends at once if dockerd does not respond. It does not support the
 service control manager (Mirantis/cri-dockerd main.go, cmd/server.go, core/docker_service.go), so on Windows it needs a
-wrapper such as nssm. Containers of a pod: core/{naming,sandbox_run,sandbox_helpers,container_create}.go. Pods on the
-host's network cannot start: kubernetes-sigs/sig-windows-tools#88.
+wrapper such as nssm. Source for the containers of a pod: core/{naming,sandbox_run,sandbox_helpers,container_create}.go.
+Pods on the host's network cannot start (kubernetes-sigs/sig-windows-tools#88).
 """
 
 from __future__ import annotations
@@ -194,7 +194,10 @@ class CriDockerd(CriRuntime):
         return sandbox
 
     def _set_up(self, server: Dockerd, item: DockerContainer, sandbox: Sandbox) -> None:
-        """Let CNI set up a sandbox's network. Without a namespace, plugins attach the endpoint to the container."""
+        """Let CNI set up a sandbox's network.
+
+        Because there is no namespace, plugins attach the endpoint to the container.
+        """
         try:
             network = self.network()
             sandbox.address = cni.add(self._machine, network, item.id, "", pod_namespace=sandbox.namespace).address
@@ -246,7 +249,7 @@ class CriDockerd(CriRuntime):
         return self.docker().containers()
 
     def _sandbox(self, item: DockerContainer) -> Sandbox:
-        """Return the CRI sandbox for a Docker container, with the current state. The object is the same each time."""
+        """Return the CRI sandbox for a Docker container, with its current state. Every call returns the same object."""
         known = self._objects.get(item.id)
         if not isinstance(known, Sandbox):
             labels = item.labels
@@ -315,7 +318,7 @@ class CriDockerd(CriRuntime):
 
 
 def _clear_conflict(server: Dockerd, name: str) -> None:
-    """Remove a dead container with the name of a new one, so that the next attempt succeeds (sandbox_helpers.go)."""
+    """Remove a dead container whose name a new one needs, so that the next attempt succeeds (sandbox_helpers.go)."""
     for item in server.containers():
         if item.name == name and not _runs(item):
             server.remove(item, force=False)

@@ -3,8 +3,9 @@
 """The running dockerd: its network `nat`, its container images, its containers and their endpoints.
 
 Starting a container creates an endpoint, and stopping it removes the endpoint (moby libnetwork/drivers/windows). If the
-machine goes down before that, the endpoint remains and occupies the container's address (moby/moby#47576). A container
-with the network `none` has no endpoint from dockerd; a container with `container:ID` uses that container's endpoint.
+machine goes down while the container runs, the endpoint remains and occupies the container's address (moby/moby#47576).
+dockerd creates no endpoint for a container with the network `none`. A container with the network `container:ID` uses
+the endpoint of the container with this id.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ class DockerContainer:
 
     Args:
         network: the name of its HNS network, `none`, or `container:ID`.
-        address: the address, only if it was set manually (`--ip`).
+        address: the address if it was set manually (`--ip`); otherwise empty.
         endpoint: the HNS endpoint while it is running.
-        image_id: the id of its image in the store; empty for one that a test created without an image.
+        image_id: the id of its image in the store; empty for a container that a test created without an image.
         program: the program that runs in it.
         labels: the labels of the container, in which cri-dockerd stores the names of a pod.
     """
@@ -83,10 +84,10 @@ class Dockerd:
 
     Args:
         config: the configuration at its start.
-        environment: the variables of its process: those of the machine and of the service.
+        environment: the variables of its process: the machine's variables and the service's own.
 
     Raises:
-        DockerError: dockerd does not start; the text is the reason.
+        DockerError: dockerd does not start. The text is the reason.
     """
 
     def __init__(
@@ -142,7 +143,7 @@ class Dockerd:
         """Return a container by its name or the first digits of its id.
 
         Raises:
-            DockerError: it does not exist.
+            DockerError: the container does not exist.
         """
         found = [item for item in self.containers() if item.name == name or item.id.startswith(name)]
         if not found:
@@ -202,7 +203,7 @@ class Dockerd:
         item.state, item.exit_code, item.started = "running", 0, datetime.now(UTC)
 
     def _connect(self, item: DockerContainer) -> str:
-        """Create a container's endpoint, and return its id; empty if the endpoint is not dockerd's responsibility."""
+        """Create a container's endpoint, and return the endpoint's id; empty if dockerd does not create one."""
         if item.network.startswith("container:"):
             other = self.find(item.network.partition(":")[2])
             if other.state != "running":
@@ -242,7 +243,7 @@ class Dockerd:
         """Remove a container.
 
         Raises:
-            DockerError: it is running, and `force` is not set.
+            DockerError: the container is running, and `force` is not set.
         """
         if item.state == "running" and not force:
             raise DockerError(

@@ -36,9 +36,9 @@ class DaemonConfig:
     Args:
         root: the data-root, a Windows path.
         hosts: the addresses to listen on.
-        bridge: the network for containers; `none` if dockerd creates no network.
-        proxies: the values of `http_proxy`, `https_proxy` and `no_proxy`, as far as they are configured.
-        mirrors: mirrors of Docker Hub; other registries have none.
+        bridge: the network for containers; `none` if dockerd should create no network.
+        proxies: the values of `http_proxy`, `https_proxy` and `no_proxy` that are configured.
+        mirrors: the mirrors of Docker Hub; dockerd supports no mirrors of other registries.
         insecure: hosts (with or without a port) or networks for which TLS is not verified and plain HTTP is allowed.
     """
 
@@ -128,7 +128,7 @@ def _document(data: bytes, path: str) -> dict[str, Any]:
 
 
 def _flat(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys as dockerd compares them with its flags. Most objects are replaced by their members."""
+    """Return the keys that dockerd compares with its flags. Most objects are replaced by their members."""
     about = contracts.load("docker")["daemon_json"]
     kept = (*about["file_only"], "log-opts", "default-network-opts", "runtimes", "default-ulimits")
     found: dict[str, Any] = {}
@@ -138,7 +138,7 @@ def _flat(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(document: Mapping[str, Any], flags: CommandFlags, version: str, path: str) -> None:
-    """Reject keys that correspond to no flag or are also given as a flag, and then values of the wrong type."""
+    """Reject keys that correspond to no flag or that are also set by a flag, and then values of the wrong type."""
     known = table(version)
     keys = {str(about.get("key", name)): name for name, about in known.items()}
     flat = _flat(document)

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""dockerd.exe: its command line, and the service.
+"""dockerd.exe: its command line, and its service.
 
-moby/moby cmd/dockerd/service_windows.go: `--register-service` creates a service from its own command line. This service
-starts automatically, and again one minute after a failure. With invalid flags or an invalid daemon.json, dockerd ends
-before it reports to the service control manager, and writes to the event log. daemon_windows.go: it does not start
-without vmcompute.dll (the feature Containers).
+moby/moby cmd/dockerd/service_windows.go: `--register-service` creates a service with the other options of the command
+line. This service starts automatically, and it is started again one minute after a failure. With invalid flags or an
+invalid daemon.json, dockerd ends before it reports to the service control manager, and writes to the event log.
+dockerd does not start without vmcompute.dll, which the feature Containers installs (daemon_windows.go).
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class _DockerdService:
 
 
 def _log(machine: Machine, service: Service, kind: tuple[int, int], text: str) -> None:
-    """Write to the Application event log as the service. As a service, dockerd has no other log."""
+    """Write to the Application event log as the service. dockerd has no other log when it runs as a service."""
     event_log_store.write(machine, "Application", text, provider=service.name, level=kind[0], event_id=kind[1])
 
 

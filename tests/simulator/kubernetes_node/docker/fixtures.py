@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine with Docker that has been in use, with running containers and leftover endpoints. For tests."""
+"""For tests: a machine with Docker that has been in use, with running containers and leftover endpoints."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def populate(
     Args:
         running: the number of running containers.
         stale: the number of endpoints whose containers were removed.
-        stopped: the number of stopped containers with leftover endpoints (moby/moby#47576). Their addresses are set
-            manually, so that the containers cannot start until the endpoint is removed.
+        stopped: the number of stopped containers with leftover endpoints (moby/moby#47576). The addresses of these
+            containers are set manually, so that they cannot start until the endpoints are removed.
         network: the network of the containers, which must exist.
     """
     server = dockerd.connect(machine) or install(machine)
@@ -88,7 +88,7 @@ def populate(
 
 
 def _abandon(machine: Machine, item: DockerContainer) -> None:
-    """End a container without dockerd, as a sudden power-off of the machine does."""
+    """End a container without notice to dockerd, as happens when the machine loses power."""
     if item.process:
         machine.processes.kill(item.process)
     item.state, item.endpoint, item.process = "exited", "", None

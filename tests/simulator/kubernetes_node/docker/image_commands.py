@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker.exe: container images, registries and their disk usage.
+"""docker.exe: container images, registries and disk usage.
 
-https://docs.docker.com/reference/cli/docker/image/ and docker/cli cli/command/formatter/image.go (columns and sizes).
+Sources: https://docs.docker.com/reference/cli/docker/image/ and docker/cli cli/command/formatter/image.go (columns and
+    sizes).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _FULL = "write: There is not enough space on the disk."
 
 
 def size_text(size: int) -> str:
-    """Return a size in Docker's format: three digits, in powers of 1000 (github.com/docker/go-units)."""
+    """Return a size in Docker's format: three digits and a decimal unit (github.com/docker/go-units)."""
     value = float(size)
     for unit in ("B", "kB", "MB", "GB"):
         if value < 1000:
@@ -80,7 +81,10 @@ def _push(run: DockerRun) -> str:
 
 
 def _listed(run: DockerRun, image: DockerImage) -> list[dict[str, object]]:
-    """Return the rows for an image: one for each tag, with the digests of its repository if they are requested."""
+    """Return the rows for an image, one for each tag.
+
+    If digests are requested, a row has the digest of its repository.
+    """
     about: dict[str, object] = {
         "Containers": "N/A",
         "CreatedAt": image.created,

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Docker's container images, in a store below data-root, by image id (the digest of the configuration).
+"""Docker's container images, in a store below data-root. An image id is the digest of the configuration.
 
 The stores of Docker and containerd are separate. A name is a tag (`host/path:tag`) or a pulled digest
-(`host/path@sha256:…`, that of the manifest list if there is one). An image without a name is dangling.
+(`host/path@sha256:…`, with the digest of the manifest list if there is one). An image without a name is dangling.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ANY = 0  # the store contains one platform per name, so no build has to be sele
 
 
 class DockerError(Exception):
-    """dockerd rejected a request. The text is dockerd's message."""
+    """A request that dockerd rejected. The text is dockerd's message."""
 
 
 @dataclass
@@ -94,7 +94,7 @@ class DockerImages:
         """Return an image by a name, its id, or the first digits of its id.
 
         Raises:
-            DockerError: it does not exist.
+            DockerError: the image does not exist.
         """
         whole = normal(name)
         images = self.all()
@@ -108,7 +108,7 @@ class DockerImages:
         raise DockerError(f"No such image: {familiar(whole or name)}")
 
     def keep(self, identity: str, target: Mapping[str, Any], names: Iterable[str]) -> None:
-        """Write the names of an image. If another image has one of them, that image loses it."""
+        """Write the names of an image. If another image has one of these names, the other image loses the name."""
         for name in (identity, *names):
             self.store.put(StoredImage(name, dict(target)))
 
@@ -156,7 +156,7 @@ class DockerImages:
         """Remove a name. Removing the last one also removes the image.
 
         Args:
-            used: for the id of each image in use, a container that uses it.
+            used: the ids of the images in use, each with a container that uses it.
 
         Returns:
             Docker's output: `Untagged: …`, `Deleted: …`.
@@ -193,7 +193,7 @@ class DockerImages:
         return message
 
     def prune(self, *, everything: bool, used: Iterable[str]) -> tuple[list[str], int]:
-        """Remove dangling or all unused images, and return the output and the number of bytes freed."""
+        """Remove unused images (all, or only dangling ones). Return the output and the number of bytes freed."""
         message: list[str] = []
         won = 0
         for image in self.all():
@@ -210,7 +210,7 @@ class DockerImages:
 def normal(name: str) -> str:
     """Return the full form of a name (`docker.io/library/x:latest`), without the tag if there is also a digest.
 
-    Empty if the name is invalid.
+    Return an empty text if the name is invalid.
     """
     try:
         found = oci.parse(name, familiar=True)

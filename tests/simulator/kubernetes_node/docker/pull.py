@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""dockerd's pulls and pushes: the endpoints, and which entry of a manifest list is used.
+r"""dockerd's pulls and pushes: the endpoints, and the entry of a manifest list that dockerd uses.
 
-Mirrors apply only to Docker Hub. A registry in insecure-registries, or on this host, is accessed with unverified TLS,
-then with plain HTTP. `certs.d\HOST` (without the colon of a port) contains CAs:
+Mirrors apply only to Docker Hub. If a registry is in insecure-registries or on this host, dockerd tries TLS without
+verification and then plain HTTP. `certs.d\HOST` (without the colon of a port) contains CAs:
 https://docs.docker.com/reference/cli/dockerd/, moby/moby registry/config.go and registry_windows.go.
-Entries: up to version 28, daemon/internal/distribution/pull_v2_windows.go (any build that is not newer than the host's,
-with its own first); from 29 on, the rules of containerd (moby/moby#53397).
+Up to version 28, dockerd accepts entries with any build that is not newer than the host's, and prefers the host's own
+build (daemon/internal/distribution/pull_v2_windows.go). From 29 on, the rules of containerd apply (moby/moby#53397).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Pulled:
 
 
 def insecure(config: DaemonConfig, host: str) -> bool:
-    """Return whether the verification of a registry's TLS certificate is off."""
+    """Return whether dockerd does not verify a registry's TLS certificate."""
     bare = host.rpartition(":")[0] if ":" in host else host
     for entry in ("127.0.0.0/8", "localhost", *config.insecure):
         if entry in (host, bare):
@@ -70,7 +70,7 @@ def insecure(config: DaemonConfig, host: str) -> bool:
 
 
 def places(machine: Machine, config: DaemonConfig, host: str) -> list[RegistryEndpoint]:
-    """Return the endpoints for a registry host (as in the image's name), in order."""
+    """Return the endpoints for a registry host in order. `host` is the host in the image's name."""
     address = "registry-1.docker.io" if host == "docker.io" else host
     folder = f"{CERTIFICATES}\\{host.replace(':', '')}"
     ca: tuple[str, ...] = ()
@@ -130,7 +130,9 @@ class DockerTransfer:
         return RegistryClient(self._machine, self._environment, RegistryAccess(self._credentials), self._stop)
 
     def answering(self, host: str) -> list[RegistryEndpoint]:
-        """Return a registry's endpoints; for an insecure registry, only one that responds.
+        """Return a registry's endpoints.
+
+        If the registry is insecure, return its mirrors and the first of its own endpoints that responds.
 
         Raises:
             PullError: no endpoint responds.
@@ -200,7 +202,7 @@ class DockerTransfer:
         """Return the document for a name in the registry, and all its manifests by digest.
 
         Raises:
-            DockerError: the registry does not provide them.
+            DockerError: the registry does not provide the document or a manifest.
         """
         try:
             place = self.answering(reference.host)[-1:]
@@ -250,11 +252,11 @@ class DockerTransfer:
             raise DockerError("context canceled")
 
     def _fits(self, place: RegistryEndpoint, name: oci.ImageReference, document: dict[str, Any]) -> int:
-        """Return the Windows build of an image that the tag names directly, without a manifest list.
+        """Return the Windows build of an image whose tag refers to a manifest instead of a manifest list.
 
         Raises:
-            DockerError: it does not fit this machine.
-            PullError: its configuration cannot be downloaded.
+            DockerError: the image does not fit this machine.
+            PullError: the image's configuration cannot be downloaded.
         """
         _, data = self._puller.fetch([place], name, "blobs", str(document["config"]["digest"]))
         platform = _document(data)

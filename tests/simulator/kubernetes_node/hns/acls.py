@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the ACL policies of an endpoint let through.
+"""Which connections the ACL policies of an endpoint allow.
 
-The rule with the lowest priority number that matches decides. As soon as an endpoint has one ACL, everything that no
-rule allows is blocked (microsoft/Windows-Containers#616, Azure/azure-container-networking#2617). Between rules of the
-same priority, `Block` decides.
+Of the rules that match a connection, the one with the lowest priority number decides. As soon as an endpoint has one
+ACL, everything that no rule allows is blocked (microsoft/Windows-Containers#616,
+Azure/azure-container-networking#2617). If matching rules with different actions have the same priority, the connection
+is blocked.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ ANY = 256
 def allows(
     policies: Sequence[Mapping[str, object]], direction: str, address: str, port: int, protocol: int = 6
 ) -> bool:
-    """Return whether an endpoint's policies let a connection through.
+    """Return whether an endpoint's policies allow a connection.
 
     Args:
         policies: the endpoint's policies (`hns/policies.py`).
         direction: `In` or `Out`.
-        address: the address of the other side.
+        address: the remote address.
         port: the destination port: a local one for `In`, a remote one for `Out`.
         protocol: 6 is TCP, 17 is UDP.
     """
@@ -59,7 +60,7 @@ def _matches(rule: Mapping[str, object], direction: str, address: str, port: int
 
 
 def _has(ports: str, port: int) -> bool:
-    """Return whether a list of ports and ranges (`80,8000-8080`) contains a port. An empty list contains all."""
+    """Return whether a list of ports and ranges (`80,8000-8080`) contains a port. An empty list contains all ports."""
     for item in filter(None, ports.replace(" ", "").split(",")):
         first, _, last = item.partition("-")
         if int(first) <= port <= int(last or first):

@@ -7,7 +7,7 @@
 {"kind": "no_management_ip"}                     HNS does not learn the adapter's address, so that its networks have no
                                                  management IP (flannel-io/flannel#1066)
 
-`"value": false` ends a fault. Several external networks on one adapter are no problem: HNS puts them on one switch.
+`"value": false` ends a fault. Several external networks can share an adapter, because HNS puts them on one switch.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Adapter:
 
     Args:
         owner: who uses the adapter; empty if it is free.
-        unaddressed: whether HNS does not learn its address.
+        unaddressed: whether the fault `no_management_ip` is active, so that HNS does not learn the adapter's address.
     """
 
     owner: str = ""
@@ -37,7 +37,7 @@ class Adapter:
 
 
 def require(machine: Machine, network: Network, api: int) -> None:
-    """Raise HnsError if a network needs the adapter and something else uses it."""
+    """Raise HnsError if a network is external while another product uses the adapter."""
     if network.external and machine.part(Adapter).owner:
         raise HnsError("CreateNetwork", ADAPTER_NOT_FOUND, api)
 

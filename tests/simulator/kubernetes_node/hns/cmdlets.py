@@ -33,7 +33,7 @@ _CONTINUES = ("continue", "silentlycontinue", "ignore")
 
 
 def _failure(error: HnsError) -> CmdletError:
-    """Return an error of HNS as the module writes it: the function, the number, and HNS's response in JSON."""
+    """Return an error of HNS in the module's form: the function, the error code, and HNS's response in JSON."""
     message = f"Hcn{error.function} -- HRESULT: {error.code}. Result: {error.answer}"
     return CmdletError("NotSpecified", "System.Exception", message, "System.Exception")
 
@@ -134,7 +134,7 @@ class _RunningHns(IdleService):
     machine: Machine | None = None
 
     def stop(self) -> None:
-        """End the process. Unless the machine goes down, the objects of pods are lost.
+        """End the process. The objects of pods are lost, except when the machine itself shuts down.
 
         Raises:
             ServiceError: 1053 if the service does not stop.
@@ -161,7 +161,7 @@ class _HnsService:
 
 
 def _gone(before: Iterable[Network], state: HnsState) -> list[Network]:
-    """Return the networks that do not exist any more."""
+    """Return those of the given networks that no longer exist."""
     return [item for item in before if item.id not in state.networks]
 
 

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A machine set up as a node in use: programs and services, HNS networks, pods, and leftovers of vanished pods.
 
-For tests: `populate(machine, "flannel-host-gw", running=3, stale=2)` takes milliseconds, and the link stays up. The
-networks are those that the CNI plugins create: see `networks`.
+For tests: `populate(machine, "flannel-host-gw", running=3, stale=2)` takes milliseconds, and the link stays up. It
+creates the same networks as the CNI plugins (`networks.py`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Scene:
         policies: policy lists that contain only live endpoints.
         stale_policies: policy lists that contain only stale endpoints.
         mixed_policies: policy lists that contain live and stale endpoints.
-        dangling_policies: policy lists whose endpoints do not exist any more.
+        dangling_policies: policy lists whose endpoints no longer exist.
         orphans: namespaces with neither an owner nor endpoints.
     """
 
@@ -67,7 +67,7 @@ class Scene:
 def install(machine: Machine, *, containerd: str = "2.2.5", kubernetes: str = "1.34.2", flanneld: bool = False) -> None:
     """Install and start containerd, kubelet and kube-proxy as services, with ctr and crictl on PATH.
 
-    kubelet runs without a cluster. kube-proxy and flanneld only wait to be stopped.
+    The kubelet runs without a cluster. kube-proxy and flanneld do nothing until they are stopped.
     """
     for folder, names, version in (
         (CONTAINERD, ("containerd", "ctr"), containerd),
@@ -119,7 +119,7 @@ def populate(
     Args:
         scene: `flannel-host-gw`, `flannel-vxlan`, `calico`, `calico-bgp` or `azure` (Docker: `docker/fixtures.py`).
         running, stale, creating, remote: the number of endpoints of each kind.
-        stale_policies: by default one if there is a stale endpoint.
+        stale_policies: the number of stale policy lists; by default, one if there is a stale endpoint.
         isolated: whether pods use Hyper-V isolation, so that SharedContainers is empty.
         name: the name of the network, if it is not the plugin's default (`vxlan0`).
 
@@ -156,7 +156,7 @@ def populate(
 
 
 def add_network(machine: Machine, name: str, kind: str, subnet: str = "", gateway: str = "") -> Network:
-    """Create an additional network on a machine, as an operator would: `add_network(machine, "lab", "Transparent")`."""
+    """Create a network on a machine as an operator would, for example `add_network(machine, "lab", "Transparent")`."""
     return hns_networks.place(machine, Network(new_id(), name, kind, subnet, gateway))
 
 
@@ -196,7 +196,7 @@ class _Builder:
         self.scene.running.append(endpoint.id)
 
     def vanished(self, number: int) -> None:
-        """Create the leftovers of a pod. Three variants alternate: each differs in how much of the pod was removed."""
+        """Create the leftovers of a pod. Three variants alternate, which differ in how much of the pod was removed."""
         endpoint = self._owned(shims.new_id())
         namespace = self._state.namespaces[endpoint.namespace]
         if number % 3:

@@ -34,11 +34,11 @@ class Hang:
 
     Args:
         until: the event that ends the hang: `restart`, `reboot`; empty if HNS does not hang.
-        calls: the number of calls that will hang; None for all.
+        calls: the number of further calls that will hang; None if all calls hang.
         commands: patterns of the cmdlets that hang.
         blocked: the number of calls that currently hang.
-        ended: incremented at the end of a hang, which releases the calls that began with a lower number.
-        broken: hanging calls up to this number fail, because the service that they waited for has ended.
+        ended: the number of hangs that have ended. A call stops waiting when this number has increased since its start.
+        broken: the value of `ended` up to which hanging calls fail, because the service that they waited for has ended.
     """
 
     until: str = ""
@@ -55,7 +55,7 @@ class Hang:
         return Hang()
 
     def takes(self, command: str) -> bool:
-        """Return whether a call hangs, and count it."""
+        """Return whether a call hangs, and count it if only some calls hang."""
         with self.lock:
             if not self.until or not any_match(self.commands, command) or self.calls == 0:
                 return False
@@ -74,7 +74,7 @@ class Hang:
 
 
 def hangs(machine: Machine) -> bool:
-    """Return whether every call hangs, rather than only single calls or cmdlets."""
+    """Return whether every call of every cmdlet hangs."""
     hang = machine.part(Hang)
     return bool(hang.until) and hang.calls is None and "*" in hang.commands
 

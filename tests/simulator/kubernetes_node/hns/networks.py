@@ -94,7 +94,7 @@ def place_all(machine: Machine, plan: Plan) -> list[Network]:
 
 
 def place(machine: Machine, network: Network) -> Network:
-    """Create a network on a machine as if it were old: the link is up, and manual addresses are set."""
+    """Create a network that seems to have existed for a long time: the link is up, and manual addresses are set."""
     state = machine.part(HnsState)
     others = list(state.networks.values())
     state.networks[network.id] = network

@@ -3,7 +3,7 @@
 """The objects of the Host Networking Service, and its errors.
 
 States, types and flags: microsoft/hcsshim internal/hns/hnsendpoint.go and hcn/hcnnetwork.go. Errors:
-https://learn.microsoft.com/windows-server/networking/technologies/hcn/hcn-error-codes. Their form:
+https://learn.microsoft.com/windows-server/networking/technologies/hcn/hcn-error-codes. Form of their messages:
 internal/hcserror/hcserror.go and hcn/hcnerrors.go (an example with the response is in kubernetes/kubernetes#100962).
 """
 
@@ -69,8 +69,8 @@ class HnsError(Exception):
     Args:
         function: HCN's function without its prefix, such as `CreateEndpoint`.
         code: the HRESULT, one of `TEXTS`.
-        api: 1 if the caller uses HNS's first API. The text is that of hcsshim for this API:
-            `hcnCreateEndpoint failed in Win32: … (0x803b002f) {"Success":false,…}`, or `hnsCall failed in Win32: …`.
+        api: 1 if the caller uses HNS's first API. The message then has hcsshim's form for this API: `hcnCreateEndpoint
+            failed in Win32: … (0x803b002f) {"Success":false,…}`, or `hnsCall failed in Win32: …`.
     """
 
     def __init__(self, function: str, code: int, api: int = 2) -> None:
@@ -82,7 +82,7 @@ class HnsError(Exception):
 
     @property
     def answer(self) -> str:
-        """HNS's response in JSON."""
+        """The response of HNS in JSON."""
         found = {"Success": False, "Error": f"{self.text} ", "ErrorCode": self.code}
         return json.dumps(found, separators=(",", ":"))
 
@@ -96,7 +96,8 @@ class Network:
         adapter: the physical adapter of an external network.
         flags: 8 means not persistent.
         type_text: the type with its creator's spelling, if that differs (Docker: `nat`).
-        policies: the policies that were added to it, in HCN's form: `{"Type": "RemoteSubnetRoute", "Settings": {…}}`.
+        policies: the policies that were added to the network, in HCN's form: `{"Type": "RemoteSubnetRoute", "Settings":
+            {…}}`.
     """
 
     id: str
@@ -129,14 +130,14 @@ class Endpoint:
     """An endpoint of a network.
 
     Args:
-        container: the id of its sandbox or Docker container; empty for endpoints of the host and remote ones.
+        container: the id of its sandbox or Docker container; empty for endpoints of the host and for remote endpoints.
         namespace: the network namespace that contains it.
         remote: whether it belongs to a pod on another node (kube-proxy creates these for load balancers).
         state: from CREATED to DETACHED.
-        shared: the value of SharedContainers, which omits containers with Hyper-V isolation
+        shared: the value of SharedContainers, which does not include containers with Hyper-V isolation
             (projectcalico/calico#8913).
         policies: its policies as Get-HnsEndpoint prints them (`hns/policies.py`).
-        gateway: its gateway; empty for the gateway of its network.
+        gateway: its gateway; if empty, the endpoint uses the gateway of its network.
         dns: its name servers and search list.
     """
 
@@ -174,7 +175,7 @@ class Wiring:
 
 @dataclass
 class PolicyList:
-    """A load balancer of kube-proxy: a virtual address and port for endpoints (which possibly no longer exist)."""
+    """A load balancer of kube-proxy: a virtual address and port for endpoints, some of which may no longer exist."""
 
     id: str
     vip: str
@@ -194,7 +195,8 @@ class Namespace:
     Args:
         containers: the ids of its containers, of which HNS shows 12 digits.
         default: whether it is the host's own namespace.
-        compartment: its network compartment; 0 if it has none, like the leftovers after a reboot.
+        compartment: its network compartment; 0 if it has none, which is the case for namespaces left from before a
+            reboot.
     """
 
     id: str
@@ -214,17 +216,17 @@ class HnsState:
     namespaces: dict[str, Namespace] = field(default_factory=dict)
 
     def restarted(self) -> None:
-        """Apply a restart of the service: networks stay, objects of pods are gone (projectcalico/calico#5164)."""
+        """Apply a restart of the service: networks stay, but objects of pods are lost (projectcalico/calico#5164)."""
         self.endpoints.clear()
         self.policies.clear()
         self._leave_default()
         self._forget_fleeting()
 
     def rebooted(self, *, keep_endpoints: bool) -> None:
-        """Apply a reboot: compartments and containers are gone, and everything else is restored from the registry.
+        """Apply a reboot: compartments and containers are lost, and all other objects are restored from the registry.
 
-        According to moby/moby#47576, endpoints still exist after patching (`keep_endpoints`). According to Google's
-        k8s-node-setup.psm1, they vanish.
+        With `keep_endpoints`, endpoints survive, as moby/moby#47576 reports after patching. According to Google's
+        k8s-node-setup.psm1, endpoints vanish.
         """
         self._forget_fleeting()
         if not keep_endpoints:

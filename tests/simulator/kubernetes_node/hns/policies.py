@@ -3,10 +3,10 @@
 """The policies of endpoints: what each of HNS's two APIs accepts, and the form in which Get-HnsEndpoint prints them.
 
 The first API takes flat objects (`{"Type": "ROUTE", "DestinationPrefix": …}`: microsoft/hcsshim
-internal/hns/hnspolicy.go). The second one takes `{"Type": "SDNRoute", "Settings": {…}}` (hcn/hcnpolicy.go). The form of
-the other API is refused with 0x803b000d (projectcalico/calico#8465). Unknown keys are ignored, so a misspelled
-`ExceptionList` of the second API makes a policy without exceptions. Get-HnsEndpoint uses the first API and always
-prints its form.
+internal/hns/hnspolicy.go). The second one takes `{"Type": "SDNRoute", "Settings": {…}}` (hcn/hcnpolicy.go). Each API
+refuses the form of the other one with 0x803b000d (projectcalico/calico#8465). Unknown keys are ignored, so a misspelled
+`ExceptionList` of the second API makes a policy without exceptions. Get-HnsEndpoint uses the first API, so it always
+prints policies in the form of that API.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _InvalidPolicyError(Exception):
 
 
 def _networks(value: object) -> list[str]:
-    """Return a list of networks or addresses. Anything else is invalid."""
+    """Return a list of networks or addresses. Raise an error if the value is anything else."""
     if not isinstance(value, list):
         raise _InvalidPolicyError
     return [_network(item) for item in value]

@@ -3,8 +3,8 @@
 """HNS's port pools: ranges of 64 ephemeral ports that networks and load balancers without DSR reserve.
 
 A pool is released some time after the removal of its owner. AgentBaker (cleanupnetwork.ps1) waits 10 to 60 seconds
-before it creates a network again. `netsh interface ipv4 show excludedportrange` lists the pools (collectlogs.ps1 of
-microsoft/SDN counts how many ranges of 64 ports fit between them).
+before it creates a network again. `netsh interface ipv4 show excludedportrange` lists the pools. collectlogs.ps1 of
+microsoft/SDN counts how many further ranges of 64 ports fit between these pools.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Pools:
     """Data about the pools in addition to their ranges.
 
     Args:
-        networks: the owners that are networks.
+        networks: the ids of networks that own a pool, including removed networks whose pools are not released yet.
         too_early: how many external networks were created before the pools of a removed network were released.
     """
 
@@ -66,7 +66,7 @@ def release(machine: Machine, owner: str, *, network: bool = False) -> None:
 
 
 def note_creation(machine: Machine, network: Network) -> None:
-    """Count a network that is created before the pools of a removed one are released."""
+    """Count an external network that is created before the pools of a removed network are released."""
     pools = machine.part(Pools)
     pools.networks &= machine.part(PortRanges).current().keys()
     if network.external and pools.networks:
@@ -74,7 +74,7 @@ def note_creation(machine: Machine, network: Network) -> None:
 
 
 def restarted(machine: Machine, owners: set[str]) -> None:
-    """Release the pools without an owner, at a restart of the service or the machine."""
+    """Release the pools whose owner no longer exists. This is called at a restart of the service or the machine."""
     ranges = machine.part(PortRanges)
     ranges.reserved = {owner: pool for owner, pool in ranges.reserved.items() if owner in owners}
 

@@ -4,7 +4,7 @@
 
 {"kind": "hns_scene", "scene": "flannel-host-gw", "running": 3, "stale": 2}    `hns.fixtures.populate`, after `install`
 {"kind": "hns_scene", "scene": "docker", "running": 2, "stopped": 1}           `docker.fixtures.populate`
-{"kind": "hns_scene", "network": "lab", "type": "Transparent"}                 another network, as from an operator
+{"kind": "hns_scene", "network": "lab", "type": "Transparent"}                 a network that an operator made
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class HnsStore:
             self._state.namespaces[host.id] = host
 
     def require(self) -> None:
-        """Do the same as `wake`, but raise HnsError if HNS hangs, because only cmdlets wait for the end of a hang."""
+        """Do the same as `wake`. Also raise HnsError if HNS hangs, because only cmdlets wait for the end of a hang."""
         self.wake()
         if hang.hangs(self._machine):
             raise HnsError("OpenService", TIMED_OUT)
@@ -80,7 +80,7 @@ class HnsStore:
         return list(self._state.policies.values())
 
     def namespaces(self) -> list[Namespace]:
-        """Return the namespaces, including that of the host."""
+        """Return the namespaces, including the namespace of the host."""
         return list(self._state.namespaces.values())
 
     def network_named(self, name: str) -> Network | None:
@@ -92,9 +92,10 @@ class HnsStore:
         return [item for item in self.endpoints() if item.container == container]
 
     def connected(self, endpoint: Endpoint) -> bool:
-        """Return whether an endpoint gets traffic. The oldest endpoint with its address, even a remote one, gets all.
+        """Return whether an endpoint gets traffic.
 
-        See microsoft/Windows-Containers#631.
+        If several endpoints have one address, only the oldest one gets traffic, even if it is remote
+        (microsoft/Windows-Containers#631).
         """
         first = next(
             item for item in self.endpoints() if (item.network, item.address) == (endpoint.network, endpoint.address)
@@ -199,7 +200,7 @@ class HnsStore:
         return endpoint
 
     def _require_address(self, network: Network, address: str, api: int) -> None:
-        """Raise HnsError for an address outside the network's subnet, or one that no endpoint can have."""
+        """Raise HnsError if an address is outside the network's subnet, or if no endpoint can have it."""
         if not network.subnet:
             return
         subnet = ipaddress.ip_network(network.subnet)
@@ -209,11 +210,11 @@ class HnsStore:
             raise HnsError("CreateEndpoint", ADDRESS_RESERVED, api)
 
     def _require_free(self, network: str, address: str, remote: bool, api: int) -> None:
-        """Raise HnsError for an address in use.
+        """Raise HnsError if another endpoint uses an address.
 
-        No version gives a pod the address of the host's own endpoint (microsoft/SDN#333). On Windows Server 2019, two
-        other endpoints can have the same address (kubernetes pkg/proxy/winkernel/hns.go); on later versions they
-        cannot. All versions allow the address of a remote endpoint.
+        No version of Windows gives a pod the address of the host's own endpoint (microsoft/SDN#333). On Windows Server
+        2019, two endpoints of pods can have the same address (kubernetes pkg/proxy/winkernel/hns.go); on later versions
+        they cannot. All versions allow the address of a remote endpoint.
         """
         others = [item for item in self.endpoints() if (item.network, item.address) == (network, address)]
         taken = [item for item in others if item.remote == remote]
@@ -277,7 +278,10 @@ class HnsStore:
                 endpoint.namespace = ""
 
     def leave_namespace(self, namespace_id: str) -> None:
-        """Remove a namespace as containerd does when its sandbox stops. A missing namespace is not an error."""
+        """Remove a namespace as containerd does when a sandbox stops.
+
+        It is not an error if the namespace does not exist.
+        """
         self._state.namespaces.pop(namespace_id.upper(), None)
 
 

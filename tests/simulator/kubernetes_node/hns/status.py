@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """HNS on the status page, and faults: pods that vanish without notice to HNS, and objects that cannot be removed.
 
-{"kind": "pods_vanish", "count": 2}      removes this many pods' sandboxes and containers (default: all) but not their
-                                         endpoints, like a killed containerd that lost its state
+{"kind": "pods_vanish", "count": 2}      removes sandboxes and containers of this many pods (default: all) but not their
+                                         endpoints, as if containerd was killed and lost its state
 {"kind": "hns_refuses", "ids": [ID, …]}  these objects cannot be removed; an empty list ends the fault
 """
 

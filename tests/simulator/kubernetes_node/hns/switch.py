@@ -3,10 +3,11 @@
 """The effects of HNS networks and host endpoints on the node's interfaces and its link.
 
 The first external network creates a virtual switch on the physical adapter, and TCP/IP moves from `Ethernet` to
-`vEthernet (Ethernet)`. Removing the last one removes the switch. Both times the link is down for `link_drop_seconds`,
-and a manually set address is lost, because the interface that gets TCP/IP uses DHCP (microsoft/SDN#498,
-ovn-kubernetes/ovn-kubernetes#2530). Reports mention versions 2004 and 20H2, while 1909 kept the address. The worst case
-is modelled for all versions. `uplink: {loses: []}` (or `[appear]`, `[vanish]`) in the fleet file selects a better case.
+`vEthernet (Ethernet)`. Removing the last external network removes the switch. In both cases the link is down for
+`link_drop_seconds`, and a manually set address is lost, because the interface that gets TCP/IP uses DHCP
+(microsoft/SDN#498, ovn-kubernetes/ovn-kubernetes#2530). According to reports, Windows versions 2004 and 20H2 lose the
+address, while 1909 keeps it. The simulator loses it on all versions. `uplink: {loses: []}` (or `[appear]`, `[vanish]`)
+in the fleet file limits this to the creation or the removal of the switch, or to neither.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def appeared(machine: Machine, network: Network, others: Sequence[Network]) -> N
 
 
 def vanished(machine: Machine, network: Network, others: Sequence[Network]) -> None:
-    """Apply the effects of a removed network at once, so that the caller's response is lost."""
+    """Apply the effects of a removed network at once. If the link goes down, the caller does not get a response."""
     if network.external and not _shared(network, others):
         _remove_switch(machine, network.adapter, keeps=not _loses(machine, "vanish"))
         _drop(machine, 0.0)
@@ -58,7 +59,7 @@ def vanished(machine: Machine, network: Network, others: Sequence[Network]) -> N
 def forgotten(machine: Machine, network: Network, others: Sequence[Network]) -> None:
     """Apply the effects of a network that does not survive a boot.
 
-    Whether a manually set address survives is not documented. The better case is modelled: it is kept.
+    Whether a manually set address survives is not documented. The simulator keeps it.
     """
     if network.external and not _shared(network, others):
         _remove_switch(machine, network.adapter, keeps=True)
@@ -66,7 +67,7 @@ def forgotten(machine: Machine, network: Network, others: Sequence[Network]) -> 
 
 
 def host_endpoint(machine: Machine, endpoint: Endpoint, *, present: bool) -> None:
-    """Add or remove the interface for an endpoint of the host itself: `cbr0_ep`, `Calico_ep` on an L2Bridge."""
+    """Add or remove the interface for an endpoint of the host itself, such as `cbr0_ep` on an L2Bridge."""
     if not endpoint.name.endswith("_ep") or endpoint.remote:
         return
     if present:
@@ -76,7 +77,7 @@ def host_endpoint(machine: Machine, endpoint: Endpoint, *, present: bool) -> Non
 
 
 def make_switch(machine: Machine, adapter: str, *, keeps: bool) -> None:
-    """Move TCP/IP from an adapter to the interface of a virtual switch. `keeps`: whether manual settings are kept."""
+    """Move TCP/IP from an adapter to the interface of a virtual switch. With `keeps`, manual settings are kept."""
     state = state_of(machine)
     card = state.interfaces[adapter]
     switch = replace(
@@ -100,7 +101,7 @@ def _remove_switch(machine: Machine, adapter: str, *, keeps: bool) -> None:
 def _move(machine: Machine, state: NetworkState, before: Interface, after: Interface, *, keeps: bool) -> None:
     """Move TCP/IP settings from one interface to another.
 
-    If the settings include DHCP, the interface requests an address, and keeps none of the other settings.
+    Without `keeps`, or if the settings include DHCP, the new interface requests an address instead of keeping the rest.
     """
     after.addresses, after.dhcp = before.addresses, before.dhcp
     after.static_dns, after.lease_dns = before.static_dns, before.lease_dns
@@ -136,7 +137,7 @@ def _drop(machine: Machine, delay: float) -> None:
 
 
 def _shared(network: Network, others: Sequence[Network]) -> bool:
-    """Return whether another external network uses the adapter, for which Calico creates `External`."""
+    """Return whether another external network uses the adapter. Calico creates `External` so that this is the case."""
     return any(item.external and item.adapter == network.adapter for item in others)
 
 

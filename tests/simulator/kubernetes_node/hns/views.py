@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """HNS's objects in the form that its cmdlets print.
 
-Sources are published outputs: networks and endpoints of 2019 in projectcalico/calico#6996 and #4682, of 2022 in
-microsoft/SDN#582 and kubernetes-sigs/sig-windows-tools#378, namespaces and policy lists in projectcalico/calico#8465
-and microsoft/Windows-Containers#485, Docker's endpoints in microsoft/Windows-Containers#563. IDs are in upper case,
-except those of endpoints and all references since 2022.
+The sources are published outputs: networks and endpoints of Windows Server 2019 in projectcalico/calico#6996 and #4682,
+those of Windows Server 2022 in microsoft/SDN#582 and kubernetes-sigs/sig-windows-tools#378, namespaces and policy lists
+in projectcalico/calico#8465 and microsoft/Windows-Containers#485, Docker's endpoints in
+microsoft/Windows-Containers#563. Ids are in upper case. Since Windows Server 2022, the ids of endpoints and all
+references are in lower case.
 """
 
 from __future__ import annotations
@@ -196,7 +197,7 @@ _TYPE = "System.Management.Automation.PSCustomObject"
 
 
 def _derived(identity: str, what: str) -> str:
-    """Derive an id from another id, with the same result each time."""
+    """Derive an id from another id. The result depends only on the arguments."""
     return str(uuid.UUID(bytes=hashlib.md5(f"{identity}/{what}".encode(), usedforsecurity=False).digest())).upper()
 
 

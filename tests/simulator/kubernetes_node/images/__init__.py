@@ -2,6 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Container images: their documents, containerd's store of images, pulls and pushes.
 
-Start with `puller.py`. `oci.py` contains the documents, `store.py` the store, and `upstream.py` small images with the
-names of real ones.
+Start with `puller.py`. `oci.py` contains the documents, `store.py` contains the store, and `upstream.py` contains small
+images with the names of real images.
 """

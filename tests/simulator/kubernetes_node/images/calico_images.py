@@ -3,8 +3,8 @@
 """The images calico/cni-windows and calico/node-windows: their tags, Windows builds, programs and entry points.
 
 Sources: lib.Makefile (release-windows-with-tag: a manifest list, and one tag for each version of Windows),
-cni-plugin/Dockerfile-windows and node/Dockerfile-windows of projectcalico/calico. There is none for Windows Server 2025
-(projectcalico/calico#11691).
+cni-plugin/Dockerfile-windows and node/Dockerfile-windows of projectcalico/calico. Calico publishes no images for
+Windows Server 2025 (projectcalico/calico#11691).
 """
 
 from __future__ import annotations

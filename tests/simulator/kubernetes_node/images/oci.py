@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""OCI container images: names, documents, and selecting the entry of an index for a Windows build.
+"""OCI container images: their names, their documents, and the selection of an index's entry for a Windows build.
 
 Formats: https://github.com/opencontainers/image-spec. Matching of Windows builds: containerd's platforms package (1.6
 compares builds exactly; later versions follow hcsshim's CheckHostAndContainerCompat).
@@ -54,7 +54,8 @@ def parse(name: str, *, familiar: bool = False) -> ImageReference:
     """Parse the name of an image.
 
     Args:
-        name: the name with host and tag. With `familiar`, Docker's short forms (`nginx`) are also valid, as in CRI.
+        name: the name with host and tag. With `familiar`, Docker's short forms such as `nginx` are also valid, as in
+            CRI.
 
     Raises:
         ReferenceFormatError: the name is invalid.
@@ -120,7 +121,7 @@ def matches(platform: Mapping[str, Any], build: int, exact: bool) -> bool:
 def best(entries: list[dict[str, Any]], build: int, exact: bool) -> dict[str, Any] | None:
     """Return the entry of an index for a build.
 
-    That is the matching entry with the highest version. An entry with exactly this build takes precedence.
+    This is an entry with exactly this build, or otherwise the matching entry with the highest version.
     """
     fitting = [entry for entry in entries if matches(entry.get("platform", {}), build, exact)]
 

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Pulling container images: select the entry for the build, download blobs (resuming after a break), and unpack them.
+"""Pulls of container images: selecting the entry for the build, downloading blobs with resumption, and unpacking.
 
 Sources: containerd client/pull.go and fetch.go; core/remotes/docker/{resolver,fetcher,httpreadseeker}.go. A HEAD
 request to hosts with the capability `resolve` resolves a tag, and hosts with the capability `pull` serve the content by
 digest. If a body ends early, the rest is requested again, until 4 requests in a row return nothing.
-core/content/helpers.go (Copy): a download continues the ingest of an earlier one.
+A download continues the ingest that an earlier download left (core/content/helpers.go, Copy).
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def _missing(error: PullError) -> bool:
 
 
 def _from(answer: RegistryResponse, offset: int) -> Iterator[bytes]:
-    """Yield a body from an offset. A server without support for ranges sends the whole body."""
+    """Yield a body from an offset, even if the server does not support ranges and sends the whole body."""
     if answer.status == 416:
         answer.stream.close()
         return
@@ -227,11 +227,11 @@ def _from(answer: RegistryResponse, offset: int) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class PullOptions:
-    """The options of a pull: the build, and what is kept.
+    """The options of a pull: the build, and which parts are downloaded and kept.
 
     Args:
-        metadata_only: download the index, manifests and configurations of all platforms, without layers (`ctr content
-            fetch`).
+        metadata_only: whether to download the index, manifests and configurations of all platforms, without layers
+            (`ctr content fetch`).
         unpack: whether to unpack the layers.
     """
 
@@ -255,7 +255,7 @@ def pull(
     """Pull an image: its index, the manifest for the build, configuration and layers; then unpack it.
 
     Args:
-        alive: called before each write; raises an exception if the process must end.
+        alive: called before each write. It raises an exception if the process must end.
 
     Returns:
         The image in the store, and the manifest for the build (with `metadata_only`, the index itself).

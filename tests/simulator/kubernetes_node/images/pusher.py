@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Pushing container images: first the blobs that the registry lacks, then manifests, and last the tagged one.
+"""Pushes of container images: first missing blobs, then manifests, and the tagged manifest last.
 
-containerd core/remotes/docker/pusher.go; https://github.com/opencontainers/distribution-spec/blob/main/spec.md#push
+Sources: containerd core/remotes/docker/pusher.go;
+    https://github.com/opencontainers/distribution-spec/blob/main/spec.md#push
 """
 
 from __future__ import annotations

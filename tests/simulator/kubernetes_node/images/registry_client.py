@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Requests to registries as containerd sends them: proxies, TLS, tokens, retries, streamed bodies.
 
-Sources: containerd core/remotes/docker/{resolver,fetcher,authorizer,httpreadseeker}.go. After a 401 the request is
-repeated with the requested credentials; after 408 and 429 up to 5 times without delay; after 500, 503 and 504 once, on
-the last host, since 2.1. A simulated node resolves names like its other programs (`windows/networking/names.py`).
+Sources: containerd core/remotes/docker/{resolver,fetcher,authorizer,httpreadseeker}.go. A request is repeated with the
+    requested credentials after a 401, and up to 5 times without delay after a 408 or 429. Since 2.1, it is repeated
+    once on the last host after a 500, 503 or 504. Names are resolved as for the other programs of the simulated node
+    (`windows/networking/names.py`).
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class RegistryResponse:
 
 @dataclass
 class _Limits(Limits):
-    """The limits of curl's transfers. They also end a request when the machine is powered off."""
+    """The limits of curl's transfers, which here also end a request when the machine is powered off."""
 
     running: Callable[[], bool] = lambda: True
 
@@ -95,7 +96,7 @@ class _Limits(Limits):
 
 @dataclass
 class RegistryAccess:
-    """The credentials: `user:password` (ctr --user, crictl --creds), and the tokens received so far, by host."""
+    """The credentials: `user:password` from ctr --user or crictl --creds, and the tokens received so far, by host."""
 
     credentials: str = ""
     tokens: dict[str, str] = field(default_factory=dict)
@@ -109,7 +110,7 @@ class RegistryClient:
         environment: the variables of the process, which may contain proxies.
         access: the credentials.
         stop: set when the process must end.
-        retry_last_host: whether to retry the last host after a 5xx response (2.1).
+        retry_last_host: whether to retry the last host after a 5xx response (since containerd 2.1).
     """
 
     def __init__(self, machine: Machine, environment: Mapping[str, str], access: RegistryAccess | None = None,
@@ -180,7 +181,7 @@ class RegistryClient:
     # -- authentication
 
     def _answer_challenge(self, place: RegistryEndpoint, url: str, answer: RegistryResponse) -> bool:
-        """Get the token for a 401 response. Return False if there are no credentials.
+        """Get the credentials that a 401 response requests. Return False if they are not available.
 
         Raises:
             PullError: the token cannot be obtained.
@@ -323,7 +324,7 @@ class RegistryClient:
 
 
 def insecure(places: list[RegistryEndpoint]) -> list[RegistryEndpoint]:
-    """Return endpoints whose certificates are not verified (`--skip-verify`)."""
+    """Return the same endpoints without verification of their certificates (`--skip-verify`)."""
     return [replace(place, skip_verify=True) for place in places]
 
 

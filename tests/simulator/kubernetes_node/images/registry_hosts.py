@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The endpoints that containerd pulls from: hosts.toml, and the behavior if there is no hosts.toml.
 
-Sources: containerd docs/hosts.md; core/remotes/docker/config/hosts.go and config_windows.go. On Windows, the folder of
-`HOST:5000` is `HOST_5000_`, else `HOST5000`, else `_default`. The first existing folder is used, with or without a
-hosts.toml. An invalid hosts.toml is logged and ignored. With `ca`, the system's root certificates are not trusted.
+Sources: containerd docs/hosts.md; core/remotes/docker/config/hosts.go and config_windows.go. On Windows, the candidates
+    for the folder of `HOST:5000` are `HOST_5000_`, `HOST5000` and `_default`. The first one that exists is used, with
+    or without a hosts.toml. An invalid hosts.toml is logged and ignored. With `ca`, the system's root certificates are
+    not trusted.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ class RegistryEndpoint:
     """A host to pull from.
 
     Args:
-        url: such as `http://127.0.0.1:5000`, optionally with a path.
+        url: the URL, such as `http://127.0.0.1:5000`, optionally with a path.
         mirror: whether to send the name of the original host as `?ns=`.
         override_path: whether the path of `url` replaces `/v2`.
         ca: Windows paths of certificates. If there are any, the machine's own roots are not trusted.
         capabilities: the host's capabilities: any of `pull`, `resolve` and `push`.
-        local: whether it is on this machine and has a port, so that HTTPS is also tried, without verification.
+        local: whether the host is on this machine and has a port. HTTPS without verification is then also tried.
     """
 
     url: str
@@ -53,7 +54,7 @@ def endpoints(machine: Machine, host: str, config_paths: Sequence[str], *, plain
         host: the host in the image's name.
         config_paths: the folders with hosts.toml files.
         plain_http: the value of `ctr --plain-http`.
-        mirrors: containerd's old registry.mirrors.
+        mirrors: the value of containerd's old setting registry.mirrors.
     """
     own = _own(host, plain_http)
     for folder in config_paths:

@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""containerd's store of images and their content.
 
-Blobs are files below its root. Names and labels are in its metadata.
+Blobs are files below containerd's root folder. Names and labels of images are in containerd's metadata.
 
 A blob that is being downloaded is an ingest (`content\ingest\KEY\data`, where KEY is the SHA-256 of its reference). If
-the download fails, the ingest is kept for the next one, until garbage collection (containerd plugins/content/local).
+the download fails, the ingest is kept for the next download, until garbage collection (containerd
+plugins/content/local).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class ImageStore:
 
     Args:
         files: the files of the machine.
-        root: containerd's root folder. Nothing else survives a restart or becomes part of an image of the machine.
+        root: containerd's root folder. Only its content survives a restart and becomes part of an image of the machine.
     """
 
     def __init__(self, files: FileSystem, root: str) -> None:
@@ -74,7 +75,7 @@ class ImageStore:
 
     @contextlib.contextmanager
     def lease(self) -> Iterator[None]:
-        """Protect everything that is written within the `with` block from garbage collection."""
+        """Protect the content that is written within the `with` block from garbage collection."""
         with self._lock:
             self._leases += 1
         try:
@@ -105,7 +106,7 @@ class ImageStore:
         """Append pieces to a blob's ingest.
 
         Raises:
-            DiskFullError: the drive is full. The written pieces remain.
+            DiskFullError: the drive is full. The pieces that were written remain.
         """
         path = self.ingest_path(digest)
         self._files.make_directory(path.rpartition("\\")[0])
@@ -114,7 +115,7 @@ class ImageStore:
                 self._files.append(file, piece)
 
     def commit(self, digest: str) -> None:
-        """Turn an ingest into a blob. If its digest is wrong, delete it and raise ValueError."""
+        """Turn an ingest into a blob. If its digest is wrong, delete the ingest and raise ValueError."""
         path = self.ingest_path(digest)
         found = hashlib.sha256()
         with self._files.real(path).open("rb") as file:
@@ -208,8 +209,8 @@ class ImageStore:
 
         Args:
             collect: whether to delete unreferenced content (including ingests) at once. Otherwise a later collection
-                deletes it (containerd core/metadata/plugin: deletions alone start none, because deletion_threshold is
-                0).
+                deletes it (containerd core/metadata/plugin: a deletion alone starts no collection, because
+                deletion_threshold is 0).
         """
         with self._lock:
             data = self._load()
@@ -253,7 +254,9 @@ class ImageStore:
         return len(self.read(digest)) + sum(int(part["size"]) for part in parts)
 
     def unpack(self, document: Mapping[str, Any], discard_layers: bool) -> None:
-        """Create the snapshot for a manifest. The layers may be deleted afterwards (discard_unpacked_layers).
+        """Create the snapshot for a manifest.
+
+        With `discard_layers` (discard_unpacked_layers), delete the layers afterwards.
 
         Raises:
             ValueError: a layer is not an archive.
@@ -282,7 +285,7 @@ class ImageStore:
         return sum(path.stat().st_size for path in self._files.real(folder).rglob("*") if path.is_file())
 
     def root(self, document: Mapping[str, Any]) -> str:
-        """Return the folder that contains the files of the image of a manifest."""
+        """Return the folder that contains the files of a manifest's image."""
         return f"{self._snapshot(document)}\\Files"
 
     def _snapshot(self, document: Mapping[str, Any]) -> str:

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Unpacking layers: the disk space of a container image in addition to its blobs.
 
-The snapshot contains the simulated programs of an image, which HostProcess containers run, and one file with the size
-of everything else, which is enough to fill the disk. A layer's annotation `SIZE` sets its unpacked size, for images
-that are large on the node and small in a test.
+The snapshot contains the simulated programs of an image, which HostProcess containers run. Everything else is
+represented by one file of the same size, so that the disk can become full. A layer's annotation `SIZE` sets its
+unpacked size, for images that should be large on the node but small in a test.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from simulator.machine.executables import HEAD_SIZE, identify
 from simulator.machine.files import FileSystem
 
 REST = "layers.vhdx"
-"""The file with the size of everything that is not unpacked."""
+"""The file whose size represents everything that is not unpacked."""
 SIZE = "simulated-windows/unpacked-size"
 
 
@@ -31,7 +31,7 @@ def unpack(files: FileSystem, folder: str, layers: Sequence[tuple[Mapping[str, A
 
     Raises:
         ValueError: a layer is not an archive.
-        DiskFullError: the drive is full. In both cases nothing remains.
+        DiskFullError: the drive is full. After either error, no part of the snapshot remains.
     """
     total = sum(_size(files, layer, blob) for layer, blob in layers)
     files.check_space(total)

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Small container images with the names, tags and Windows builds of real ones. Their contents are invented.
+"""Small container images with the names, tags and Windows builds of real images. Their contents are invented.
 
-Builds of the images: registry.k8s.io/pause from kubernetes/kubernetes `build/pause/Makefile` (1809 and ltsc2022; 3.10.2
-also ltsc2025); registry.k8s.io/e2e-test-images/agnhost from `test/images/agnhost/BASEIMAGE` (1809 and ltsc2022; since
-2.62.0 also ltsc2025, kubernetes/kubernetes#136727); the base images from Microsoft's artifact registry;
+Sources of the builds: registry.k8s.io/pause from kubernetes/kubernetes `build/pause/Makefile` (1809 and ltsc2022;
+3.10.2 also ltsc2025); registry.k8s.io/e2e-test-images/agnhost from `test/images/agnhost/BASEIMAGE` (1809 and ltsc2022;
+since 2.62.0 also ltsc2025, kubernetes/kubernetes#136727); the base images from Microsoft's artifact registry;
 windows-host-process-containers-base-image has one platform without a version
 (https://github.com/microsoft/windows-host-process-containers-base-image).
 """
@@ -52,8 +52,8 @@ class Blobs:
 
         Args:
             name: the name, `host/path:tag`.
-            builds: keys of BUILDS, or full versions `10.0.x.y`; None is Windows without a version. A single None
-                creates no index.
+            builds: keys of BUILDS, or full versions `10.0.x.y`; None is Windows without a version. If None is the only
+                build, no index is created.
             linux: whether to add entries for Linux.
             size: the size of its layer in bytes.
             programs: the executables in the image: program names by path.
@@ -97,7 +97,7 @@ class Blobs:
 
 
 def fill(blobs: Blobs) -> Blobs:
-    """Add the images to a registry. A process creates them once."""
+    """Add the images to a registry. Each process creates the images only once."""
     known = _upstream()
     blobs.content |= known.content
     blobs.tags |= known.tags

@@ -50,7 +50,7 @@ def discover(machine: Machine, requested: Discovery, timeout: float, alive: Call
     """Return the cluster's (server, CA certificate in PEM).
 
     Args:
-        timeout: the seconds after which a failure is final.
+        timeout: the time in seconds during which failed requests are repeated.
         alive: waits a number of seconds, and returns False if the process must end.
 
     Raises:
@@ -79,8 +79,8 @@ def _of_file(machine: Machine, name: str) -> tuple[str, str]:
     """Return the server and CA from a kubeconfig without credentials.
 
     Unlike discovery by token, this keeps the kubeconfig's server even if cluster-info names another one. kubeadm only
-    warns about the difference. If the file has credentials, kubeadm reads cluster-info with them, and continues if that
-    is forbidden (kubernetes cmd/kubeadm/app/discovery/file/file.go, ValidateConfigInfo).
+    warns about the difference. If the file has credentials, kubeadm reads cluster-info with these credentials, and
+    continues if the API server forbids it (kubernetes cmd/kubeadm/app/discovery/file/file.go, ValidateConfigInfo).
     """
     # A path without a drive is on the drive of the current folder. The simulator's programs run on C:.
     path = name if name[1:2] == ":" else "C:" + name.replace("/", "\\")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """`kubeadm join` on Windows, if no real kubeadm of the node's version is available: phases, files and messages.
 
-kubernetes cmd/kubeadm/app/cmd/join.go and phases/join/kubelet.go.
+Sources: kubernetes cmd/kubeadm/app/cmd/join.go and phases/join/kubelet.go.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class JoinError(Exception):
     """A join that failed.
 
     Args:
-        phase: the phase of kubeadm.
+        phase: the phase of kubeadm that failed.
         code: kubeadm's exit code.
     """
 
@@ -224,7 +224,7 @@ class Joiner:
             return False
 
     def _annotate(self) -> None:
-        """Write the runtime's endpoint to an annotation of the node, as kubeadm did before 1.34."""
+        """Write the runtime's endpoint to an annotation of the node, as kubeadm before 1.34 does."""
         client = Client(self.machine, read_kubeconfig(self.machine, KUBELET_CONF))
         metadata = {"annotations": {"kubeadm.alpha.kubernetes.io/cri-socket": self.join.cri_socket}}
         began = time.monotonic()
@@ -262,7 +262,7 @@ def start_kubelet(machine: Machine, complained: list[str]) -> None:
 
 
 def windows_configuration(text: str, instance: dict[str, str]) -> str:
-    """Return the cluster's kubelet configuration as kubeadm.exe writes it: componentconfigs/kubelet_windows.go.
+    """Return the cluster's kubelet configuration as kubeadm.exe writes it (componentconfigs/kubelet_windows.go).
 
     Args:
         instance: the contents of instance-config.yaml for this node, which kubeadm applies as a patch.

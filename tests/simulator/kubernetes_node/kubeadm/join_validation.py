@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kubeadm's validation of a JoinConfiguration, with kubeadm's messages in the order of kubeadm.
+"""kubeadm's validation of a JoinConfiguration, with kubeadm's messages in their original order.
 
 See kubernetes cmd/kubeadm/app/apis/kubeadm/validation/validation.go (ValidateJoinConfiguration). Tests compare the
 result with that of a real kubeadm, if one is available.
@@ -33,12 +33,12 @@ _MIXED = ("config", "ignore-preflight-errors", "dry-run", "node-name", "v", "roo
 class ValidationError(ConfigurationError):
     """A configuration with values that kubeadm rejects.
 
-    kubeadm before 1.34 then exits with 3: 1.30.4 does so, 1.34.4 does not.
+    For this error, kubeadm before 1.34 exits with code 3. This was observed with 1.30.4; 1.34.4 does not do so.
     """
 
 
 def mixed(given: list[str]) -> str:
-    """Return why flags cannot be combined with --config (ValidateMixedArguments); empty if they can."""
+    """Return why flags cannot be combined with --config (ValidateMixedArguments); empty if they can be combined."""
     wrong = sorted(name for name in given if name not in _MIXED and not name.startswith("skip-"))
     return f"can not mix '--config' with arguments [{' '.join(wrong)}]" if "config" in given and wrong else ""
 

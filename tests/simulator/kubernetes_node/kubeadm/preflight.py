@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """kubeadm's preflight checks before a join on Windows, and the format of their results.
 
-kubernetes cmd/kubeadm/app/preflight/checks.go and checks_windows.go.
+Sources: kubernetes cmd/kubeadm/app/preflight/checks.go and checks_windows.go.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def check(
 
     Args:
         version: the version of kubeadm.
-        environment: kubeadm's variables; by default those of the machine.
+        environment: kubeadm's environment variables; by default, the variables of the machine.
     """
     errors: list[tuple[str, str]] = []
     warnings: list[tuple[str, str]] = []
@@ -95,16 +95,16 @@ def _kubelet_version(machine: Machine, version: str, environment: Mapping[str, s
 
 
 def _is_kubelet(machine: Machine) -> bool:
-    """Return whether the service kubelet runs the kubelet itself, or a script that has started it already."""
+    """Return whether the service kubelet runs kubelet.exe directly, or a script that has started kubelet.exe."""
     application = nssm.executable(machine, "kubelet").casefold()
     script = application.endswith("powershell.exe")
     return not script or any(process.name == "kubelet.exe" for process in machine.processes.all())
 
 
 def control_plane_problem(cluster: Mapping[str, Any], version: str) -> str:
-    """Return why kubeadm cannot join a cluster with this ClusterConfiguration; empty if it can.
+    """Return why kubeadm cannot join a cluster with this ClusterConfiguration; empty if it can join.
 
-    It must support the API version of the configuration, and the control plane may be one minor version older than
+    kubeadm must support the API version of the configuration. The control plane may be one minor version older than
     kubeadm (constants.go: MinimumControlPlaneVersion). A newer control plane is accepted.
     """
     api, kind = str(cluster.get("apiVersion")), str(cluster.get("kind"))

@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kubeadm.exe: join, upgrade node, reset, version, config. Flags are in contracts/kubernetes.json.
+"""kubeadm.exe: join, upgrade node, reset, version and config. Its flags are in contracts/kubernetes.json.
 
-If a real kubeadm of the same version is available (real.py, reset_real.py), it joins, upgrades, resets and validates.
+If a real kubeadm of the same version is available (real.py, reset_real.py), it runs the joins, upgrades, resets and
+validations.
 """
 
 from __future__ import annotations

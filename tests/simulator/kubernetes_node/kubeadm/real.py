@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A real kubeadm that runs for a simulated node in the node's folder. Afterwards, its files are adapted to Windows.
 
-`KUBEBUILDER_ASSETS` (envtest's convention) is a folder that may contain `kubeadm-VERSION` or `kubeadm`. Linux's kubeadm
-checks what only Linux has (so its preflight is skipped, and the simulator's is used), treats the pipe as a socket, and
-finds no service manager (so the simulator starts the kubelet service at the moment when kubeadm reports this step).
+`KUBEBUILDER_ASSETS` (envtest's convention) is a folder that may contain `kubeadm-VERSION` or `kubeadm`. kubeadm for
+Linux checks what only Linux has, so its preflight is replaced by the simulator's own. It treats the pipe as a socket.
+It finds no service manager, so the simulator starts the kubelet service as soon as kubeadm reports this step.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ def find(version: str) -> Path | None:
 
 
 def plain(program: Path, arguments: list[str], config: str | None) -> ProgramResult:
-    """Run a command without side effects (`config validate`), with the contents of a file for --config."""
+    """Run a command without side effects, such as `config validate`.
+
+    `config` is the contents of the file for --config.
+    """
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
@@ -81,7 +84,7 @@ def join(
     Args:
         arguments: the arguments of the join, without --config.
         config: the contents of the configuration file.
-        requested: the settings in it.
+        requested: the settings in the configuration file.
     """
     answerer = Answerer.start()
     if answerer is None:
@@ -141,7 +144,7 @@ def _end_with(process: subprocess.Popen[str], invocation: Invocation) -> None:
 
 
 def _runtime_endpoint(machine: Machine) -> str:
-    """Return the runtime's endpoint in the files of an earlier kubeadm; empty if they name none."""
+    """Return the runtime's endpoint in the files that an earlier kubeadm wrote; empty if the files name none."""
     named = re.compile(r"(?:containerRuntimeEndpoint: |--container-runtime-endpoint=)(npipe:\S*?)(?=[\s\"]|$)")
     for name in ("instance-config.yaml", "kubeadm-flags.env"):
         path = f"{kubeadm_join.KUBELET}\\{name}"
@@ -196,8 +199,8 @@ def _collect(stream: IO[str], lines: list[str]) -> None:
 def _attend(process: subprocess.Popen[str], machine: Machine, invocation: Invocation) -> None:
     """Wait for kubeadm: end it with its simulated process, and let it find the kubelet's certificate.
 
-    The kubelet's kubeconfig contains a Windows path, which on Linux is the name of a file in the current folder, the
-    root.
+    The kubelet's kubeconfig contains a Windows path. On Linux, such a path is the name of a file in the current folder,
+    which is the root folder here.
     """
     link: Path | None = None
     try:
@@ -226,7 +229,7 @@ def correct(machine: Machine, cri_socket: str) -> None:
     """Adapt the files to those that kubeadm.exe writes.
 
     Args:
-        cri_socket: the runtime's endpoint; empty: containerd's.
+        cri_socket: the runtime's endpoint; if empty, the endpoint of containerd.
     """
     folder = kubeadm_join.KUBELET
     for name in ("config.yaml", "instance-config.yaml", "kubeadm-flags.env"):
@@ -243,7 +246,7 @@ def correct(machine: Machine, cri_socket: str) -> None:
 
 
 def _take_over(machine: Machine, path: str) -> None:
-    """Write a file of the real program again, so that programs that watch the node's files notice it."""
+    """Rewrite a file that the real kubeadm wrote, so that programs that watch the node's files notice it."""
     if machine.files.is_file(path):
         machine.files.write_bytes(path, machine.files.read_bytes(path))
 

@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""`kubeadm reset` on Windows: it stops the kubelet, and removes pods, certificates and the content of its folders.
 
-kubernetes cmd/kubeadm/app/cmd/reset.go and cmd/kubeadm/app/cmd/phases/reset (preflight.go, removeetcdmember.go,
-cleanupnode.go, unmount.go). A failure to remove something is only a warning. Networks, CNI configurations, logs and
-services stay. The content of \var\lib\kubelet includes the folders pods and pki, whoever made them.
+Sources: kubernetes cmd/kubeadm/app/cmd/reset.go and cmd/kubeadm/app/cmd/phases/reset (preflight.go,
+removeetcdmember.go, cleanupnode.go, unmount.go). A failure to remove something is only a warning. Networks, CNI
+configurations, logs and services stay. The content of \var\lib\kubelet, including the folders pods and pki, is removed
+no matter which program created it.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def read(text: str | None, flags: CommandFlags, version: str) -> ResetConfigurat
     """Return the settings from a configuration file, or from flags alone.
 
     Args:
-        text: the content of the file of --config; None without that flag.
+        text: the content of the file that --config names; None without that flag.
         flags: the flags.
         version: version of kubeadm.
 
@@ -90,7 +91,7 @@ def read(text: str | None, flags: CommandFlags, version: str) -> ResetConfigurat
 
 
 def _document(text: str, version: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """Return the ResetConfiguration, and warnings about it. Unknown fields are only a warning (1.30.4 to 1.36.3)."""
+    """Return the ResetConfiguration, and warnings about it. Unknown fields only cause warnings (1.30.4 to 1.36.3)."""
     found = [one for one in join_configuration.documents(text) if one["kind"] == _KIND]
     if not found:
         raise ConfigurationError(f"no {_KIND} found in the supplied config")
@@ -122,7 +123,7 @@ class NodeCleaner:
                 self._delete(name, f'[reset] Failed to remove file: "{_quoted(name)}"')
 
     def stop(self) -> None:
-        """Stop the kubelet and remove its pods. Failures are warnings."""
+        """Stop the kubelet and remove its pods. Failures only cause warnings."""
         self.printed.append("[reset] Stopping the kubelet service")
         if self.machine.services.get("kubelet") is None:
             why = "The specified service does not exist as an installed service."
@@ -149,7 +150,7 @@ class NodeCleaner:
         return [f"{join.KUBERNETES}\\manifests", *kubelet, f"{join.KUBERNETES}\\pki", *temporary]
 
     def _empty(self, folder: str) -> None:
-        """Remove what is in a folder, up to the first failure (CleanDir)."""
+        """Remove the content of a folder. Stop at the first entry that cannot be removed (CleanDir)."""
         if not self.machine.files.is_directory(folder):
             return
         for entry in self.machine.files.listing(folder):

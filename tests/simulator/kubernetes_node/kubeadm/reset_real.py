@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""A real kubeadm resets a simulated node: what it removes from a copy of the file names, the node loses.
+r"""A real kubeadm resets a simulated node: it works on a copy of the file names, and the node loses the same files.
 
-Linux's kubeadm would also unmount what is mounted below /var/lib/kubelet, so the copy has an empty /proc/mounts. It
-finds no service manager and no runtime there: the simulator stops the kubelet and removes the pods.
+kubeadm for Linux also unmounts everything that is mounted below /var/lib/kubelet, so the copy has an empty
+/proc/mounts. kubeadm finds neither a service manager nor a runtime in the copy, so the simulator stops the kubelet and
+removes the pods.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _SECONDS = 60
 def reset(
     machine: Machine, program: Path, words: list[str], config: str | None, invocation: Invocation
 ) -> ProgramResult:
-    """Run `kubeadm reset`, and remove from the machine what it removed from the copy.
+    """Run `kubeadm reset` on a copy, and remove from the machine the files that it removed from the copy.
 
     Args:
         machine: the machine.
@@ -66,7 +67,10 @@ def reset(
 
 
 def _copy(machine: Machine, root: Path) -> dict[str, Path]:
-    """Create empty files and folders with the names of the node's, and return them by their Windows paths."""
+    """Create empty files and folders with the names of the node's files and folders.
+
+    Return them by their Windows paths.
+    """
     copied: dict[str, Path] = {}
     (root / "proc").mkdir()
     (root / "proc" / "mounts").touch()

@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """`kubeadm upgrade node` on a worker, if no real kubeadm of the version is available: phases, files and messages.
 
-kubernetes cmd/kubeadm/app/cmd/upgrade/node.go, phases/upgrade/postupgrade.go and cmd/phases/upgrade/postupgrade.go;
-compared with kubeadm 1.34.4, 1.35.4, 1.36.3 and 1.37.1 of Linux. It never restarts the kubelet.
+Sources: kubernetes cmd/kubeadm/app/cmd/upgrade/node.go, phases/upgrade/postupgrade.go and
+    cmd/phases/upgrade/postupgrade.go, and runs of kubeadm 1.34.4, 1.35.4, 1.36.3 and 1.37.1 on Linux. An upgrade never
+    restarts the kubelet.
 """
 
 from __future__ import annotations
@@ -95,7 +96,10 @@ class Upgrader:
         return kubelet
 
     def _temporary(self, name: str) -> str:
-        """Create a folder for copies. Since 1.35, its name is the time in seconds, and it must not exist."""
+        """Create a folder for copies.
+
+        Since 1.35, its name ends with the time in seconds, and the folder must not exist yet.
+        """
         stamp = self.machine.clock.now().strftime("-%Y-%m-%d-%H-%M-%S")
         timed = contracts.at_least(self.version, "1.35")
         folder = f"{TEMPORARY}\\{name}{stamp if timed else str(uuid.uuid4().int)[:10]}"
@@ -138,7 +142,7 @@ class Upgrader:
         files.write_text(_CONFIG, join.windows_configuration(kubelet, instance))
 
     def _take_endpoint(self) -> str:
-        """Return the runtime's endpoint, and remove its flag from the file with the flags."""
+        """Return the runtime's endpoint, and remove its flag from the file with the kubelet's flags."""
         if not self.machine.files.is_file(_FLAGS):
             raise UpgradeError(
                 f"error execution phase kubelet-config: error reading kubeadm flags file: open {_FLAGS[2:]}: The "
@@ -151,7 +155,7 @@ class Upgrader:
         return found[1]
 
     def _drop(self, flag: str) -> None:
-        """Remove a flag from the file with the flags, after a copy: the phase post-upgrade."""
+        """Copy the file with the kubelet's flags, and then remove a flag from it (phase post-upgrade)."""
         if not self.machine.files.is_file(_FLAGS) or f"--{flag}=" not in self.machine.files.read_text(_FLAGS):
             return
         folder = f"{TEMPORARY}\\kubeadm-kubelet-env{str(uuid.uuid4().int)[:10]}"

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """TLS bootstrap: a key, a certificate signing request, and the kubelet's own kubeconfig.
 
-https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/. The key and the name of the request
-are those of kubernetes pkg/kubelet/certificate/bootstrap/bootstrap.go (LoadClientCert, digestedName) and
+https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/. Sources for the key and the name of
+the request: kubernetes pkg/kubelet/certificate/bootstrap/bootstrap.go (LoadClientCert, digestedName) and
 k8s.io/client-go/util/certificate/csr (RequestCertificate).
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 _KEY = "kubelet-client.key.tmp"
-"""The file in the certificates' folder that contains a key without a certificate. The next start uses it again."""
+"""The file for a key that has no certificate yet, in the certificates' folder. The next start uses the key again."""
 _CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 
@@ -44,7 +44,7 @@ class BootstrapError(Exception):
 def usable(machine: Machine, path: str) -> bool:
     """Return whether a kubeconfig exists and contains a client certificate that has not expired.
 
-    The start of its validity is not checked (bootstrap.go: isClientConfigStillValid).
+    The kubelet does not check whether the certificate is valid already (bootstrap.go: isClientConfigStillValid).
     """
     certificate = _certificate(machine, path)
     return certificate is not None and machine.clock.now() <= certificate.not_valid_after_utc
@@ -113,7 +113,7 @@ def _key(machine: Machine, settings: KubeletSettings) -> ec.EllipticCurvePrivate
 
 
 def _request_name(key: ec.EllipticCurvePrivateKey, node: str) -> str:
-    """Return the request's name, which is a digest of its key and subject. The kubelet's own digest differs."""
+    """Return the request's name, a digest of its key and subject. A real kubelet computes another digest."""
     public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     digest = hashlib.new("sha512_256", public + node.encode()).digest()
     return "node-csr-" + base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
@@ -157,7 +157,7 @@ def ask(client: Client, key: ec.EllipticCurvePrivateKey, node: str) -> str:
 
 
 def signed(client: Client, name: str) -> str | None:
-    """Return the certificate of a request if it is ready.
+    """Return the certificate of a request; None if it is not issued yet.
 
     Raises:
         BootstrapError: the request was denied.
@@ -173,7 +173,7 @@ def signed(client: Client, name: str) -> str | None:
 
 
 def keep(machine: Machine, settings: KubeletSettings, certificate: str, key: ec.EllipticCurvePrivateKey) -> None:
-    """Write a new certificate and its key, and make them the current ones."""
+    """Write a new certificate and its key, and use them from now on."""
     pem = key_pem(key, PrivateFormat.TraditionalOpenSSL).decode()
     folder = settings.cert_dir
     machine.files.make_directory(folder)
@@ -184,7 +184,7 @@ def keep(machine: Machine, settings: KubeletSettings, certificate: str, key: ec.
 
 
 def _create(client: Client, document: dict[str, Any]) -> str:
-    """Create a request, and return its name. An existing request with this name has the same key, and is reused."""
+    """Create a request, and return its name. If a request with this name exists, it has the same key and is reused."""
     name = str(document["metadata"]["name"])
     try:
         client.create(_CSRS, document)

@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """kubelet's /healthz on 127.0.0.1, for kubeadm.
 
-A simulated node has its own loopback, so simulated programs call `healthy`. A real kubeadm, which runs for a simulated
-node, requests it from the real 127.0.0.1. One server there responds for all nodes: it finds the requesting process
-(/proc) and its node, because a kubeadm with --rootfs has the node's folder as its root. A marker file next to this
-folder exists while the kubelet is healthy. Test runs can therefore share the port (SO_REUSEPORT), without mixing up
-kubelets.
+A simulated node has its own loopback, so simulated programs call `healthy`. A real kubeadm that runs for a simulated
+node requests /healthz from the real 127.0.0.1, where one server responds for all nodes. The server finds the requesting
+process in /proc, and the node by the root folder of this process, because kubeadm --rootfs has the node's folder as its
+root. A marker file next to this folder exists while the kubelet is healthy. Therefore, several test runs can share the
+port (SO_REUSEPORT) without mixing up kubelets.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def _marker(machine: Machine, port: int) -> Path:
 
 
 class Answerer:
-    """Serves the health checks of the whole fleet on the real loopback, while real kubeadms run.
+    """Serves the health checks of the whole fleet on the real loopback while any real kubeadm runs.
 
-    Several processes may do so at the same time (SO_REUSEPORT), because each can respond for every node.
+    Several processes may serve at the same time (SO_REUSEPORT), because each can respond for every node.
     """
 
     def __init__(self, port: int = 10248) -> None:
@@ -71,7 +71,7 @@ class Answerer:
 
     @classmethod
     def start(cls, port: int = 10248, seconds: float = 3.0) -> Answerer | None:
-        """Start a server, and return it; return None if another program keeps the port in use."""
+        """Start a server and return it. Return None if another program uses the port until the time limit."""
         deadline = time.monotonic() + seconds
         while True:
             try:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The kubelet's garbage collection of container images, for the fault `image_gc`: disk usage above the high threshold.
 
-See kubernetes/kubernetes pkg/kubelet/images/image_gc_manager.go: unused images are deleted, while pinned ones
+As in kubernetes/kubernetes pkg/kubelet/images/image_gc_manager.go, unused images are deleted. Pinned images
 (`io.cri-containerd.pinned=pinned`) are kept regardless of disk usage.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def collect(machine: Machine) -> list[str]:
-    """Delete what the kubelet would delete, and return the names of the deleted images."""
+    """Delete the images that the kubelet deletes in this case, and return their names."""
     gone: list[str] = []
     pipes = machine.part(listeners.Listeners).pipes
     for runtime in [server for server in list(pipes.values()) if isinstance(server, CriRuntime)]:

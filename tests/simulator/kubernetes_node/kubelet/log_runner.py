@@ -3,9 +3,9 @@
 """kube-log-runner.exe as a service program: it starts another program, and writes its output to a file.
 
 As in kubernetes staging/src/k8s.io/component-base/logs/kube-log-runner, the flags (Go's package flag) end where the
-command begins, and no folders are created. kube-log-runner ends when the command ends; its exit code is 1 if the
-command failed. The command reports to the service manager itself: kubernetes
-cluster/gce/windows/k8s-node-setup.psm1 runs kubelet.exe --windows-service this way.
+command begins, and the folder of the log file must exist. kube-log-runner ends when the command ends, and its exit code
+is 1 if the command failed. The command itself reports to the service control manager: kubernetes
+cluster/gce/windows/k8s-node-setup.psm1 runs kubelet.exe --windows-service in this way.
 """
 
 from __future__ import annotations
@@ -45,13 +45,14 @@ def read(argv: Sequence[str], version: str) -> tuple[dict[str, str], list[str]]:
 
     Args:
         argv: the arguments, without the program.
-        version: the version of the program; if empty, all flags are known.
+        version: the version of kube-log-runner, which determines the known flags. If empty, all flags are known.
 
     Returns:
         The flags, and the command with its arguments.
 
     Raises:
-        ServiceError: 1053, because it ends before the service manager gets a report.
+        ServiceError: 1053 if the command line is invalid, because kube-log-runner then ends before a report to the
+            service control manager.
     """
     found: dict[str, str] = {}
     words = list(argv)
@@ -73,7 +74,11 @@ def read(argv: Sequence[str], version: str) -> tuple[dict[str, str], list[str]]:
 
 
 def command(argv: Sequence[str]) -> list[str]:
-    """Return the command that a service finally runs: the arguments of kube-log-runner, or the command line itself."""
+    """Return the command that a service runs in the end.
+
+    If the command line starts kube-log-runner, this is the command in its arguments; otherwise it is the command line
+    itself.
+    """
     program = argv[0].replace("/", "\\").rpartition("\\")[2].casefold().removesuffix(".exe")
     return read(argv[1:], "")[1] if program == "kube-log-runner" else list(argv)
 

@@ -45,8 +45,8 @@ def micro_stamp(machine: Machine) -> str:
 def host_name(machine: Machine) -> str:
     """Return the node name that kubelet and kubeadm use by default: the host's full DNS name, in lower case.
 
-    It may exceed the 15 characters of NetBIOS, because Go uses ComputerNamePhysicalDnsHostname (golang/go
-    src/os/sys_windows.go).
+    The name may be longer than a NetBIOS name (15 characters), because Go uses ComputerNamePhysicalDnsHostname
+    (golang/go src/os/sys_windows.go).
     """
     return machine.host_name.strip().lower()
 
@@ -83,7 +83,7 @@ def labels(machine: Machine, name: str, settings: KubeletSettings) -> dict[str, 
 
 
 def default_labels(registered: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels that a kubelet sets again when it starts and its node exists.
+    """Return the labels that a kubelet sets at every start, even if its node already exists.
 
     Other labels of --node-labels are set only when the node registers (kubernetes pkg/kubelet/kubelet_node_status.go,
     updateDefaultLabels).
@@ -120,7 +120,7 @@ def status(machine: Machine, name: str, settings: KubeletSettings, runtime: CriR
     """Return a node's status.
 
     Args:
-        known: the previous status, from which the times of conditions are kept.
+        known: the previous status. The transition times of conditions that have not changed are taken from it.
     """
     moment = stamp(machine)
     reasons = problems(runtime)
@@ -173,7 +173,7 @@ def status(machine: Machine, name: str, settings: KubeletSettings, runtime: CriR
 
 
 def _addresses(machine: Machine, name: str, settings: KubeletSettings, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the addresses. A kubelet with an external cloud provider sets them only once, if at all (setters.go)."""
+    """Return the node's addresses. With an external cloud provider, a kubelet sets them at most once (setters.go)."""
     if settings.has_cloud_provider and (known.get("conditions") or not settings.reports_addresses):
         return {}
     internal = {"type": "InternalIP", "address": settings.node_ip or machine.address}

@@ -23,7 +23,7 @@ def environment(client: Client, pod: Mapping[str, Any], container: Mapping[str, 
 
     Args:
         node: the values that depend on the node: `status.hostIP`, `status.podIP`.
-        services: the variables of every container: KUBERNETES_SERVICE_HOST and so on.
+        services: the variables that every container has, such as KUBERNETES_SERVICE_HOST.
 
     Raises:
         ContainerConfigError: a referenced object or key does not exist.

@@ -28,7 +28,7 @@ def build(pod: Mapping[str, Any], known: Mapping[str, Known], address: str, host
     """Return the status of a pod.
 
     Args:
-        known: the containers by name. A container that is missing there has not started.
+        known: the states of the containers by name. A container without an entry has not started.
         address: the address of the pod; empty while there is no sandbox.
         event: the reason why the pod makes no progress, which becomes part of the message.
     """

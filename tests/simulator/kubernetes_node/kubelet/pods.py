@@ -31,7 +31,7 @@ _LONGEST_PULL_DELAY = 300.0
 
 @dataclass
 class Turn:
-    """One container of a pod: its attempts, and the reason if it is waiting."""
+    """A container of a pod: how often it was started, and the reason if it is waiting."""
 
     waiting: str = "ContainerCreating"
     message: str = ""
@@ -135,7 +135,7 @@ class Pods:
             self._container(pod, worker, runtime, container, initial=False)
 
     def _sandbox(self, pod: dict[str, Any], worker: Worker, runtime: CriRuntime) -> bool:
-        """Return whether the pod has its volumes and its sandbox, after trying to create them."""
+        """Create the pod's volumes and its sandbox if they are missing, and return whether both exist."""
         current = next((item for item in runtime.sandboxes() if item.uid == worker.uid and item.ready), None)
         if worker.sandbox is not None and current is None:
             # After a reboot, or the removal of the sandbox, everything starts again.
@@ -179,7 +179,10 @@ class Pods:
     def _container(
         self, pod: dict[str, Any], worker: Worker, runtime: CriRuntime, container: dict[str, Any], initial: bool
     ) -> bool:
-        """Advance one container, and return whether the next one may start (after an init container that succeeded)."""
+        """Advance one container, and return whether the next one may start.
+
+        An init container must have succeeded for this.
+        """
         turn = worker.turn(container["name"])
         if worker.sandbox is not None and turn.current is None and turn.last is None:
             # After a restart, the kubelet finds the containers that it created before.
@@ -206,7 +209,7 @@ class Pods:
         return False
 
     def _probe(self, runtime: CriRuntime, container: dict[str, Any], turn: Turn, current: Container) -> None:
-        """Run a container's probes, and end it if it is not alive any more."""
+        """Run a container's probes, and end the container if its liveness probe has failed too often."""
         if current.command is None or not current.command.host_process:
             return
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Run = Callable[[list[str], float], tuple[bool, str]]
-"""Runs a command with a time limit in seconds. Returns whether it succeeded, and its output."""
+"""Runs a command with a time limit in seconds. Returns whether the command succeeded, and its output."""
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Probes:
         return ""
 
     def ready(self, container: Mapping[str, Any], run_id: str) -> bool:
-        """Return whether the readiness probe has succeeded in this run, or there is none."""
+        """Return whether the container has no readiness probe, or one that has succeeded in this run."""
         if "exec" not in (container.get("readinessProbe") or {}):
             return True
         probe = self.known.get("readinessProbe")

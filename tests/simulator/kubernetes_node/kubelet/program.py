@@ -3,8 +3,8 @@
 """kubelet.exe: its command line, its service, and the loop that maintains a node and its pods.
 
 As a service, the kubelet needs --windows-service. Without this flag, it never reports to the service control manager,
-and its start fails (1053). Invalid flags or an invalid configuration also end it before it reports; a failed TLS
-bootstrap ends it afterwards.
+and its start fails (1053). If the flags or the configuration are invalid, the kubelet also ends before it reports. If
+the TLS bootstrap fails, the kubelet ends after it has reported.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Kubelet:
 
     Args:
         settings: the settings from its command line and configuration.
-        stderr: called with each line of the kubelet's log. The default discards them, as for a native service.
+        stderr: called with each line of the kubelet's log. By default, the lines are discarded, because Windows gives a
+            service no standard error.
     """
 
     def __init__(self, machine: Machine, settings: KubeletSettings, stderr: Stderr = nowhere) -> None:
@@ -101,7 +102,9 @@ class Kubelet:
             self._client = Client(self._machine, read_kubeconfig(self._machine, settings.kubeconfig))
 
     def _check_runtime(self) -> None:
-        """Check that CRI is available, like PreInitRuntimeService in pkg/kubelet. dockerd's own pipe has no CRI.
+        """Check that CRI is available, like PreInitRuntimeService in pkg/kubelet.
+
+        dockerd does not serve CRI on its own pipe.
 
         Raises:
             KubeletError: no runtime responds.
@@ -225,7 +228,10 @@ class KubeletService:
     """kubelet as a service program."""
 
     def start(self, machine: Machine, service: Service, stderr: Stderr = nowhere) -> RunningService:
-        """Start kubelet as a service. `stderr` is given if another program, such as kube-log-runner.exe, starts it."""
+        """Start the kubelet as a service.
+
+        `stderr` is set if another program, such as kube-log-runner.exe, starts it.
+        """
         try:
             settings = read(machine, service.argv[1:], version_of(machine, service.argv[0]))
         except KubeletError as error:

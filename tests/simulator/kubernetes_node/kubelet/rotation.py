@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kubelet's client certificate: it is renewed after 70 to 90 % of its lifetime; if it expires, the kubelet ends.
+"""The kubelet's client certificate. It is renewed after 70 to 90 % of its lifetime. If it expires, the kubelet ends.
 
 See k8s.io/client-go/util/certificate/certificate_manager.go (nextRotationDeadline, jitteryDuration, updateServerError)
 and kubernetes pkg/kubelet/certificate/transport.go (a kubelet with an expired certificate ends when the API server
@@ -31,7 +31,7 @@ _PAUSE = 2.0  # seconds after a failed attempt; client-go uses an increasing del
 
 
 class Rotation:
-    """Maintains the client certificate of one kubelet. Without `rotateCertificates` it does nothing.
+    """Renews the client certificate of one kubelet, if `rotateCertificates` is set.
 
     Args:
         node: the name of the node.
@@ -46,7 +46,7 @@ class Rotation:
         self._asked: tuple[str, ec.EllipticCurvePrivateKey] | None = None
 
     def check(self, client: Client) -> None:
-        """Renew the certificate when it is due, and give the client the new one.
+        """Renew the certificate when this is due, and let the client use the new certificate.
 
         Raises:
             KubeletError: the certificate has expired, and the API server responds.
@@ -80,7 +80,7 @@ class Rotation:
         self._deadline = start + (end - start) * random.uniform(0.7, 0.9)
 
     def _renew(self, client: Client) -> None:
-        """Request a certificate, or check whether a requested one is ready."""
+        """Request a certificate, or check whether the requested certificate was issued."""
         if self._asked is None:
             key = new_key()
             self._stderr(klog("I", '"Rotating certificates"'))

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A kubelet's settings: flags, configuration file and drop-ins in --config-dir, with the kubelet's validation.
 
-Flags and fields are those of contracts/kubernetes.json, and messages those of kubernetes cmd/kubelet/app/server.go and
-pkg/kubelet/kubeletconfig/configfiles.
+The flags and fields are listed in contracts/kubernetes.json. The messages come from kubernetes
+cmd/kubelet/app/server.go and pkg/kubelet/kubeletconfig/configfiles.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ class KubeletSettings:
 
     @property
     def node_name(self) -> str:
-        """The value of --hostname-override in lower case, as in kubelet; if empty, the host's name is used."""
+        """The value of --hostname-override in lower case, as in the kubelet.
+
+        If it is empty, the host's name is used.
+        """
         return self.flags.text("hostname-override").strip().lower()
 
     @property
@@ -70,7 +73,7 @@ class KubeletSettings:
 
     @property
     def runtime_endpoint(self) -> str:
-        """The runtime's pipe. The field of the configuration takes precedence over the flag's default."""
+        """The runtime's pipe. The field in the configuration takes precedence over the default of the flag."""
         named = self.flags.text("container-runtime-endpoint") or str(
             self.document.get("containerRuntimeEndpoint") or ""
         )
@@ -102,7 +105,7 @@ class KubeletSettings:
 
     @property
     def node_ip(self) -> str:
-        """The address in --node-ip; empty if the kubelet has to find one, which 0.0.0.0 and :: mean, too."""
+        """The address in --node-ip. It is empty if the kubelet has to find an address itself, as with 0.0.0.0 or ::."""
         given = self.flags.text("node-ip")
         return "" if given in ("0.0.0.0", "::") else given
 
@@ -244,7 +247,7 @@ def _drop_ins(machine: Machine, folder: str, settings: KubeletSettings, version:
 
 
 def merge(into: dict[str, Any], over: Mapping[str, Any]) -> None:
-    """Merge one document into another. Objects are merged, everything else is replaced."""
+    """Merge one document into another. Objects are merged, and values of all other types are replaced."""
     for name, value in over.items():
         if isinstance(value, Mapping) and isinstance(into.get(name), dict):
             merge(into[name], value)
@@ -253,7 +256,7 @@ def merge(into: dict[str, Any], over: Mapping[str, Any]) -> None:
 
 
 def _validate(settings: KubeletSettings) -> None:
-    """Reject what kubelet rejects on Windows: pkg/kubelet/apis/config/validation/validation_windows.go."""
+    """Reject the settings that kubelet rejects on Windows: pkg/kubelet/apis/config/validation/validation_windows.go."""
     document = settings.document
     problems: list[str] = []
     if document.get("cgroupsPerQOS"):
@@ -278,13 +281,13 @@ _SIGNALS = (
     *("memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree"),
     *("containerfs.available", "containerfs.inodesFree", "allocatableMemory.available", "pid.available"),
 )
-"""The signals that the kubelet knows on all systems: kubernetes pkg/kubelet/eviction/helpers.go (signalToResource)."""
+"""The eviction signals of the kubelet on all systems: kubernetes pkg/kubelet/eviction/helpers.go (signalToResource)."""
 
 
 def _check_resources(document: Mapping[str, Any]) -> None:
-    """Reject thresholds and reserved resources with which kubelet ends.
+    """Reject eviction thresholds and reserved resources that are invalid, because the kubelet then ends.
 
-    pkg/kubelet/eviction/helpers.go (ParseThresholdConfig) and cmd/kubelet/app/server.go (parseResourceList).
+    Sources: pkg/kubelet/eviction/helpers.go (ParseThresholdConfig) and cmd/kubelet/app/server.go (parseResourceList).
     """
     for name in ("evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim"):
         for signal in document.get(name) or {}:
@@ -302,10 +305,10 @@ def _check_resources(document: Mapping[str, Any]) -> None:
 
 
 def check_credential_providers(machine: Machine, settings: KubeletSettings) -> None:
-    """Reject programs for credentials that kubelet does not find.
+    """Reject credential providers whose programs the kubelet does not find.
 
-    pkg/credentialprovider/plugin/plugin.go (RegisterCredentialProviderPlugins), which kubelet calls if both flags are
-    set. exec.LookPath appends `.exe`.
+    The kubelet checks this if both of its flags for credential providers are set:
+    pkg/credentialprovider/plugin/plugin.go (RegisterCredentialProviderPlugins). exec.LookPath appends `.exe`.
     """
     path = settings.flags.text("image-credential-provider-config")
     folder = settings.flags.text("image-credential-provider-bin-dir")

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""nssm.exe as a service program: it runs an application that does not support services, and restarts it.
 
-The application's settings are in the registry, `…\Services\NAME\Parameters`, no matter how they got there:
+The application's settings are in the registry (`…\Services\NAME\Parameters`), no matter which program wrote them:
 https://nssm.cc/usage and nssm's README. An application that ends within AppThrottle (1500 ms) is restarted after a
-delay, which doubles each time up to four minutes. `AppExit` (its default value, or one for an exit code) is Restart,
-Ignore or Exit. The command line is in `commands.py`.
+delay, which doubles each time up to four minutes. `AppExit` contains Restart, Ignore or Exit as its default value, and
+optionally another of these for an exit code. The command line is in `commands.py`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _pairs(value: object) -> dict[str, str]:
 
 
 class _Application:
-    """The application of one service, with its settings in the registry at the start of the service."""
+    """The application of one service, with the settings that the registry contained when the service started."""
 
     def __init__(self, machine: Machine, service: Service) -> None:
         key, data = parameters(service.name), machine.registry.data
@@ -155,7 +155,7 @@ class _NssmService:
 
 
 def executable(machine: Machine, name: str) -> str:
-    """Return the Windows path of the program that a service finally runs: for nssm, the application."""
+    """Return the Windows path of the program that a service runs. If the service runs nssm, this is the application."""
     service = machine.services.get(name)
     if service is None or not service.argv:
         return ""

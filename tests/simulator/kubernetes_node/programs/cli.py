@@ -16,7 +16,7 @@ class UsageError(Exception):
 
     Args:
         text: the last line on standard error (`ctr: …`).
-        printed: what it wrote to standard output before the error.
+        printed: what the program wrote to standard output before the error.
     """
 
     def __init__(self, text: str, printed: str = "") -> None:
@@ -26,7 +26,7 @@ class UsageError(Exception):
 
 @dataclass
 class CommandLine:
-    """A parsed command line: flags of all levels by their long name without dashes, the command, its arguments."""
+    """A parsed command line: the flags of all levels by long name without dashes, the command, its arguments."""
 
     command: str = ""
     flags: dict[str, list[str]] = field(default_factory=dict)
@@ -46,7 +46,7 @@ def read(program: str, argv: Sequence[str], version: str, hidden: Mapping[str, b
 
     Args:
         argv: the arguments.
-        hidden: flags that --help does not show, each with whether it takes a value.
+        hidden: the flags that --help does not show, by name; true if the flag takes a value.
 
     Raises:
         UsageError: the program rejects the command line.

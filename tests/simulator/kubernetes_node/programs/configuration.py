@@ -20,7 +20,7 @@ class ConfigurationError(Exception):
 
 
 def check(document: Mapping[str, Any], kind: str, version: str) -> list[str]:
-    """Check a document against a kind (`apiVersion Kind`) in a version.
+    """Check a document against a kind (`apiVersion Kind`) of a version of Kubernetes.
 
     Returns:
         The paths of unknown fields, in their order.
@@ -40,7 +40,7 @@ def strict_error(unknown: list[str]) -> str:
 
 
 def gates(requested: Mapping[str, object], version: str) -> dict[str, bool]:
-    """Return the given feature gates on top of the defaults.
+    """Return all feature gates: the defaults, replaced by the given gates.
 
     Raises:
         ConfigurationError: a gate is unknown or locked. The message is that of Kubernetes' component-base.

@@ -41,7 +41,10 @@ def at_least(version: str, minor: str) -> bool:
 
 
 def nearest(contract: str, version: str) -> str:
-    """Return the contract's minor version for a version: the same one, else the last one before it, else the first."""
+    """Return the contract's minor version for a version.
+
+    This is the same minor version if the contract has it, otherwise the last earlier one, otherwise the first of all.
+    """
     known = sorted(load(contract)["versions"], key=number)
     requested = number(minor_of(version))
     before = [minor for minor in known if number(minor) <= requested]
@@ -49,7 +52,7 @@ def nearest(contract: str, version: str) -> str:
 
 
 def includes(span: str, minor: str) -> bool:
-    """Return whether a range of minor versions (`all`, `1.30-1.33`, `1.7-2.0,2.2-2.4`) includes one."""
+    """Return whether ranges of minor versions (`all`, `1.30-1.33`, `1.7-2.0,2.2-2.4`) include a minor version."""
     if span == "all":
         return True
     requested = number(minor)
@@ -61,7 +64,10 @@ def includes(span: str, minor: str) -> bool:
 
 
 def flags(program: str, version: str, command: str | None = None) -> dict[str, Mapping[str, Any]]:
-    """Return the flags of a version of kubelet, kube-proxy or (with a command) kubeadm, by name without dashes."""
+    """Return the flags of a version of kubelet, kube-proxy or (with a command) kubeadm.
+
+    The keys are the names of the flags without dashes.
+    """
     table = load("kubernetes")[program]
     if command is not None:
         table = table.get(command, {})
@@ -70,14 +76,14 @@ def flags(program: str, version: str, command: str | None = None) -> dict[str, M
 
 
 def commands(version: str) -> set[str]:
-    """Return the commands of a version of kubeadm (`join phase preflight`)."""
+    """Return the commands of a version of kubeadm, such as `join phase preflight`."""
     table = load("kubernetes")["kubeadm"]
     minor = nearest("kubernetes", version)
     return {name for name, known in table.items() if any(includes(about["minors"], minor) for about in known.values())}
 
 
 def feature_gates(version: str) -> dict[str, tuple[bool, bool]]:
-    """Return the feature gates of a version, each with (default, locked to its default)."""
+    """Return the feature gates of a version by name: the default, and whether the gate is locked to its default."""
     minor = nearest("kubernetes", version)
     found: dict[str, tuple[bool, bool]] = {}
     for name, stages in load("kubernetes")["feature_gates"].items():

@@ -19,7 +19,7 @@ class FlagError(Exception):
 
 
 class CommandFlags(dict[str, list[str]]):
-    """The flags of a command line: for each name the given values, in order."""
+    """The flags of a command line: the values that were given for each name, in order."""
 
     def text(self, name: str, default: str = "") -> str:
         """Return the last value of a flag."""
@@ -79,7 +79,7 @@ def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[
 
 
 def _split(word: str, shorts: Mapping[str, str], known: Mapping[str, object]) -> tuple[str, bool, str]:
-    """Return (flag, whether the word contains a value, the value)."""
+    """Return the name of a word's flag, whether the word contains a value, and this value."""
     if word.startswith("--"):
         name, given, value = word[2:].partition("=")
         name = name.replace("_", "-")

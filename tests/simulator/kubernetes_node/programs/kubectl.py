@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """kubectl.exe: `get node NAME -o jsonpath={.field}`. Everything else is not modelled.
 
-https://kubernetes.io/docs/reference/kubectl/jsonpath/. A field that the object does not have is an empty text.
+https://kubernetes.io/docs/reference/kubectl/jsonpath/. For a field that the object does not have, the output is empty.
 """
 
 from __future__ import annotations

@@ -28,13 +28,14 @@ def klog(severity: str, text: str) -> str:
 
 
 class ProgramLogFile:
-    """A log file that is appended to. Without a path, lines are discarded.
+    """A log file to which lines are appended. Without a path, lines are discarded.
 
     Args:
         path: a Windows path. Its folder must exist, because Go's os.OpenFile does not create it.
 
     Raises:
-        ServiceError: 1053, because a program without its log ends before it reports to the service control manager.
+        ServiceError: 1053 if the file cannot be opened, because the program then ends before it reports to the service
+            control manager.
     """
 
     def __init__(self, machine: Machine, path: str) -> None:
@@ -48,7 +49,7 @@ class ProgramLogFile:
                 raise ServiceError(1053, f"open {path}: {error}") from error
 
     def write(self, text: str) -> None:
-        """Append a line, which is lost if the disk is full."""
+        """Append a line. The line is lost if the disk is full."""
         if self._path:
             try:
                 self._append(f"{text}\n")

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """One connection to the registry: https://github.com/opencontainers/distribution-spec/blob/main/spec.md
 
-Authentication: https://distribution.github.io/distribution/spec/auth/token/ (a 401 names realm, service and scope).
+Authentication: https://distribution.github.io/distribution/spec/auth/token/ (a 401 response names the realm, the
+    service and the scope).
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class RegistryHandler(BaseHTTPRequestHandler):
         return self.owner.faults.take(self.command, f"/{namespace}{parts.path}" if namespace else parts.path)
 
     def _refuse(self, fault: ArtifactFault) -> bool:
-        """Apply a fault that replaces the response; return False if content must still be sent, perhaps damaged."""
+        """Apply a fault that replaces the response. Return False if content must still be sent (possibly damaged)."""
         if fault.kind == "silence":
             time.sleep(fault.seconds)
         elif fault.kind == "status":
@@ -169,7 +170,7 @@ class RegistryHandler(BaseHTTPRequestHandler):
         self._answer(201, {"Docker-Content-Digest": digest, "Location": parts.path})
 
     def _failing(self, name: str, requested: str, namespace: str = "") -> bool:
-        """Send an error response if the name is configured to fail, and return whether one was sent."""
+        """If the name is configured to fail, send an error response. Return whether an error response was sent."""
         status = self.owner.failures.get(f"{namespace or name.partition('/')[0]}/{name}:{requested}")
         if status:
             self._fail(status, "UNAVAILABLE", "injected")

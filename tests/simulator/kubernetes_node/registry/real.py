@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The real registry (https://distribution.github.io/distribution/; Debian's docker-registry), filled over HTTP.
 
-Its content is uploaded through its API: manifest lists with entries by Windows build (`os.version`).
+Its content is uploaded through its API. It consists of manifest lists with one entry for each Windows build
+(`os.version`).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def unavailable() -> str:
 
 
 class RealRegistry:
-    """A docker-registry on a free port, with its files in a temporary folder. A context manager.
+    """A docker-registry on a free port, with its files in a temporary folder. It is a context manager.
 
     Args:
         address: the IPv4 address to listen on.
@@ -93,11 +94,11 @@ class RealRegistry:
             connection.close()
 
     def fill(self, images: Blobs, names: Iterable[str] | None = None) -> None:
-        """Push images: `registry.k8s.io/pause:3.10.2` into the repository `pause`.
+        """Push images. For example, `registry.k8s.io/pause:3.10.2` is pushed to the repository `pause`.
 
         Args:
             images: the available images.
-            names: the names of those to push; by default all.
+            names: the names of the images to push; by default all.
 
         Raises:
             ValueError: the registry rejects an image. The text contains its message.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A registry of container images (the OCI distribution API), also as a mirror (`?ns=`), with faults.
+"""A registry of container images with the OCI distribution API and faults. It can be a mirror, too (`?ns=`).
 
     python -m simulator.kubernetes_node.registry.server --port 5000
 
@@ -29,14 +29,15 @@ class _RegistryHttpServer(HttpServer):
 
 
 class SimulatedRegistry:
-    """A registry on an address, and a context manager that closes it.
+    """A registry on an address. As a context manager, it closes itself at the end.
 
     Args:
         address, port: the address to listen on; port 0 picks a free port.
         images: the content; by default the images of `upstream`.
-        tls: serve HTTPS with this context (`simulator.artifacts.certificates.PrivateCA`).
+        tls: the context for HTTPS (`simulator.artifacts.certificates.PrivateCA`); None for plain HTTP.
         user: the `user:password` that clients need; empty for anonymous access.
-        auth: the authentication: `basic`, or `bearer` with a token from `/token`, which requires the user.
+        auth: the authentication: `basic`, or `bearer` with a token from `/token`. The client needs `user` to get this
+            token.
         rate: the maximum number of bytes per second of each connection; 0 for no limit.
     """
 
@@ -52,7 +53,10 @@ class SimulatedRegistry:
         counter `NAME:TAG`.
         """
         self.faults = Faults()
-        """Faults by path: `/registry.k8s.io/v2/pause/manifests/3.10.2`, without the host if a request has no `ns`."""
+        """Faults by path, such as `/registry.k8s.io/v2/pause/manifests/3.10.2`.
+
+        If a request has no `ns`, its path does not begin with the host.
+        """
         self.failures: dict[str, int] = {}
         """Names (`host/path:tag`) with the HTTP status to return for them."""
         self._lock = threading.Lock()
@@ -95,7 +99,7 @@ class SimulatedRegistry:
 
     @contextlib.contextmanager
     def sending(self) -> Iterator[None]:
-        """Count a body as in progress within the `with` block."""
+        """Count a response body as being sent within the `with` block."""
         with self._lock:
             self._sending += 1
             self.counters["most_at_once"] = max(self.counters["most_at_once"], self._sending)
@@ -113,7 +117,7 @@ class SimulatedRegistry:
     def find(self, name: str, namespace: str, requested: str) -> str | None:
         """Return the digest of a tag.
 
-        A name without `ns` may be the path of any repository, or begin with its host.
+        If the request has no `ns`, the name may be a repository's path with or without its host.
         """
         if requested.startswith("sha256:"):
             return requested if requested in self.images.content else None

@@ -13,8 +13,8 @@ _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "v": "\v"}
 def entries(text: str) -> Iterator[tuple[int, str, str | None]]:
     """Yield (line number, option without dashes, value or None) for each line of a configuration file.
 
-    An option and its value are separated by spaces, `=` or `:`. A value with spaces needs double quotes, in which a
-    backslash escapes. Without quotes it ends at the first space.
+    An option and its value are separated by spaces, `=` or `:`. A value with spaces needs double quotes, within which a
+    backslash is an escape character. A value without quotes ends at the first space.
     """
     for number, line in enumerate(text.splitlines(), 1):
         found = re.match(r"\s*(?P<name>[^\s=:#]+)(?P<rest>.*)", line)

@@ -44,7 +44,7 @@ class CurlError(Exception):
 
 
 class CurlUsageError(Exception):
-    """The command line is invalid (exit code 2). The text is what follows `curl: `."""
+    """An invalid command line (exit code 2). The text is the message, which curl prints after `curl: `."""
 
 
 def parse_version(text: str) -> Version:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The client side of HTTP/1.1: a request, the head of the response, the body in pieces."""
+"""The client side of HTTP/1.1: sending a request, and reading the head and the body of the response."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def body(stream: Stream, head: Head, method: str) -> Iterator[bytes]:
     """Yield the pieces of the body.
 
     Raises:
-        CurlError: exit code 18 if it ends early, or 56.
+        CurlError: exit code 18 if the body ends early, or 56 if receiving fails.
     """
     if method == "HEAD" or head.status in (204, 304):
         return

@@ -113,7 +113,7 @@ class CurlCommandLine:
     request: str = ""
 
     def flag(self, name: str) -> bool:
-        """Return whether any operation has an option."""
+        """Return whether an option is on in any operation."""
         return any(config.flag(name) for config in self.operations)
 
     def parse(self, argv: Sequence[str]) -> CurlCommandLine:
@@ -157,7 +157,10 @@ class CurlCommandLine:
             letters = ""
 
     def _find(self, name: str) -> tuple[CurlOption, bool]:
-        """Return an option of this version, and whether it is on. `no-` switches it off; a prefix is enough."""
+        """Return the option with a name in this version of curl, and whether it is switched on.
+
+        `no-NAME` switches it off. A name without `no-` may be abbreviated if it stays unambiguous.
+        """
         known = {key: option for key, option in OPTIONS.items() if option.since <= self.version}
         positive = name.removeprefix("no-")
         if name in known:
@@ -216,7 +219,7 @@ class CurlCommandLine:
             self.operations[-1].flags[name] = on
 
     def _lines(self, value: str) -> list[str]:
-        """Return the headers of `-H`. `@FILE` reads them from a file (7.55)."""
+        """Return the headers in an argument of `-H`. `@FILE` reads headers from a file (since 7.55)."""
         if value.startswith("@"):
             return [line for line in self.read_config(value[1:]).splitlines() if line]
         return [value]

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 SHARED = "rw"
-"""What other processes may do with a file while curl writes to it."""
+"""How other processes may open a file while curl writes to it."""
 
 
 def path_of(config: OperationOptions, output: str | None, url: SplitResult, directory: str) -> str | None:
-    """Return the file that a transfer writes: None for standard output, an empty text to discard the data.
+    """Return the path of the file that a transfer writes. None means standard output; an empty text discards the data.
 
     Raises:
         CurlUsageError: no file name can be derived from the URL.
@@ -43,7 +43,9 @@ def path_of(config: OperationOptions, output: str | None, url: SplitResult, dire
 
 
 class TransferOutput:
-    """Receives the data of one transfer. A file is created at the first byte, or at the end if there is no data.
+    """Receives the data of one transfer.
+
+    A file is created when the first data arrives, or at the end of a transfer without data.
 
     Args:
         path: the path, as `path_of` returns it.
@@ -70,7 +72,7 @@ class TransferOutput:
         return self._machine.files.real(self.path).stat().st_size
 
     def write(self, data: bytes) -> None:
-        """Write some bytes.
+        """Write data.
 
         Raises:
             CurlError: exit code 23 if this fails.
@@ -109,7 +111,7 @@ class TransferOutput:
         return file
 
     def restart(self) -> None:
-        """Discard what this transfer has written, before it is retried."""
+        """Discard the data that this transfer has written, before it is retried."""
         self.close()
         self.printed = b""
         if self.written and self.path and self._size() > self.kept:

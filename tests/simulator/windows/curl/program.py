@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""curl.exe: its command line, sequential and parallel transfers, its output, its exit code."""
+"""curl.exe: its command line, sequential and parallel transfers, its output and its exit code."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 
 def _jobs(config: OperationOptions) -> list[tuple[str, str | None]]:
-    """Return each URL with its output. Outputs belong to URLs in order."""
+    """Return each URL with its output. The first output belongs to the first URL, and so on."""
     outputs: Sequence[str | None] = [*config.outputs, *([None] * len(config.urls))]
     return list(zip(config.urls, outputs, strict=False))
 
@@ -142,7 +142,10 @@ class _Printer:
             self._out += write_out.text(config.values["write-out"], outcome, self._version).encode()
 
     def result(self, *, worst: bool) -> ProgramResult:
-        """Return the result. The exit code is that of the last transfer, or of any failed parallel transfer."""
+        """Return the result.
+
+        Its exit code is that of the last transfer, or that of a failed transfer if they are parallel.
+        """
         failed = [code for code in self._codes if code]
         code = (failed[-1] if failed else 0) if worst else self._codes[-1]
         return ProgramResult(code, self._out.decode("utf-8", "replace"), self._err)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Choosing the proxy for a URL: https://curl.se/docs/manpage.html (ENVIRONMENT, --proxy, --noproxy)"""
+"""Choosing the proxy for a URL. Source: https://curl.se/docs/manpage.html (ENVIRONMENT, --proxy, --noproxy)."""
 
 from __future__ import annotations
 

@@ -24,11 +24,11 @@ class CurlRequest:
     """A request to one server.
 
     Args:
-        url: the URL of this request, which differs from the first one after a redirect.
+        url: the URL of this request. After a redirect, it differs from the URL of the first request.
         method: the HTTP method.
         body: the body to send.
         offset: the start of the requested range; 0 for the whole file.
-        trusted: whether credentials may be sent to this host, because it is the first one.
+        trusted: whether credentials may be sent to this host, because it is the host of the first request.
     """
 
     url: SplitResult
@@ -42,7 +42,7 @@ def port_of(url: SplitResult) -> int:
     """Return the port in a URL.
 
     Raises:
-        CurlError: exit code 3 if it is invalid.
+        CurlError: exit code 3 if the port is invalid.
     """
     try:
         return url.port or {"http": 80, "https": 443}[url.scheme]
@@ -125,7 +125,7 @@ def _tunnel(stream: Stream, request: CurlRequest, proxy: HttpProxy, config: Oper
 def open_stream(
     machine: Machine, run: Invocation, request: CurlRequest, config: OperationOptions, limits: Limits, version: Version
 ) -> tuple[Stream, HttpProxy | None]:
-    """Connect to the server of a request, and return the connection and the proxy if requests go through it."""
+    """Connect to the server of a request. Return the connection, and the proxy if the request itself is sent to it."""
     url = request.url
     modern = version >= (7, 86)
     proxy = proxies.choose(url, config, run, version)
@@ -154,7 +154,7 @@ def _resolved(host: str, port: int, config: OperationOptions) -> tuple[str, int]
 
 
 def target_of(url: SplitResult, proxy: HttpProxy | None) -> str:
-    """Return the target for the request line: a path, or for a proxy the whole URL."""
+    """Return the target for the request line: a path, or the whole URL if the request is sent to a proxy."""
     path = (url.path or "/") + (f"?{url.query}" if url.query else "")
     if proxy is None:
         return path

@@ -3,13 +3,13 @@
 """TLS as curl uses it with Schannel: trust in the machine's root store, host names, revocation.
 
 - A chain that does not end in a root of the machine's store causes SEC_E_UNTRUSTED_ROOT.
-- Schannel requests a revocation check of the chain. It fails for a certificate without a revocation list, or if the
-  list cannot be downloaded (https://curl.se/docs/manpage.html: --ssl-no-revoke, --ssl-revoke-best-effort).
-- --cacert has had an effect with Schannel since 7.60 (https://curl.se/changes.html). curl then checks the chain itself
-  (lib/vtls/schannel_verify.c), with the errors of CertGetCertificateChain.
-- Exit codes, from curl's lib/vtls/schannel.c by version: 35 for any error of InitializeSecurityContext. An untrusted
-  root is 60 in 7.57 to 7.61, 77 up to 7.8x, and 60 from 8.0 on. A wrong name is 60 from 8.0 on. The names of CRYPT_E
-  errors were added after 7.83.1 (https://github.com/loda-lang/loda-cpp/issues/178).
+- Schannel requests a revocation check of the chain. The check fails if a certificate names no revocation list, or if
+  the list cannot be downloaded (https://curl.se/docs/manpage.html: --ssl-no-revoke, --ssl-revoke-best-effort).
+- --cacert has had an effect with Schannel since 7.60 (https://curl.se/changes.html). With --cacert, curl itself checks
+the chain (lib/vtls/schannel_verify.c), with the errors of CertGetCertificateChain. - Exit codes by version, from curl's
+  lib/vtls/schannel.c: any error of InitializeSecurityContext results in 35. An untrusted root results in 60 in 7.57 to
+  7.61, 77 up to 7.8x, and 60 from 8.0 on. A wrong name results in 60 from 8.0 on. The names of CRYPT_E errors were
+  added after 7.83.1 (https://github.com/loda-lang/loda-cpp/issues/178).
 """
 
 from __future__ import annotations
@@ -78,7 +78,10 @@ def secure(machine: Machine, stream: Stream, host: str, config: OperationOptions
 
 
 def _roots(machine: Machine, config: OperationOptions, version: Version) -> list[str]:
-    """Return the trusted roots. The file of --cacert replaces the store."""
+    """Return the trusted roots.
+
+    They come from the file of --cacert if it is set, otherwise from the machine's store.
+    """
     file = config.values.get("cacert")
     if not file or version < (7, 60):
         return certificate_store.pem(machine, "Root")
@@ -108,7 +111,7 @@ def _handshake(
 
 
 def _chain_error(status: str) -> CurlError:
-    """Return the error for a chain that curl checked itself (lib/vtls/schannel_verify.c)."""
+    """Return the error for a chain that curl itself has checked (lib/vtls/schannel_verify.c)."""
     message = f"schannel: CertGetCertificateChain trust error CERT_TRUST_{status}"
     return CurlError(errors.PEER_FAILED_VERIFICATION, message)
 
@@ -176,7 +179,10 @@ def _distribution_points(certificate: x509.Certificate) -> list[str]:
 
 
 def _fetch(machine: Machine, url: str, roots: list[str]) -> x509.CertificateRevocationList | None:
-    """Return a revocation list if one of the roots signed it. Like Windows, download it without curl's proxies."""
+    """Download a revocation list, and return it if one of the roots signed it.
+
+    As on Windows, curl's proxies are not used.
+    """
     if not url.startswith("http://") or not machine.network.is_up:
         return None
     try:

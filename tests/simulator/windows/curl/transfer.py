@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The transfer of one URL: redirects, resuming, retries, and when it counts as failed."""
+"""The transfer of one URL: redirects, resumption, retries, and the conditions under which it fails."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class UrlTransfer:
         self._heads = ""
 
     def perform(self) -> TransferResult:
-        """Run the transfer, with the retries of --retry.
+        """Run the transfer, and retry it as --retry allows.
 
         Raises:
             CurlUsageError: no file name can be derived from the URL.
@@ -141,7 +141,10 @@ class UrlTransfer:
         return delay
 
     def _transient(self, status: int) -> bool:
-        """Return whether --retry retries after a status; 429 since 7.67 (https://github.com/curl/curl/pull/4465)."""
+        """Return whether --retry retries after a status.
+
+        It does so for 429 since 7.67 (https://github.com/curl/curl/pull/4465).
+        """
         return status in _TRANSIENT_STATUS and (status != 429 or self._version >= (7, 67))
 
     def _attempt(self, url: SplitResult, output: TransferOutput, offset: int) -> TransferResult:
@@ -214,7 +217,7 @@ class UrlTransfer:
     def _one(
         self, request: CurlRequest, output: TransferOutput, limits: Limits, outcome: TransferResult
     ) -> SplitResult | None:
-        """Send one request, read the response, and return the target of a redirect that has to be followed."""
+        """Send one request, and read the response. Return the target of a redirect if it has to be followed."""
         stream, proxy = open_stream(self._machine, self._run, request, self._config, limits, self._version)
         try:
             lines = headers(request, self._config, self._version, proxy, self._etag())
@@ -264,7 +267,7 @@ class UrlTransfer:
         return name if ":" in name or name.startswith(("\\", "/")) else f"{self._run.directory}\\{name}"
 
     def _etag(self) -> str | None:
-        """Return the value that --etag-compare sends: the line in the file, or empty quotes."""
+        """Return the value that --etag-compare sends: the line in the file, or empty quotes if there is none."""
         name = self._config.values.get("etag-compare")
         if name is None:
             return None
@@ -280,7 +283,10 @@ class UrlTransfer:
             self._machine.files.write_text(self._path(name), f"{tag}\n" if tag else "")
 
     def _dump(self, outcome: TransferResult) -> bytes:
-        """Write the heads for --dump-header, and return those for standard output."""
+        """Write the response headers to the file of --dump-header.
+
+        If the file is `-`, return them for standard output instead.
+        """
         name = self._config.values.get("dump-header")
         if name is None or not self._heads:
             return b""
@@ -311,7 +317,7 @@ _REDIRECTED: Protocols = {**_GIVEN, "proto-redir": "http,https"}
 def _split(url: str, config: OperationOptions, protocols: Protocols = _GIVEN) -> SplitResult:
     """Parse a URL. A URL without a scheme uses HTTP.
 
-    For a redirect, both options must allow the protocol: lib/url.c (findprotocol).
+    For a redirect, both `--proto` and `--proto-redir` must allow the protocol (lib/url.c, findprotocol).
 
     Raises:
         CurlError: exit code 1 or 3.
@@ -337,7 +343,7 @@ def _split(url: str, config: OperationOptions, protocols: Protocols = _GIVEN) ->
 
 
 def _allowed(given: str, without: str) -> set[str]:
-    """Return the protocols that `--proto` or `--proto-redir` allows: `=a,b` sets them, `+a` and `-b` change them."""
+    """Return the protocols that `--proto` or `--proto-redir` allows: `=a,b` sets the list; `+a` and `-b` change it."""
     if given.startswith("="):
         return set(given[1:].split(","))
     allowed = set(without.split(","))

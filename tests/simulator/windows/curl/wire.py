@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Sockets with curl's limits (connection time, total time, minimum speed). They close when the process ends."""
+"""Sockets with curl's limits (connection time, total time, minimum speed). The sockets close when the process ends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class Limits:
     Args:
         stop: set when the process must end.
         max_time, connect_timeout: the values of --max-time and --connect-timeout.
-        speed_limit, speed_time: a transfer fails if it stays below `speed_limit` bytes per second for `speed_time`.
+        speed_limit, speed_time: a transfer fails if it is slower than `speed_limit` bytes per second for `speed_time`
+        seconds.
         rate: the maximum number of bytes per second (--limit-rate).
     """
 
@@ -86,7 +87,7 @@ class Limits:
             )
 
     def take(self, size: int) -> None:
-        """Count received bytes, and wait to keep below the maximum rate."""
+        """Count received bytes, and wait as long as necessary to stay below the maximum rate."""
         self.received += size
         if self.rate:
             ahead = self.received / self.rate - (time.monotonic() - self.started)
@@ -111,7 +112,7 @@ class Stream:
             raise CurlError(55, "Send failure: Connection was reset") from error
 
     def receive(self) -> bytes:
-        """Return the next data; empty when the other side has closed the connection."""
+        """Return the next data; empty if the other side has closed the connection."""
         if self._buffer:
             data, self._buffer = self._buffer, b""
             return data
@@ -139,11 +140,12 @@ def connect(machine: Machine, host: str, port: int, limits: Limits, *, proxy: bo
     """Connect to a host from the node's own address.
 
     Args:
-        proxy: whether the host is a proxy, for which the error of an unknown name differs.
+        proxy: whether the host is a proxy. The error for an unknown name depends on this.
         modern: whether to word errors as curl 7.86 and later do, with the elapsed time.
 
     Raises:
-        CurlError: 5, 6, 7 or 28.
+        CurlError: exit code 5 or 6 if the name is unknown, 7 if the connection fails, or 28 if a time limit is
+            exceeded.
     """
     addresses = resolve(machine, host) if machine.network.is_up else []
     if not addresses:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """An Active Directory domain with its accounts, as the machines of a fleet see it over the network.
 
-The domain section of a fleet file describes it (world.py). Machines find it through DNS.
+The domain section of a fleet file describes the domain (world.py). Machines find the domain through DNS.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class DomainDirectory:
         name: the DNS name.
         netbios: the NetBIOS name.
         users: passwords of users by name.
-        joiners: the users who may create computer accounts. Administrators of the domain delegate this right.
+        joiners: the users who may create computer accounts, because an administrator has delegated this right to them.
         units: distinguished names of organizational units.
-        computers: the users who own computer accounts, by the name of the computer.
-        quota: how many accounts one user may create (ms-DS-MachineAccountQuota).
-        reachable: whether the domain controller answers.
+        computers: the owner of each computer account, by the name of the computer.
+        quota: how many computer accounts a user may create who is not in `joiners` (ms-DS-MachineAccountQuota).
+        reachable: whether the domain controller responds.
     """
 
     name: str
@@ -73,7 +73,7 @@ class DomainDirectory:
     reachable: bool = True
 
     def __post_init__(self) -> None:
-        """Give the domain the NetBIOS name that Windows suggests: the first label of the DNS name."""
+        """Set the NetBIOS name that Windows suggests (the first label of the DNS name), if no other name is given."""
         self.netbios = self.netbios or self.name.partition(".")[0][:15].upper()
         self._lock = threading.Lock()
 
@@ -86,10 +86,10 @@ class DomainDirectory:
         return query.casefold().rstrip(".") == f"_ldap._tcp.dc._msdcs.{self.name}".casefold()
 
     def create_account(self, computer: str, user: str, password: str, unit: str = "") -> None:
-        """Create the account of a computer that joins, or use an existing one that the same user created.
+        """Create the account of a computer that joins, or use an existing account that the same user has created.
 
         Raises:
-            NetJoinError: the domain controller refuses.
+            NetJoinError: the domain controller refuses the request.
         """
         if not self.reachable:
             raise NetJoinError(NO_SUCH_DOMAIN)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""A machine's membership in a domain: joining online and offline, and what the next boot completes.
+r"""A machine's membership in a domain: online and offline joins, and their completion at the next boot.
 
 A join changes the machine's primary domain at once. The DNS suffix and the services follow at the next boot. Until then
-the key `Netlogon\JoinDomain` exists, by which tools recognize a join that waits for a reboot. NetSetup.LOG records each
+the key `Netlogon\JoinDomain` exists, by which tools recognize that a join waits for a reboot. NetSetup.LOG records each
 attempt (learn.microsoft.com/troubleshoot/windows-server/active-directory: Domain Join log analysis).
 """
 
@@ -38,7 +38,7 @@ class DomainMembership:
 
 
 def directory(machine: Machine) -> DomainDirectory | None:
-    """Return the domain on the machine's network; None if there is none."""
+    """Return the domain on the machine's network; None if the network has no domain."""
     known = machine.settings.option("directory")
     return known if isinstance(known, DomainDirectory) else None
 
@@ -64,7 +64,7 @@ def join(machine: Machine, domain: str, user: str, password: str, unit: str = ""
     """Join a domain (Add-Computer, NetJoinDomain). The next boot completes it.
 
     Raises:
-        NetJoinError: the domain is unknown to the machine's DNS servers, or its controller refuses.
+        NetJoinError: the machine's DNS servers do not know the domain, or its domain controller refuses the join.
     """
     with _logged(machine, "NetpDoDomainJoin"):
         known = directory(machine)
@@ -104,7 +104,7 @@ def _logged(machine: Machine, function: str) -> Iterator[None]:
 
 
 def on_boot(machine: Machine) -> None:
-    """Complete a join. An offline join also gives the machine the name of its account."""
+    """Complete a join. If it is an offline join, the machine also gets the name of its computer account."""
     member = machine.part(DomainMembership)
     if member.provisioned is not None:
         (member.domain, name), member.provisioned = member.provisioned, None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""microsoft.ad.membership (1.10): joins a domain with an account, or with the data of an offline join."""
+"""microsoft.ad.membership (1.10): it joins a domain with an account, or with the data of an offline join."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _UNMODELLED = ("client_cert", "use_default_credential", "proxy_username", "proxy
 
 
 class DownloadError(Exception):
-    """A download failed. `answer` is the module's result."""
+    """A failed download. `answer` is the module's result."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         super().__init__(answer["msg"])
@@ -128,7 +128,7 @@ def _missing(what: str) -> dict[str, Any]:
 
 
 def _listed(session: Session, url: str, source: str, how: Options, answer: dict[str, Any]) -> str:
-    """Return the checksum for the source's name from a file of checksums."""
+    """Return the checksum that a file of checksums lists for the source's file name."""
     failed = f"Error when getting the remote checksum from '{url}'. "
     text = download(session, url, how, answer, failed).body.decode(errors="replace")
     name = unquote(urlsplit(source).path).rpartition("/")[2]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_feature: Install- and Uninstall-WindowsFeature with the result of the module."""
+"""win_feature: it calls Install- or Uninstall-WindowsFeature, and returns the module's result."""
 
 from __future__ import annotations
 

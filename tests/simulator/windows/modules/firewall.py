@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_firewall_rule (community.windows): rules by their display name, which the COM interface calls the name."""
+"""win_firewall_rule (community.windows): rules by display name, because the COM interface uses it as the name."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _remove(rules: dict[str, Rule], found: list[Rule], name: str, group: str, *,
 
 
 def _change(rules: dict[str, Rule], found: list[Rule], requested: dict[str, Any], *, check: bool) -> dict[str, Any]:
-    """Set the attributes that the task defines, on each rule that differs from them."""
+    """Set the attributes that the task defines on each rule that has different values."""
     changed: list[str] = []
     same: list[str] = []
     for rule in found:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_package: Windows Installer packages, and programs that are detected by the registry or by a path."""
+"""win_package: Windows Installer packages, and programs that are detected in the registry or by a path."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNINSTALL = (
 
 @dataclass(frozen=True)
 class _Status:
-    """The provider that recognizes a product, the product's id, and whether it is installed."""
+    """The provider that recognizes a product, the product's id, and whether the product is installed."""
 
     provider: str
     product: str

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_updates: the calls that its action plugin makes one after the other: `start`, `poll` …, `cancel`.
+"""win_updates: the calls that its action plugin makes in order: `start`, repeated `poll`, and `cancel`.
 
-With async it is a single `start` with `wait`. The module then waits, and returns its result in the older form
-(win_updates.ps1).
+With async, there is only one call, `start` with `wait`. The module then waits until the end, and returns its result in
+the older form (win_updates.ps1).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _INTERVAL = 0.1
 
 
 def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Start a session in the background, return its new messages, or end it."""
+    """Depending on the method, start a session in the background, return its new messages, or end it."""
     operation = arguments.text("_operation", default="start")
     options = arguments.raw("_operation_options", {})
     work = {"start": _start, "poll": _poll, "cancel": _cancel}.get(operation)
@@ -104,7 +104,7 @@ def _next(session: Session, updates: UpdateSession, timeout: float | None) -> di
 
 
 def _poll(session: Session, arguments: ModuleArguments, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the messages since the last call. Waits for the first line, and then briefly for each further line."""
+    """Return the messages since the last call. Wait for the first line, and then briefly for each further line."""
     updates = update_session.find(session.machine, str(options.get("pipe_name")))
     if updates is None:
         session.process.sleep(scale(session.machine, _CONNECT))
@@ -160,7 +160,7 @@ def _wait(session: Session, updates: UpdateSession) -> dict[str, Any]:
 
 
 def _take(found: dict[str, dict[str, Any]], line: dict[str, Any]) -> None:
-    """Add the information of a line to the updates."""
+    """Add the information in a session's line to the updates."""
     task, result = line["task"], line["result"]
     if task == "search_result":
         why = {entry["id"]: entry["reasons"] for entry in result["filtered"]}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""netsh advfirewall firewall add|delete rule: rules by display name, which need not be unique.
+"""netsh advfirewall firewall add|delete rule: these commands use display names, which need not be unique.
 
 learn.microsoft.com: Use netsh advfirewall firewall instead of netsh firewall to control Windows Defender Firewall
 behavior (`add rule`, `delete rule`).
@@ -25,7 +25,7 @@ _USAGE = "A specified value is not valid.\r\n"
 
 
 def advfirewall(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate the two commands."""
+    """Simulate `add rule` and `delete rule`."""
     verb = tuple(word.casefold() for word in run.argv[2:4])
     options = {key.casefold(): value for key, _is, value in (word.partition("=") for word in run.argv[4:])}
     if verb not in (("add", "rule"), ("delete", "rule")):

@@ -4,8 +4,8 @@
 
 Sources: canonical/cloud-init cloudinit/sources/azure/identity.py (the asset tag); learn.microsoft.com: Azure Instance
 Metadata Service (the header `Metadata: true`, network metadata, error texts). The option `azure` of a node, which
-kubernetes_node/cni/azure_ipam.py describes, makes the node such a machine. On other nodes, nothing answers at the
-address of the service.
+kubernetes_node/cni/azure_ipam.py describes, makes the node an Azure virtual machine. On other nodes, nothing responds
+at the address of the metadata service.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _LONGEST_REQUEST = 65536
 
 
 def asset_tag(machine: Machine) -> str:
-    """Return the asset tag of the chassis. On other Hyper-V hosts, it is a number of the virtual machine."""
+    """Return the asset tag of the chassis. Outside of Azure, Hyper-V generates a number for the virtual machine."""
     return _ASSET_TAG if isinstance(machine.settings.option("azure"), Mapping) else "0000-0000-0000-0000-0000-0000-00"
 
 
 def answers(machine: Machine) -> bool:
-    """Return whether the Instance Metadata Service answers."""
+    """Return whether the Instance Metadata Service responds."""
     return isinstance(machine.settings.option("azure"), Mapping)
 
 
 def instance(machine: Machine) -> dict[str, Any] | None:
-    """Return compute and network metadata of the machine; None if it is not in Azure.
+    """Return compute and network metadata of the machine; None if the machine is not in Azure.
 
     learn.microsoft.com: Azure Instance Metadata Service, "Instance metadata". The option `azure` may set fields in
     `compute`; the defaults are invented.

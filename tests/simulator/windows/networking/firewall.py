@@ -68,7 +68,7 @@ def _exists(name: str) -> CmdletError:
 
 
 def _changes(bound: Bound, *, display: str) -> dict[str, object]:
-    """Return the attributes that the bound parameters set."""
+    """Return the attributes of a rule that the parameters of a call set."""
     changes: dict[str, object] = {}
     for parameter, attribute in _TEXTS:
         if parameter in bound:
@@ -87,7 +87,7 @@ def _changes(bound: Bound, *, display: str) -> dict[str, object]:
 
 
 def _security(bound: Bound) -> dict[str, object]:
-    """Return the attributes that the parameters of a security filter set. Accounts are given in SDDL.
+    """Return the attributes of a rule that the parameters of a security filter set. Accounts are specified in SDDL.
 
     New-NetFirewallRule and Set-NetFirewallRule have the same parameters as Set-NetFirewallSecurityFilter.
     """
@@ -152,7 +152,7 @@ def _select(machine: Machine, bound: Bound, command: str) -> list[Rule]:
 
 
 def _narrow(rules: list[Rule], bound: Bound) -> list[Rule]:
-    """Return the rules that match the Enabled, Direction and Action of a call."""
+    """Return those rules that match the parameters Enabled, Direction and Action of a call."""
     if bound.command.casefold() != "get-netfirewallrule":
         return rules
     for parameter, attribute in (("Enabled", "enabled"), ("Direction", "direction"), ("Action", "action")):

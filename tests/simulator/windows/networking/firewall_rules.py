@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A firewall rule, and its representation in the cmdlets for rules and filters.
 
-Objects: https://learn.microsoft.com/powershell/module/netsecurity/get-netfirewallrule. The numbers of enumerations are
-those of the CIM class MSFT_NetFirewallRule.
+Objects: https://learn.microsoft.com/powershell/module/netsecurity/get-netfirewallrule. The CIM class
+    MSFT_NetFirewallRule defines the numbers of the enumerations.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def enumeration(kind: str, name: str) -> Enumeration:
 
 
 def _show(values: tuple[str, ...]) -> object:
-    """Return a single value as a scalar and several as a list, as these cmdlets do."""
+    """Return values as these cmdlets do: a single value as a scalar, several values as a list."""
     return values[0] if len(values) == 1 else list(values)
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""netsh.exe: the modelled contexts. Names of contexts may be abbreviated, as in the real program."""
+"""netsh.exe: the contexts that are modelled. As in the real program, names of contexts may be abbreviated."""
 
 from __future__ import annotations
 

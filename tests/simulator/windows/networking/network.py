@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The network as cmdlets and programs show it: interfaces, addresses, routes, name servers.
+"""The network as cmdlets and programs show it: interfaces, addresses, routes and name servers.
 
 https://learn.microsoft.com/powershell/module/nettcpip/get-netipaddress
 """
@@ -45,7 +45,7 @@ def interfaces(machine: Machine) -> list[Interface]:
 
 
 def _select(found: list[PSObject], bound: Bound, class_name: str, keys: tuple[str, ...]) -> list[object]:
-    """Return the objects whose properties match the bound parameters. A name without a match is an error."""
+    """Return the objects whose properties match the parameters. Raise an error if a name has no match."""
     for parameter in keys:
         if parameter not in bound:
             continue
@@ -122,7 +122,7 @@ ADDRESS_KEYS = (
 
 
 def get_address(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-NetIPAddress. The persistent store contains the addresses that were set manually."""
+    """Simulate Get-NetIPAddress. The PersistentStore contains the addresses that were set manually."""
     persistent = bound.text("PolicyStore").casefold() == "persistentstore"
     found = [
         _address(interface, item)
@@ -165,7 +165,10 @@ ROUTE_KEYS = (
 
 
 def get_route(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-NetRoute. The persistent store has manually set routes, except those that follow from addresses."""
+    """Simulate Get-NetRoute.
+
+    The PersistentStore contains manually set routes, but no routes that follow from addresses.
+    """
     persistent = bound.text("PolicyStore").casefold() == "persistentstore"
     known = state_of(machine).routes
     found: list[PSObject] = []
@@ -277,7 +280,10 @@ def resolve_name(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def ipconfig(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate ipconfig.exe. /all and /flushdns have effects; the other known options only add the host name."""
+    """Simulate ipconfig.exe.
+
+    Of its options, /all and /flushdns are modelled; the other known options change nothing.
+    """
     known = {"/all", "/allcompartments", "/flushdns", "/registerdns", "/renew", "/release", "/displaydns"}
     words = [argument.casefold() for argument in run.argv]
     if any(word not in known for word in words):

@@ -40,7 +40,7 @@ def _interface(machine: Machine, bound: Bound, class_name: str) -> Interface:
     """Return the interface that -InterfaceAlias or -InterfaceIndex selects.
 
     Raises:
-        CmdletError: it does not exist.
+        CmdletError: the interface does not exist.
     """
     for item in interfaces(machine):
         if "InterfaceAlias" in bound and item.alias.casefold() == bound.text("InterfaceAlias").casefold():
@@ -52,10 +52,10 @@ def _interface(machine: Machine, bound: Bound, class_name: str) -> Interface:
 
 
 def _chosen_interfaces(machine: Machine, bound: Bound, class_name: str) -> list[Interface]:
-    """Return the interfaces of the input objects, or of the given names and indexes.
+    """Return the interfaces that the input objects or the given names and indexes select.
 
     Raises:
-        CmdletError: one does not exist.
+        CmdletError: an interface does not exist.
     """
     given = objects(bound, "InputObject")
     known = interfaces(machine)
@@ -99,7 +99,7 @@ def new_address(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _leave_dhcp(machine: Machine, interface: Interface) -> None:
-    """Remove the settings that DHCP provided, or that Windows chose without DHCP."""
+    """Remove the settings that DHCP provided, or that Windows chose because no DHCP server responded."""
     state = state_of(machine)
     interface.dhcp = False
     interface.addresses = [item for item in interface.addresses if item.origin == "Manual"]
@@ -128,7 +128,7 @@ def remove_address(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_ip_interface(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Set-NetIPInterface -Dhcp, -Forwarding, -NlMtuBytes. Other parameters have no effect."""
+    """Simulate Set-NetIPInterface -Dhcp, -Forwarding and -NlMtuBytes. Other parameters have no effect."""
     for interface in _chosen_interfaces(machine, bound, "MSFT_NetIPInterface") or interfaces(machine):
         requested = bound.text("Dhcp").casefold()
         if requested == "enabled" and not interface.dhcp:
@@ -173,7 +173,7 @@ def remove_route(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_dns_servers(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Set-DnsClientServerAddress -ServerAddresses, -ResetServerAddresses."""
+    """Simulate Set-DnsClientServerAddress -ServerAddresses and -ResetServerAddresses."""
     for interface in _chosen_interfaces(machine, bound, "MSFT_DNSClientServerAddress"):
         if bound.flag("ResetServerAddresses"):
             interface.static_dns = []

@@ -32,7 +32,7 @@ def _refuse_others(run: Invocation, program: str, modelled: str) -> None:
 
 
 def _active(machine: Machine) -> Iterator[tuple[str, str, str, int]]:
-    """Yield the routes in use: network, gateway, address of the interface, metric."""
+    """Yield (network, gateway, address of the interface, metric) of each route in use."""
     for item in interfaces(machine):
         for route in state_of(machine).routes:
             if route.alias == item.alias:
@@ -76,7 +76,7 @@ def _by_network(found: tuple[str, str, str, int]) -> tuple[int, int]:
 
 
 def arp(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate arp.exe -a: the entries that Windows creates itself. Neighbors are not modelled."""
+    """Simulate arp.exe -a: only the entries that Windows itself creates. Neighbors are not modelled."""
     _refuse_others(run, "arp", "-a")
     lines: list[str] = []
     for item in interfaces(machine):

@@ -12,7 +12,7 @@ The node's entry in the fleet file may contain `uplink`:
       routes: [{destination: 10.9.0.0/16, next_hop: 127.5.0.254, metric: 5}]
       dhcp: null                    # what DHCP offers to this node; by default nothing if static is true
 
-Without `uplink`, the node gets its address from DHCP, which always offers the same one.
+Without `uplink`, the node gets its address from DHCP, which always offers the same address.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DETECTION = 1.0
 
 @dataclass
 class Address:
-    """An IPv4 address of an interface. `usable` is the time at which duplicate address detection ends (monotonic)."""
+    """An IPv4 address of an interface. `usable` is the monotonic time at which duplicate address detection ends."""
 
     address: str
     prefix: int
@@ -54,7 +54,7 @@ class Address:
 
 @dataclass
 class Route:
-    """A route of an interface. `persistent`: whether it is in the PersistentStore and so survives a reboot."""
+    """A route of an interface. If `persistent`, it is in the PersistentStore, and so it survives a reboot."""
 
     alias: str
     destination: str
@@ -69,11 +69,11 @@ class Interface:
     """A network interface.
 
     Args:
-        bound: whether TCP/IP is bound to it, unlike the adapter of a virtual switch.
+        bound: whether TCP/IP is bound to the interface. It is not bound to the adapter of a virtual switch.
         physical: whether it is a physical adapter.
         plugged: whether its cable is plugged in.
-        forwarding: whether it forwards packets of other hosts, as hosts of an L2Bridge without a fabric must.
-        static_dns: the name servers that were set manually; if empty, those of DHCP are used.
+        forwarding: whether it forwards packets for other hosts. This is necessary on nodes with an L2Bridge.
+        static_dns: the name servers that were set manually. If empty, the name servers from DHCP are used.
     """
 
     alias: str
@@ -115,8 +115,8 @@ class DhcpLease:
 class NetworkState:
     """All interfaces by alias, in display order, and all routes except those that follow from addresses.
 
-    `owner` is the address of the machine that the settings belong to. A machine that is deployed from its disk
-    has a new address.
+    `owner` is the address of the machine to which the settings belong. If another machine is deployed from this
+    machine's disk, it has a different address.
     """
 
     owner: str = ""
@@ -128,7 +128,7 @@ def uplink_settings(machine: Machine) -> Mapping[str, object]:
     """Return `uplink` from the node's entry.
 
     Raises:
-        ValueError: it is not a mapping.
+        ValueError: the value is not a mapping.
     """
     found = machine.settings.option("uplink", {})
     if not isinstance(found, Mapping):
@@ -175,7 +175,7 @@ def _set_up(machine: Machine, state: NetworkState) -> None:
 
 
 def lease(machine: Machine) -> DhcpLease | None:
-    """Return what DHCP offers to the uplink: by default the node's address; nothing if the address is set manually."""
+    """Return what DHCP offers to the uplink. The default is the node's address, or nothing if the address is static."""
     settings = uplink_settings(machine)
     offered = settings.get("dhcp") if is_static(machine) else settings.get("dhcp", machine.address)
     if not offered:
@@ -187,9 +187,9 @@ def lease(machine: Machine) -> DhcpLease | None:
 
 
 def renew(machine: Machine, interface: Interface, usable: float | None = None) -> None:
-    """Let DHCP configure an interface, which removes manual settings. Without an offer, Windows chooses an address.
+    """Let DHCP configure an interface. This removes manual settings. Without an offer, Windows chooses an address.
 
-    The address is one of 169.254.0.0/16 (RFC 3927), as in microsoft/SDN#498.
+    The chosen address is in 169.254.0.0/16 (RFC 3927), as in microsoft/SDN#498.
     """
     state = machine.part(NetworkState)
     interface.dhcp = True
@@ -213,19 +213,19 @@ def usable_from(machine: Machine) -> float:
 
 
 def uplink(machine: Machine) -> Interface:
-    """Return the external interface of the node: the physical adapter, or that of the virtual switch."""
+    """Return the external interface of the node: the physical adapter, or the interface of the virtual switch."""
     state = state_of(machine)
     switch = state.interfaces.get(f"vEthernet ({UPLINK})")
     return switch if switch is not None else state.interfaces[UPLINK]
 
 
 def next_index(state: NetworkState) -> int:
-    """Return the index for a new interface."""
+    """Return the interface index for a new interface."""
     return max(20, *(item.index + 1 for item in state.interfaces.values()))
 
 
 def reachable(machine: Machine) -> bool:
-    """Return whether the node has its well-known address. An address counts even during duplicate address detection."""
+    """Return whether the node has the address in the fleet file, even if duplicate address detection has not ended."""
     return any(
         address.address == machine.address
         for item in state_of(machine).interfaces.values()

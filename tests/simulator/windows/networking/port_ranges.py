@@ -5,9 +5,9 @@
 https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-interface: `show excludedportrange`.
 The default dynamic range is 49152 to 65535
 (https://learn.microsoft.com/troubleshoot/windows-server/networking/default-dynamic-port-range-tcpip-chang). The list
-also contains the ports of http.sys, including those of WinRM (kubernetes/kubernetes#117783 shows a node's list: 5985,
-5986, 47001 and HNS's pools). HNS reserves blocks of 64 ports: microsoft/SDN#399 counts the remaining ports in blocks of
-this size.
+also contains the ports of http.sys, including those of WinRM (the list of a node in kubernetes/kubernetes#117783
+contains 5985, 5986, 47001 and HNS's pools). HNS reserves blocks of 64 ports, so microsoft/SDN#399 counts the remaining
+ports in blocks of this size.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _STORES = ("active", "persistent")
 
 @dataclass
 class Reservation:
-    """A port range, and the time at which it is released (monotonic seconds; None while its owner uses it)."""
+    """A port range, and the monotonic time at which it is released (None while its owner uses the range)."""
 
     first: int
     last: int
@@ -48,10 +48,10 @@ class PortRanges:
     """The port ranges of a machine.
 
     Args:
-        reserved: by owner, the ranges that services reserved at run time (HNS's pools), for both TCP and UDP.
+        reserved: the ranges that services have reserved at run time (HNS's pools) for TCP and UDP, by owner.
         administered: the ranges that an administrator excluded, which are shown with an asterisk.
-        listening: TCP ports of http.sys.
-        dynamic: by protocol, the dynamic range if it was changed: its first port and the number of ports.
+        listening: the TCP ports of http.sys.
+        dynamic: the dynamic ranges that were changed, by protocol: the first port and the number of ports.
     """
 
     reserved: dict[str, Reservation] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class PortRanges:
     dynamic: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def current(self) -> dict[str, Reservation]:
-        """Return the current reservations, without those that were released."""
+        """Return the reservations that have not been released."""
         now = time.monotonic()
         for owner, pool in list(self.reserved.items()):
             if pool.until is not None and pool.until <= now:
@@ -98,7 +98,7 @@ def dynamic(machine: Machine, protocol: str) -> tuple[int, int]:
 
 
 def _named(words: Sequence[str], names: Sequence[str]) -> dict[str, str] | None:
-    """Return parameters that are given by name or position; None if they are invalid."""
+    """Return the values of parameters that are given by name or position; None if they are invalid."""
     found: dict[str, str] = {}
     for word in words:
         key, equals, value = word.casefold().partition("=")
@@ -118,8 +118,9 @@ def _named(words: Sequence[str], names: Sequence[str]) -> dict[str, str] | None:
 def set_dynamic(machine: Machine, words: Sequence[str]) -> ProgramResult:
     """Simulate netsh interface ipv4 set dynamicportrange [protocol=]tcp|udp [startport=]N [numberofports=]N ….
 
-    At least 255 ports from 1025 on: "The minimum range of ports that can be set is 255. The minimum start port that can
-    be set is 1025. The maximum end port (based on the range being configured) cannot exceed 65535."
+    A range has at least 255 ports, of which the first is at least 1025: "The minimum range of ports that can be set is
+    255. The minimum start port that can be set is 1025. The maximum end port (based on the range being configured)
+    cannot exceed 65535."
     """
     found = _named(words, ("protocol", "startport", "numberofports", "store"))
     if found is None or found.get("protocol") not in ("tcp", "udp") or found.get("store", "persistent") not in _STORES:

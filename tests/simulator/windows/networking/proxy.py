@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""netsh.exe winhttp: the machine's proxy, stored where WinHTTP stores it.
+"""netsh.exe winhttp: the machine's proxy, in the registry value in which WinHTTP stores it.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-winhttp. The value WinHttpSettings is a
-WINHTTP_PROXY_INFO: a size (0x28), a counter, the access type (1 direct, 3 named proxy), and two strings with lengths.
+WINHTTP_PROXY_INFO: a size (0x28), a counter, the access type (1 direct, 3 named proxy), and two strings (proxy and
+    bypass list), each after its length.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def read(machine: Machine) -> tuple[str, str]:
 
 
 def write(machine: Machine, proxy: str, bypass: str) -> None:
-    """Set the machine's WinHTTP proxy. An empty proxy sets direct access."""
+    """Set the machine's WinHTTP proxy. If the proxy is empty, set direct access."""
     head = struct.pack("<III", 0x28, 0, _NAMED if proxy else _DIRECT)
     texts = b"".join(struct.pack("<I", len(text.encode())) + text.encode() for text in (proxy, bypass if proxy else ""))
     machine.registry.set(_KEY, "WinHttpSettings", head + texts, "Binary")

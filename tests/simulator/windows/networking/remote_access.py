@@ -3,11 +3,12 @@
 """The module RemoteAccess: routing of Remote Access, and its BGP router. VPN and DirectAccess are not modelled.
 
 Parameters and results: https://learn.microsoft.com/powershell/module/remoteaccess. Properties of Get-RemoteAccess:
-https://learn.microsoft.com/previous-versions/windows/desktop/ramgmtpsprov/remoteaccesscommon. The features have to be
-installed, and the server has to be restarted, before Install-RemoteAccess works (docs.rke2.io/networking/windows_bgp).
-A fresh server has the service, but it is disabled (learn.microsoft.com, Security guidelines for system services).
-Microsoft documents neither the start type after Install-RemoteAccess nor the texts of errors: users report `Manual`,
-and projectcalico/calico#11714 quotes `BGP is not configured`. A router stays configured when the service restarts.
+https://learn.microsoft.com/previous-versions/windows/desktop/ramgmtpsprov/remoteaccesscommon. Install-RemoteAccess
+works only after the features were installed and the server was restarted (docs.rke2.io/networking/windows_bgp). A fresh
+server has the service, but it is disabled (learn.microsoft.com, Security guidelines for system services). Microsoft
+documents neither the start type of the service after Install-RemoteAccess nor the texts of errors. Users report the
+start type `Manual`, and projectcalico/calico#11714 quotes `BGP is not configured`. A router stays configured when the
+service restarts.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ class BgpPeer:
 
 @dataclass
 class RemoteAccessState:
-    """What is installed and configured.
+    """The installed and configured parts of Remote Access.
 
     Args:
         restarted: whether the server has restarted since the features were installed.
         routing: whether Install-RemoteAccess has installed routing.
-        router: the BGP identifier and the AS number of the router; None if there is none.
+        router: the BGP identifier and the AS number of the router; None if no router is configured.
         peers: the router's peers by lower-case name.
         routes: the networks that the router announces.
     """
@@ -95,7 +96,7 @@ def _bgp(machine: Machine, bound: Bound, *, router: bool = True) -> RemoteAccess
     """Return the state for a cmdlet of the BGP router.
 
     Raises:
-        CmdletError: routing is not installed or does not run, or there is no router although the cmdlet needs one.
+        CmdletError: routing is not installed or not running, or the cmdlet needs a router but none is configured.
     """
     state = _state(machine, bound)
     if bound.text("RoutingDomain") or bound.flag("AllRoutingDomains"):
@@ -192,7 +193,7 @@ def _remove_router(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _forced(bound: Bound) -> None:
-    """Refuse a removal that would ask for a confirmation.
+    """Refuse a removal that asks for a confirmation.
 
     Raises:
         CmdletError: the parameter Force is missing.
@@ -251,7 +252,7 @@ def _remove_routes(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _on_boot(machine: Machine) -> None:
-    """Record whether the features are in effect. Without them, remove the state of Remote Access."""
+    """Record whether the features are in effect. If they are not, remove the state of Remote Access."""
     state = machine.part(RemoteAccessState)
     state.restarted = _has_features(machine)
     if not state.restarted:
@@ -259,7 +260,7 @@ def _on_boot(machine: Machine) -> None:
 
 
 def _create_baseline(machine: Machine) -> None:
-    """Create the disabled service. Features of the fleet file are in effect."""
+    """Create the disabled service, and record that features in the fleet file are in effect."""
     machine.services.create(
         SERVICE, _IMAGE, DisplayName="Routing and Remote Access", Start=_DISABLED, Type=0x20, DependOnService=["RpcSs"]
     )

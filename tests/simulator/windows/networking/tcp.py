@@ -26,7 +26,7 @@ _KEYS = ("LocalAddress", "LocalPort", "RemoteAddress", "RemotePort", "OwningProc
 
 
 def _ports(machine: Machine) -> Iterator[tuple[int, Port]]:
-    """Yield the listening ports: Windows' RPC and SMB, WinRM's listeners, and those of programs."""
+    """Yield the listening ports: those of RPC and SMB, of WinRM's listeners, and of other programs."""
     yield 135, Port("::", "svchost")
     yield 445, Port("::", "System")
     service = machine.services.get("WinRM")
@@ -44,7 +44,7 @@ def _owner(machine: Machine, program: str) -> int:
 
 
 def listening(machine: Machine) -> list[tuple[int, str, int]]:
-    """Return the listening ports: TCP port, bound address (`::` for all), process."""
+    """Return (TCP port, bound address, process) of each listening port. The address is `::` for all addresses."""
     ports = sorted(_ports(machine), key=lambda item: item[0])
     return [(number, port.address, _owner(machine, port.program)) for number, port in ports]
 

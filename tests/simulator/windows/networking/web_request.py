@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A request like one of .NET Framework's HttpWebRequest: proxy of Internet Options, Schannel, redirects.
+"""A web request as .NET Framework's HttpWebRequest sends it: proxy of Internet Options, Schannel, redirects.
 
-Its default proxy is that of Internet Options, not that of the environment:
+The default proxy is the proxy of Internet Options; variables of the environment have no effect:
 https://learn.microsoft.com/dotnet/api/system.net.webrequest.defaultwebproxy and
 https://learn.microsoft.com/troubleshoot/developer/browsers/connectivity-navigation/use-registry-keys-configure-proxy.
-It does not check revocation by default (ServicePointManager.CheckCertificateRevocationList).
+Revocation is not checked by default (ServicePointManager.CheckCertificateRevocationList).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CERTIFICATE = (errors.SSL_CONNECT_ERROR, errors.PEER_FAILED_VERIFICATION, error
 
 
 class WebError(Exception):
-    """System.Net.WebException. `status` is that of the response; 0 if there was none."""
+    """System.Net.WebException. `status` is the status code of the response; 0 if there was no response."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -52,8 +52,9 @@ class Options:
     Args:
         timeout: the time limit in seconds.
         validate: whether to check certificates.
-        proxy: the URL of a proxy; empty for no proxy, None for that of Internet Options.
-        user, password: for basic authentication, sent on the server's request, or always with `force_basic`.
+        proxy: the URL of a proxy; empty for no proxy; None for the proxy of Internet Options.
+        user, password: the credentials for basic authentication. They are sent if the server requests them, or always
+        with `force_basic`.
         redirections: the maximum number of redirects.
     """
 
@@ -127,7 +128,7 @@ def _once(
 
 
 def _proxy(machine: Machine, url: SplitResult, given: str | None) -> dict[str, str]:
-    """Return the options of curl for the proxy of a request."""
+    """Return the options for curl that select the proxy of a request."""
     if given is None:
         given = _of_internet_options(machine, url)
     return {"proxy": given} if given else {"noproxy": "*"}

@@ -25,7 +25,7 @@ _LOCAL = Enumeration("Local", 1, f"{_NAMESPACE}.PrincipalSource")
 
 
 def identifier(value: str) -> PSObject:
-    """Return a SID as .NET shows it."""
+    """Return a SID as an object of .NET."""
     domain = value.rpartition("-")[0] if value.startswith("S-1-5-21-") else None
     return PSObject(
         "System.Security.Principal.SecurityIdentifier",
@@ -80,7 +80,7 @@ def get_local_user(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_local_group_member(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-LocalGroupMember for a group that is given by name."""
+    """Simulate Get-LocalGroupMember for a group that the call names."""
     if "Member" in bound:
         raise NotModelled("Get-LocalGroupMember -Member")
     given = str(next(iter(items(bound.get("Group") or bound.get("Name") or bound.get("SID")) or bound.pipeline), ""))
@@ -104,7 +104,7 @@ def get_local_group_member(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _enable(enabled: bool) -> Cmdlet:
-    """Simulate Enable-LocalUser or Disable-LocalUser. An open logon session goes on."""
+    """Simulate Enable-LocalUser or Disable-LocalUser. An open logon session continues."""
 
     def handler(machine: Machine, bound: Bound) -> Iterable[object]:
         for account in _select(machine, bound, "User"):
@@ -115,7 +115,7 @@ def _enable(enabled: bool) -> Cmdlet:
 
 
 def remove_local_user(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Remove-LocalUser. The profile stays; Windows refuses to delete its built-in accounts."""
+    """Simulate Remove-LocalUser. The user's profile stays. Windows refuses to delete its built-in accounts."""
     for account in _select(machine, bound, "User"):
         if int(account.key.rpartition("-")[2]) < _FIRST_OWN:
             raise CmdletError(

@@ -1,13 +1,14 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Real-time protection: a scanner that opens each new executable or archive, and may remove it.
+r"""Real-time protection: a scanner that opens each new executable or archive, and removes some of these files.
 
 {"kind": "antivirus", "seconds": 5}                            keeps each new file open for 5 s of Windows' time; 0: off
 {"kind": "antivirus", "seconds": 5, "blocks": ["*\ctr.exe*"]}  these files cannot be opened, and are removed later
 
-During a scan, other programs may read and write the file, but not delete, rename or replace it. Users report this as
-"Unable to remove the file to be replaced" (gitextensions/gitextensions#4252, laurentiu021/SystemManager#2162). Files
-that are excluded (Add-MpPreference -ExclusionPath, -ExclusionExtension) or written while protection is off are not
+During a scan, other programs may read and write the file, but not delete, rename or replace it. Users report the
+resulting error as "Unable to remove the file to be replaced" (gitextensions/gitextensions#4252,
+laurentiu021/SystemManager#2162). Files that are excluded (Add-MpPreference -ExclusionPath, -ExclusionExtension) or
+written while protection is off are not
 scanned:
 https://learn.microsoft.com/defender-endpoint/configure-extension-file-exclusions-microsoft-defender-antivirus.
 Exclusions of processes, which apply to all files that a process opens, are not modelled.
@@ -40,7 +41,7 @@ class AntivirusScanner:
 
     Args:
         seconds: the duration of a scan, in Windows' time.
-        blocks: patterns of paths that it treats as malicious.
+        blocks: the patterns of the paths of files that the scanner treats as malicious.
     """
 
     seconds: float = 0.0

@@ -52,7 +52,7 @@ def _store(location: str) -> str:
 
 
 def import_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Import-Certificate. From a file with several certificates in PEM it imports only the first.
+    """Simulate Import-Certificate. If a file contains several certificates in PEM, only the first one is imported.
 
     https://github.com/MicrosoftDocs/windows-powershell-docs/issues/3655
     """
@@ -77,9 +77,12 @@ def import_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def new_self_signed(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate New-SelfSignedCertificate with -DnsName, -Subject and -TextExtension; valid for a year.
+    """Simulate New-SelfSignedCertificate with -DnsName, -Subject and -TextExtension.
 
-    -DnsName creates DNS names even for addresses. `2.5.29.17={text}DNS=…&IPAddress=…` in -TextExtension creates both.
+    The certificate is valid for a year.
+
+    -DnsName creates DNS names even if the values are addresses. `2.5.29.17={text}DNS=…&IPAddress=…` in -TextExtension
+    creates names and addresses.
     https://learn.microsoft.com/powershell/module/pki/new-selfsignedcertificate#-textextension
     """
     store = _store(bound.text("CertStoreLocation", "Cert:\\LocalMachine\\My"))
@@ -98,10 +101,10 @@ def new_self_signed(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _alternative_names(extension: str) -> list[x509.GeneralName]:
-    """Return the names in a text extension; none for an extended key usage.
+    """Return the subject alternative names in a text extension; none if it is an extended key usage.
 
     Raises:
-        NotModelled: the extension is neither of these two.
+        NotModelled: the extension is neither a list of alternative names nor an extended key usage.
     """
     oid, _, text = extension.partition("={text}")
     if oid == "2.5.29.37":

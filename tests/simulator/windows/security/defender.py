@@ -48,7 +48,7 @@ _DEFAULTS: Mapping[str, object] = {
 
 @dataclass
 class Preferences:
-    """The preferences that differ from the defaults."""
+    """The preferences whose values differ from the defaults."""
 
     lists: dict[str, list[str]] = field(default_factory=dict)
     values: dict[str, object] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Preferences:
 
 
 def _require(machine: Machine, command: str) -> Preferences:
-    """Return the preferences. Raises PowerShell's error if Defender is not installed or not running."""
+    """Return the preferences. Raise PowerShell's error if Defender is not installed or not running."""
     if not is_installed(machine, "Windows-Defender"):
         raise not_found(command)
     service = machine.services.get("WinDefend")
@@ -91,7 +91,7 @@ def add_preference(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_preference(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Set-MpPreference. Lists are replaced."""
+    """Simulate Set-MpPreference. A list that is given replaces the previous list."""
     preferences = _require(machine, "Set-MpPreference")
     for name, value in bound.items():
         known = next((item for item in _LISTS if item.casefold() == name.casefold()), None)
@@ -103,7 +103,10 @@ def set_preference(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def remove_preference(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Remove-MpPreference. A missing entry is not an error. A named setting is reset to its default."""
+    """Simulate Remove-MpPreference.
+
+    It is not an error if an entry does not exist. A setting is reset to its default.
+    """
     preferences = _require(machine, "Remove-MpPreference")
     for name in _LISTS:
         gone = {str(item).casefold() for item in items(bound.get(name))}
@@ -137,7 +140,7 @@ def get_status(machine: Machine, bound: Bound) -> Iterable[object]:
 def update_signature(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Update-MpSignature: https://learn.microsoft.com/powershell/module/defender/update-mpsignature
 
-    The contents of signatures are not modelled; each call finds newer ones.
+    The contents of signatures are not modelled. Each call finds newer signatures.
     """
     preferences = _require(machine, "Update-MpSignature")
     preferences.signatures += 1

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How calico-node finds the address of its node: node/pkg/lifecycle/startup/autodetection.
+"""How calico-node finds the address of its node (node/pkg/lifecycle/startup/autodetection).
 
-The simulated nodes have addresses of 127.0.0.0/8, which count as addresses of a network here.
+The simulated nodes have addresses of 127.0.0.0/8. Unlike calico-node, this module accepts such addresses.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def detect(machine: Machine, method: str, node: Mapping[str, Any]) -> str:
         node: the Kubernetes node.
 
     Raises:
-        CalicoError: there is none, or the method is unknown.
+        CalicoError: no address is found, or the method is unknown.
     """
     cards = _cards(machine)
     name, _, argument = method.partition("=")
@@ -70,7 +70,7 @@ def _cards(machine: Machine) -> list[Interface]:
 
 
 def local(machine: Machine, address: str) -> str:
-    """Return an address with the prefix length of the interface that has it, or without one."""
+    """Return an address with the prefix length of its interface. Without an interface, return it without a prefix."""
     for card in interfaces(machine):
         for item in card.addresses:
             if item.address == address:

@@ -4,8 +4,9 @@
 
 Sources: node/windows-packaging/CalicoWindows/confd/confd-service.ps1, and config-bgp.psm1 and templates in
 confd/windows-packaging of v3.31.5. confd starts config-bgp.ps1 only when its files have changed, and errors of cmdlets
-do not count as a failure. So a router that could not be configured stays away until a peer or block changes, or confd
-starts again. Not modelled: peers with selectors, and sessions with peers, which the simulator does not run.
+do not count as a failure. Therefore, if the router cannot be configured, this is not tried again until a peer or block
+changes or confd restarts. Not modelled: peers with selectors, and sessions with peers, which the simulator does not
+run.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _STOPPED = ProgramResult(0xC000013A)
 
 @dataclass(frozen=True)
 class BgpConfiguration:
-    """What the templates render: the node's address, AS number, peers (name, address, AS number) and blocks."""
+    """The data for the templates: the node's address, AS number, peers (name, address, AS number) and blocks."""
 
     address: str
     asn: int
@@ -115,7 +116,7 @@ def _peer(kind: str, address: str, asn: int) -> tuple[str, str, int]:
 
 
 def _of_object(spec: dict[str, Any], name: str, own: str) -> list[tuple[str, str, int]]:
-    """Return the peer of a BGPPeer that is global or for this node."""
+    """Return the peer that a BGPPeer describes; nothing if the BGPPeer is neither global nor for this node."""
     address = str(spec.get("peerIP") or "").partition(":")[0]
     if not address or address == own or spec.get("nodeSelector") or spec.get("node", name) != name:
         return []
@@ -136,7 +137,7 @@ class _Router:
         self._output.write("Reconfigure BGP completed")
 
     def _run(self, command: str, **parameters: object) -> list[PSObject]:
-        """Run a cmdlet. Its error is only written, as errors of cmdlets are in a script."""
+        """Run a cmdlet. As in a script, an error of the cmdlet is only written to the output."""
         try:
             result = commands.run(self._machine, command, parameters)
         except CmdletError as error:

@@ -27,7 +27,7 @@ _KINDS = {
 
 
 class DatastoreError(Exception):
-    """A request that failed. The text is that of libcalico-go.
+    """A request that failed. The text is libcalico-go's message.
 
     Args:
         kind: `missing`, `exists`, `conflict`, `unauthorized` or `other`.
@@ -71,10 +71,10 @@ class Datastore:
         """Send a request.
 
         Args:
-            what: the object in messages.
+            what: the object's name in messages.
 
         Raises:
-            DatastoreError: it failed.
+            DatastoreError: the request failed.
         """
         verb = {"GET": "Get", "POST": "Post", "PUT": "Put", "DELETE": "Delete"}.get(method, method.capitalize())
         try:
@@ -91,7 +91,7 @@ class Datastore:
         return self.request("GET", f"{_CRD}/{plural}/{name}", f"{_KINDS[plural]}({name})")
 
     def find(self, plural: str, name: str) -> Object | None:
-        """Return one of Calico's objects, or None.
+        """Return one of Calico's objects; None if it does not exist.
 
         Raises:
             DatastoreError: it cannot be read.
@@ -104,7 +104,7 @@ class Datastore:
             raise
 
     def all(self, plural: str) -> list[Object]:
-        """Return all objects of a kind. A kind without a definition has none.
+        """Return all objects of a kind. A kind without a CustomResourceDefinition has no objects.
 
         Raises:
             DatastoreError: they cannot be read.
@@ -120,7 +120,7 @@ class Datastore:
         """Create an object.
 
         Raises:
-            DatastoreError: it exists, or the request is refused.
+            DatastoreError: the object already exists, or the request is refused.
         """
         kind = _KINDS[plural]
         document = {"apiVersion": GROUP, "kind": kind, "metadata": {"name": name}, "spec": dict(spec)}
@@ -130,7 +130,7 @@ class Datastore:
         """Replace the spec of an object that was read before.
 
         Raises:
-            DatastoreError: it has changed in the meantime, or the request is refused.
+            DatastoreError: the object has changed since it was read, or the request is refused.
         """
         name = found["metadata"]["name"]
         document = {**found, "apiVersion": GROUP, "kind": _KINDS[plural], "spec": dict(spec)}

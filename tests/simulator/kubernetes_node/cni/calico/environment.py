@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The environment of Calico's programs: paths in a HostProcess container, the API server, and their output.
+"""The environment of Calico's programs: paths in a HostProcess container, the API server, and output.
 
-Paths and credentials: libcalico-go/lib/winutils. Below `%CONTAINER_SANDBOX_MOUNT_POINT%`, they are the same with every
-version of containerd.
+Source for paths and credentials: libcalico-go/lib/winutils. Below `%CONTAINER_SANDBOX_MOUNT_POINT%`, paths are the same
+with every version of containerd.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 class CalicoError(Exception):
-    """A program of Calico cannot continue. The text is what it logs."""
+    """The reason why a program of Calico cannot continue. The text is the program's log message."""
 
 
 class StoppedError(Exception):
-    """The program has to end, because its container is being stopped."""
+    """Raised in a program that has to end because its container is being stopped."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Logs:
 
 
 class Output:
-    """The output of one program. A container's log gets it at once.
+    """The output of one program, which is also written to its container's log at once.
 
     Args:
         name: the name of the program in the status of the machine.
@@ -52,7 +52,7 @@ class Output:
         self._log = machine.part(Logs).lines.setdefault(name, [])
 
     def write(self, text: str) -> None:
-        """Write a line. A line that repeats the one before is written once."""
+        """Write a line, unless it repeats the previous line."""
         if self._log and self._log[-1] == text:
             return
         self._log[:] = [*self._log[1 - _KEPT :], text]
@@ -70,7 +70,7 @@ class Output:
             self.write(f"{stamp} {line}")
 
     def text(self) -> str:
-        """Return what no reader has received yet."""
+        """Return the output that no earlier call has returned."""
         return "".join(f"{line}\n" for line in self._kept)
 
 
@@ -105,7 +105,7 @@ def pause(machine: Machine, run: Invocation, seconds: float) -> None:
     """Wait for a number of seconds of the machine's time.
 
     Raises:
-        StoppedError: the program has to end first.
+        StoppedError: the program has to end before the time is over.
     """
     if run.stop.wait(max(0.02, seconds * machine.settings.time_scale)):
         raise StoppedError

@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Felix: routes to the pods of other nodes in HNS, network policies as rules of endpoints, and its health.
 
-Sources: felix/dataplane/windows/{vxlan_mgr,endpoint_mgr,win_dataplane}.go, felix/daemon/daemon.go. Routes exist for
-blocks of pools with VXLAN only. The port of VXLAN is read and never used: Windows always uses 4789.
+Sources: felix/dataplane/windows/{vxlan_mgr,endpoint_mgr,win_dataplane}.go, felix/daemon/daemon.go. Felix creates routes
+    only for blocks of pools with VXLAN. It reads the port for VXLAN but does not use it, because Windows always uses
+    4789.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ class FelixState:
     """The state of Felix on a machine.
 
     Args:
-        running: whether it runs.
-        live: whether its health endpoint answers (FELIX_HEALTHENABLED).
-        ready: whether it has applied the state of the datastore once.
-        problem: the error of the last comparison.
+        running: whether Felix runs.
+        live: whether its health endpoint responds (FELIX_HEALTHENABLED).
+        ready: whether Felix has applied the state of the datastore at least once.
+        problem: the error of the last comparison of HNS with the datastore; empty if it succeeded.
     """
 
     running: bool = False
@@ -73,7 +74,7 @@ def serve(machine: Machine, run: Invocation, output: Output) -> int:
 
 
 def _connect(machine: Machine, run: Invocation, output: Output) -> Datastore:
-    """Return a connection to the datastore. With Typha, its service must exist."""
+    """Return a connection to the datastore. If Typha is configured, its service must exist."""
     while True:
         try:
             datastore = Datastore(Client(machine, in_cluster(machine, run), timeout=5.0))
@@ -106,7 +107,7 @@ class _Felix:
         self._warned: set[str] = set()
 
     def work(self) -> None:
-        """Compare HNS with the datastore again and again."""
+        """Compare HNS with the datastore at intervals."""
         while True:
             if self._machine.network.is_up:
                 self._compare()
@@ -140,7 +141,7 @@ class _Felix:
     # -- routes
 
     def _routes(self) -> None:
-        """Program a route for each block of another node."""
+        """Create a route in HNS for each block of another node."""
         if self._run.variable("CALICO_NETWORKING_BACKEND") != "vxlan":
             return
         wanted = self._wanted_routes()
@@ -188,7 +189,7 @@ class _Felix:
     # -- policies
 
     def _policies(self) -> None:
-        """Program the rules of the endpoints of this node's pods."""
+        """Set the rules for the endpoints of this node's pods."""
         pods = self._list("/api/v1/pods", "Pod")
         namespaces = self._list("/api/v1/namespaces", "Namespace")
         policies = self._list("/apis/networking.k8s.io/v1/networkpolicies", "NetworkPolicy")

@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calico's HNS network and its own endpoint: cni-plugin/pkg/dataplane/windows/dataplane_windows.go.
+"""Calico's HNS network, and the node's endpoint in it (cni-plugin/pkg/dataplane/windows/dataplane_windows.go).
 
-calico-node and the CNI plugin run the same code. Both create the network `Calico`, or replace one that does not match.
+calico-node and the CNI plugin run the same code. Both create the network `Calico`, or replace an existing network that
+does not match.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ Log = Callable[[str, str], object]
 
 
 def ensure(machine: Machine, mode: str, block: ipaddress.IPv4Network, vni: int, log: Log) -> hns.Network:
-    """Create the network and the node's endpoint, or replace what does not fit.
+    """Create the network and the node's endpoint. Replace existing ones that do not match.
 
     Args:
-        mode: `vxlan`; anything else is l2bridge.
+        mode: `vxlan` for an overlay network; any other value for an L2Bridge.
         vni: the VNI of the configuration; 0 for the default.
 
     Raises:
-        CalicoError: HNS refuses it, or the VNI is too small.
+        CalicoError: HNS refuses the network or the endpoint, or the VNI is too small.
     """
     try:
         if mode == "vxlan":
@@ -61,7 +62,7 @@ def _vxlan(machine: Machine, block: ipaddress.IPv4Network, vni: int, log: Log) -
 
 
 def _network(machine: Machine, kind: str, block: ipaddress.IPv4Network, vni: int, log: Log) -> hns.Network:
-    """Return the network. An existing one must have the same subnet; for VXLAN, also the same type."""
+    """Return the network. An existing network is kept if it has the same subnet and, for VXLAN, the same type."""
     store = hns.store(machine)
     known = store.network_named(NAME)
     if known and (known.subnet, known.gateway) == (str(block), str(block[1])) and (known.kind == kind or not vni):
@@ -77,10 +78,10 @@ def _network(machine: Machine, kind: str, block: ipaddress.IPv4Network, vni: int
 
 
 def delete(machine: Machine, network: hns.Network) -> None:
-    """Delete a network as the first API of HNS does: with its endpoints.
+    """Delete a network and its endpoints, as HNS's first API does.
 
     Raises:
-        hns.HnsError: HNS refuses it.
+        hns.HnsError: HNS refuses the call.
     """
     store = hns.store(machine)
     for endpoint in store.endpoints():

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calico's mark that node-service.ps1 has prepared the node since its last boot (libs/calico/calico.psm1)."""
+"""The mark with which node-service.ps1 records that it has prepared the node since its last boot (calico.psm1)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def wait_for_calico(machine: Machine, run: Invocation, output: Output) -> None:
     """Wait until the mark has the time of the last boot (Wait-ForCalicoInit).
 
     Raises:
-        StoppedError: the program has to end first.
+        StoppedError: the program has to end before the mark has this time.
     """
     while machine.registry.data(KEY, VALUE, "") != boot_time(machine):
         output.write("Waiting for Calico initialisation to finish...")

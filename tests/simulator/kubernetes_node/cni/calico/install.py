@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""install-cni: the plugins, the kubeconfig and the configuration of CNI.
+"""install-cni: it installs the CNI plugins, their kubeconfig and the CNI configuration.
 
 Sources: cni-plugin/pkg/install/install.go and install_windows.go, node/pkg/cni/token_watch.go. Not modelled: TLS files
 for etcd, a secondary folder, and waiting after the work (`SLEEP=true`).
@@ -106,7 +106,7 @@ def request_token(machine: Machine, run: Invocation, access: ServerAccess) -> st
     """Return a token of the CNI plugin's service account, in the namespace of this pod.
 
     Raises:
-        CalicoError: the API server refuses it.
+        CalicoError: the API server refuses the token.
         OSError: the API server is not reachable.
     """
     path = host_path(run, "/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -132,7 +132,7 @@ def _write_kubeconfig(machine: Machine, run: Invocation, access: ServerAccess) -
 
 
 def write_kubeconfig(machine: Machine, run: Invocation, access: ServerAccess, token: str) -> None:
-    """Write calico-kubeconfig, with the address of the API server in the variables of the container."""
+    """Write calico-kubeconfig, with the API server's address from the variables of the container."""
     host, port = run.variable("KUBERNETES_SERVICE_HOST"), run.variable("KUBERNETES_SERVICE_PORT")
     authority = base64.b64encode((access.ca or "").encode()).decode()
     server = f"https://{host}:{port}"
@@ -178,7 +178,7 @@ def _quoted(text: str) -> list[str]:
 
 
 def _filled(machine: Machine, run: Invocation, text: str) -> str:
-    """Replace the placeholders. A placeholder that is not in the list stays."""
+    """Replace the placeholders in a text. An unknown placeholder stays unchanged."""
     services = _quoted(run.variable("KUBERNETES_SERVICE_CIDRS") or "10.96.0.10")
     kind = run.variable("ROUTE_TYPE") or "SDNROUTE"
     routes = [

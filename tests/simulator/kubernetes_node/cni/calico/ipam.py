@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Calico's IPAM for a Windows node: blocks, affinities, handles (libcalico-go/lib/ipam).
 
-A Windows node has one block, in which three addresses at the beginning and one at the end are reserved. Every use of
-the IPAM configuration on Windows requires strict affinity (GetIPAMConfig in ipam.go), so a node that already has its
-block starts without it, but no pod gets an address.
+A Windows node has one block, in which three addresses at the beginning and one at the end are reserved. On Windows,
+reading the IPAM configuration fails without strict affinity (GetIPAMConfig in ipam.go). A node that already has its
+block starts even then, but its pods get no addresses.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _RETRIES = 20
 
 
 class IpamError(Exception):
-    """IPAM refuses a request."""
+    """A request that IPAM refuses. The text is the reason."""
 
 
 def name_of(network: ipaddress.IPv4Network) -> str:
@@ -42,10 +42,10 @@ class Ipam:
         self._datastore, self._host = datastore, host
 
     def ensure_block(self) -> ipaddress.IPv4Network:
-        """Return the node's block, after claiming one if it has none.
+        """Return the node's block. If the node has no block, claim one first.
 
         Raises:
-            IpamError: there is no block for it.
+            IpamError: no block is available for the node.
             DatastoreError: a request fails.
         """
         pools = self._pools()
@@ -56,7 +56,7 @@ class Ipam:
         """Return an address of the node's block, and the block.
 
         Raises:
-            IpamError: there is none.
+            IpamError: no address is available.
             DatastoreError: a request fails.
         """
         pools = self._pools()
@@ -106,7 +106,7 @@ class Ipam:
                     raise
 
     def _config(self) -> Object:
-        """Return the IPAM configuration, which is created if it does not exist, without strict affinity."""
+        """Return the IPAM configuration. If it does not exist, create it without strict affinity."""
         found = self._datastore.find("ipamconfigs", "default")
         if found is None:
             default = {"autoAllocateBlocks": True, "maxBlocksPerHost": 0, "strictAffinity": False}
@@ -183,7 +183,7 @@ class Ipam:
         raise IpamError("No Free Blocks")
 
     def _candidates(self, pools: list[Object]) -> Iterator[ipaddress.IPv4Network]:
-        """Yield the blocks of the pools. Each host begins at another one (randomBlockGenerator)."""
+        """Yield the blocks of the pools. Every host begins with a different block (randomBlockGenerator)."""
         for item in pools:
             pool = ipaddress.IPv4Network(item["spec"]["cidr"])
             size = max(int(item["spec"].get("blockSize") or 26), pool.prefixlen)
@@ -195,7 +195,7 @@ class Ipam:
                 yield ipaddress.IPv4Network((address, size))
 
     def _create(self, affinity: Object, block: ipaddress.IPv4Network) -> bool:
-        """Create a block and confirm its affinity. Returns whether no other host was faster."""
+        """Create a block and confirm its affinity. Return False if another host has claimed the block first."""
         try:
             self._datastore.create("ipamblocks", name_of(block), _new_block(block, self._host))
         except DatastoreError as error:
@@ -209,7 +209,10 @@ class Ipam:
         return True
 
     def _count(self, handle: str, block: ipaddress.IPv4Network, number: int) -> None:
-        """Add a number to a handle's addresses in a block, and create or delete the handle."""
+        """Change the number of a handle's addresses in a block.
+
+        Create the handle if necessary, and delete an empty handle.
+        """
         known = self._datastore.find("ipamhandles", handle.lower())
         if known is None:
             if number > 0:
@@ -273,9 +276,9 @@ def _released(spec: Object, handle: str) -> Object:
 
 
 def _selects(selector: str, labels: dict[str, str]) -> bool:
-    """Return whether a node selector of a pool matches. The forms `all()`, `has(x)`, `x == 'y'` and `!=` are modelled.
+    """Return whether a pool's node selector matches. The forms `all()`, `has(x)`, `x == 'y'` and `!=` are modelled.
 
-    Several of them may be joined by `&&`.
+    `&&` can join several of these forms.
     """
     for part in (item.strip() for item in selector.split("&&")):
         if part == "all()":

@@ -3,8 +3,8 @@
 """The scripts of the image node-windows: node-service, felix-service and uninstall-calico.
 
 Sources: node/windows-packaging/CalicoWindows/{node/node-service,felix/felix-service}.ps1, uninstall-calico-hpc.ps1,
-config.ps1 and libs/calico/calico.psm1. Not modelled: the detection of a cloud, routes to a metadata server. The scripts
-wait in the machine's time.
+config.ps1 and libs/calico/calico.psm1. Not modelled: the detection of a cloud, and routes to a metadata server. Waiting
+times of the scripts pass on the machine's clock.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _NodeService:
             pause(machine, self._run, 10.0)
 
     def _clean(self) -> None:
-        """Remove every HNS network that is not of type nat, on the first run since boot."""
+        """If this is the first run since boot, remove every HNS network that is not of type nat."""
         store = hns.store(self._machine)
         found = [item for item in store.networks() if item.kind != "NAT"]
         if not found:
@@ -101,7 +101,7 @@ class _NodeService:
             pause(self._machine, self._run, 1.0)
 
     def _wait_for_address(self) -> None:
-        """Wait for an address, up to STARTUP_VALID_IP_TIMEOUT."""
+        """Wait until the node has an address, at most for STARTUP_VALID_IP_TIMEOUT."""
         left = int(self._run.variable("STARTUP_VALID_IP_TIMEOUT") or 90)
         while left > 0:
             known = [item.address for card in interfaces(self._machine) for item in card.addresses]
@@ -114,7 +114,7 @@ class _NodeService:
             left -= 5
 
     def _make_external(self) -> None:
-        """Create the network `External`, which makes the virtual switch, unless a network has that name."""
+        """Create the network `External`, and thereby the virtual switch, unless a network with this name exists."""
         machine, output = self._machine, self._output
         output.write("Start creating vSwitch. Note: Connection may get lost for RDP, please reconnect...")
         store = hns.store(machine)
@@ -171,7 +171,7 @@ class _NodeService:
 
 
 def _kubelet(machine: Machine) -> int:
-    """Return the id of the process kubelet.exe; 0 if it does not run."""
+    """Return the id of the process kubelet.exe; 0 if there is no such process."""
     found = next((item.id for item in machine.processes.all() if item.name.casefold() == "kubelet.exe"), 0)
     service = machine.services.get("kubelet")
     return found or (service.process_id if service and service.state == "Running" else 0)
@@ -216,9 +216,9 @@ def felix_service(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def uninstall(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate uninstall-calico.ps1: it removes files and services of a Calico that was installed without containers.
+    """Simulate uninstall-calico.ps1, which removes a Calico that was installed as Windows services.
 
-    Until 3.30.6 and 3.31.3 it also removes the service kube-proxy in every case; later, only with
+    Up to 3.30.6 and 3.31.3, the script always removes the service kube-proxy, too. Later versions do so only with
     CNI_PLUGIN_TYPE=Calico.
     """
     output = Output(machine, run, "uninstall-calico")

@@ -3,8 +3,8 @@
 r"""Calico's CNI plugin with calico-ipam: an address of the node's block, the endpoint, the pod's annotations.
 
 Sources: cni-plugin/pkg/plugin/plugin.go, pkg/k8s/k8s.go, pkg/ipamplugin/ipam_plugin.go, internal/pkg/utils/winpol.
-What the plugin needs for a removal is the cache of libcni (`C:\var\lib\cni\results`). Modelled for a pod in Kubernetes
-with containerd and `windows_use_single_network`. Not modelled: annotations of pods that choose pools or addresses.
+For a removal, the plugin needs the cache of libcni (`C:\var\lib\cni\results`). Only pods of Kubernetes with containerd
+and `windows_use_single_network` are modelled. Not modelled: annotations of pods that choose pools or addresses.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def add(call: PluginCall) -> Attachment:
 
 
 def _log(call: PluginCall) -> None:
-    """Write to the log file of the configuration, whose folder the plugin creates (internal/pkg/utils, Log)."""
+    """Write to the log file that the configuration names. The plugin creates its folder (internal/pkg/utils, Log)."""
     path = str(call.get("log_file_path") or "")
     if not path:
         return
@@ -102,7 +102,7 @@ def _node_name(call: PluginCall) -> str:
 
 
 def _datastore(call: PluginCall) -> Datastore:
-    """Return a connection with the rights of the kubeconfig that install-cni wrote."""
+    """Return a connection with the credentials in the kubeconfig that install-cni wrote."""
     path = str((call.get("kubernetes") or {}).get("kubeconfig") or "")
     try:
         access = read_kubeconfig(call.machine, drive(path))
@@ -145,7 +145,7 @@ def _wiring(call: PluginCall, datastore: Datastore, block: ipaddress.IPv4Network
 
 
 def _policies(call: PluginCall, datastore: Datastore, address: str) -> list[dict[str, Any]]:
-    """Return the configuration's policies in the form of HNS' second API, with the pools as exceptions to NAT."""
+    """Return the configuration's policies in the form of HNS's second API, with the pools as exceptions to NAT."""
     pools = [item["spec"] for item in datastore.all("ippools") if ":" not in item["spec"]["cidr"]]
     networks = [str(item["cidr"]) for item in pools]
     own = [item for item in pools if ipaddress.ip_address(address) in ipaddress.ip_network(item["cidr"])]
@@ -181,7 +181,7 @@ def _remember(call: PluginCall) -> None:
 
 
 def cached(machine: Machine, container: str) -> PluginCall | None:
-    """Return the call that added a sandbox, if this plugin did."""
+    """Return the call with which this plugin added a sandbox; None if it did not add the sandbox."""
     path = _cache_file(container)
     if not machine.files.is_file(path):
         return None
@@ -191,10 +191,10 @@ def cached(machine: Machine, container: str) -> PluginCall | None:
 
 
 def check(call: PluginCall) -> None:
-    """Check before a removal whether the datastore is reachable. Otherwise nothing is removed.
+    """Check before a removal whether the datastore is reachable. If it is not, nothing must be removed.
 
     Raises:
-        CniError: it is not, or the plugin's executable is gone.
+        CniError: the datastore is not reachable, or the plugin's executable does not exist.
     """
     where = f'plugin type="{call.conf["type"]}" name="{call.name}" failed (delete): '
     try:

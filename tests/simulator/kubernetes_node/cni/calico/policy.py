@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Network policies of Kubernetes as rules of HNS, with the priorities and the restrictions of Felix for Windows.
 
-Sources: felix/dataplane/windows/policysets/policysets.go and endpoint_mgr.go; the conversion of policies is that of
+Sources: felix/dataplane/windows/policysets/policysets.go and endpoint_mgr.go; policies are converted as in
 libcalico-go/lib/backend/k8s/conversion. Felix skips rules that Windows cannot express: `except` of an IP block and
 named ports. Calico's own policies are not modelled.
 """
@@ -22,12 +22,12 @@ _PROTOCOLS = {"TCP": 6, "UDP": 17, "SCTP": 132}
 
 
 class _NotSupportedError(Exception):
-    """Windows cannot express a rule."""
+    """Raised for a rule that Windows cannot express."""
 
 
 @dataclass
 class PolicyObjects:
-    """What policies refer to: the pods, the namespaces and the policies of the cluster."""
+    """The objects that determine the rules: the pods, the namespaces and the network policies of the cluster."""
 
     pods: Sequence[Object] = ()
     namespaces: Sequence[Object] = ()
@@ -79,7 +79,7 @@ def _applies(policy: Object, pod: Object) -> bool:
 
 
 def selects(selector: Object, labels: Mapping[str, str]) -> bool:
-    """Return whether a label selector of Kubernetes matches. An empty one matches everything."""
+    """Return whether a label selector of Kubernetes matches labels. An empty selector matches everything."""
     for name, value in (selector.get("matchLabels") or {}).items():
         if labels.get(name) != value:
             return False
@@ -113,7 +113,7 @@ def _rules(cluster: PolicyObjects, policy: Object, direction: str) -> list[Rule]
 def _rule(
     cluster: PolicyObjects, policy: Object, direction: str, peer: Object | None, port: Object | None
 ) -> list[Rule]:
-    """Return the rules for one peer and one port. A peer without pods allows nothing."""
+    """Return the rules for one peer and one port. There are no rules for a peer that selects no pods."""
     more: dict[str, object] = {}
     if peer is not None:
         addresses = _addresses(cluster, policy, peer)

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The executables of Calico: calico-node.exe, calico.exe, install.exe and the scripts of the image node-windows.
 
-Since 3.33, calico.exe contains all of them: `calico.exe component cni install`, `calico.exe component node health …`.
+Since 3.33, calico.exe also contains the others, as in `calico.exe component cni install` and `calico.exe component node
+health …`.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def _startup(machine: Machine, run: Invocation, *, complete: bool) -> ProgramRes
 
 
 def _health(machine: Machine, checks: set[str]) -> ProgramResult:
-    """Ask Felix's health endpoint (node/pkg/health)."""
+    """Request Felix's health endpoint (node/pkg/health)."""
     state = machine.part(felix.FelixState)
     for check, good in (("felix-live", state.live), ("felix-ready", state.live and state.ready)):
         if check not in checks or good:
@@ -68,7 +69,7 @@ def _health(machine: Machine, checks: set[str]) -> ProgramResult:
 
 
 def calico(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate calico.exe: the CNI plugin that is called manually, and since 3.33 all components."""
+    """Simulate calico.exe: a manual call of the CNI plugin, and since 3.33 all components."""
     if run.argv[:1] == ["component"] and CalicoRelease(run.version).has("single_binary"):
         if run.argv[1:3] == ["cni", "install"]:
             return install.run(machine, run)

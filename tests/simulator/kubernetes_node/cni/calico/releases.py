@@ -16,7 +16,7 @@ _FILE = Path(__file__).parent / "data" / "releases.yml"
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """Return a version as numbers. Anything after them, such as `-windows-ltsc2022`, is ignored."""
+    """Return the numbers of a version. Anything after the numbers, such as `-windows-ltsc2022`, is ignored."""
     return tuple(int(part) for part in version.removeprefix("v").partition("-")[0].split("."))
 
 
@@ -33,13 +33,13 @@ class CalicoRelease:
     version: str
 
     def has(self, feature: str) -> bool:
-        """Return whether a feature (a list of ranges in the data file) is in this release."""
+        """Return whether this release has a feature. The data file lists ranges of releases for each feature."""
         own = numbers(self.version)
         return any(numbers(first) <= own and (not last or own < numbers(last)) for first, last in _data()[feature])
 
     @property
     def windows(self) -> Mapping[str, str]:
-        """The versions of Windows that have an image: the key of the build by the suffix of the tag."""
+        """The versions of Windows with an image: the key of the build for each suffix of a tag."""
         found: Mapping[str, Any] = {}
         for first, versions in _data()["windows"].items():
             if numbers(self.version)[:2] >= numbers(first):
@@ -53,5 +53,5 @@ def all_releases() -> list[CalicoRelease]:
 
 
 def registries() -> list[str]:
-    """Return the registries that the images are published in."""
+    """Return the registries in which the images are published."""
     return list(_data()["registries"])

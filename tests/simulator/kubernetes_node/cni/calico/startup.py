@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`calico-node.exe -startup`: the node in the datastore, the defaults of the cluster, the HNS network.
+"""`calico-node.exe -startup`: it prepares the node in the datastore, the cluster's defaults and the HNS network.
 
 Sources: node/pkg/lifecycle/startup/startup.go and startup_windows.go, libcalico-go/lib/clientv3/client.go
 (EnsureInitialized). Not modelled: migration from etcd, checks for conflicting addresses of nodes.
@@ -39,10 +39,10 @@ class Startup:
         self._name = run.variable("NODENAME").strip() or machine.name.lower()
 
     def start(self) -> None:
-        """Do everything.
+        """Run all steps.
 
         Raises:
-            CalicoError: the program ends with exit code 1. The error was logged.
+            CalicoError: a step failed and the error was logged, so the program ends with exit code 1.
             StoppedError: the program has to end.
         """
         self._output.log("INFO", f"Starting node {self._name} with version v{self._run.version}")
@@ -77,7 +77,7 @@ class Startup:
         return CalicoError(f"{message}: {error}")
 
     def _connect(self) -> Datastore:
-        """Return a connection, after waiting for the API server (WAIT_FOR_DATASTORE)."""
+        """Return a connection to the datastore. With WAIT_FOR_DATASTORE, wait for the API server first."""
         self._output.log("INFO", "Checking datastore connection")
         while True:
             try:
