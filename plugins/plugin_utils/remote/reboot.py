@@ -57,8 +57,8 @@ def reboot_message(step: str) -> str:
 def order(message: str, *, delay: int = _DELAY) -> tuple[Call, ...]:
     """Return the calls that request a reboot; `is_ordered` says whether they succeeded.
 
-    If another program has already scheduled a shutdown (exit code 1190), it is cancelled first, because it
-    may happen later, or may not be a reboot.
+    If another program has already scheduled a shutdown (exit code 1190), the scheduled shutdown
+    is cancelled first, because it may happen later, or may not be a reboot.
 
     Args:
         message: message to users who are logged on.

@@ -72,7 +72,7 @@ def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str
 def former_objects(facts: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     """Return this collection's objects that must be removed, because the Tigera operator also runs Calico on Windows.
 
-    kubespray can move a cluster from manifests to the operator. It then removes the service accounts that the pods of
+    kubespray can move a cluster from manifests to the operator. Then it removes the service accounts that the pods of
     these objects use.
 
     Args:

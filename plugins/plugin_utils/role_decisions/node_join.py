@@ -92,7 +92,7 @@ def clock_problem(host: str, skew: float, limit: float) -> str:
 
     Args:
         host: name of the host.
-        skew: seconds by which the host's clock is ahead of the controller's.
+        skew: seconds by which the host's clock is ahead of the controller's clock.
         limit: accepted difference in seconds; 0 accepts any difference.
     """
     if limit == 0 or abs(skew) <= limit:
@@ -300,7 +300,7 @@ def _address_of(host: Variables, node: str, *, joined: bool) -> str:
 def _unaddressed(host: Variables) -> list[str]:
     """Return the nodes whose network should run by now but whose address in the network's overlay is unknown.
 
-    A live node with a different network gets its new network later, while it is drained. It is returned only then.
+    A live node with a different network gets its new network later, while it is drained. Such a node is in the result only then.
     """
     own, identity = host.value("cni_plugin"), host.value("cni_network_identity")
     is_drained = bool(host.value("node_join_defers")) and host.value("node_join_disruptive") == "apply"

@@ -35,7 +35,7 @@ class BadRequestError(Exception):
 
 @dataclass(frozen=True)
 class HttpRequest:
-    """A request with header names in lower case and its `size` in bytes, headers included."""
+    """A request with header names in lower case, and its `size` in bytes including the headers."""
 
     method: str
     path: str
