@@ -23,7 +23,7 @@ _WINDOWS_PATH = re.compile(r"[A-Za-z]:(\\[^\\/:*?\"<>|\x00-\x1f]+)+")
 
 
 def file_name(host: str, kind: str) -> str:
-    """Return the name of a file, in which characters of the host's name that file names must not contain are replaced.
+    """Return the name of a file; characters of the host's name that file names must not contain are replaced.
 
     Args:
         host: name of the machine in the inventory.

@@ -19,7 +19,7 @@ _ENDPOINT = ("tigera-operator", "kubernetes-services-endpoint")
 
 
 def affinity(facts: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the IPAMConfig with strict affinity; empty if the cluster has it already.
+    """Return the IPAMConfig with strict affinity; empty if the cluster already has strict affinity.
 
     A new object also needs `autoAllocateBlocks`, whose default is true (projectcalico/calico v3.31.5,
     libcalico-go/lib/ipam/ipam.go, GetIPAMConfig).

@@ -300,7 +300,7 @@ def _address_of(host: Variables, node: str, *, joined: bool) -> str:
 def _unaddressed(host: Variables) -> list[str]:
     """Return the nodes whose network should run by now but whose address in the network's overlay is unknown.
 
-    A live node with a different network gets its new network later, while it is drained. Such a node is in the result only then.
+    A live node with a different network gets its new network later, while it is drained. It counts only then.
     """
     own, identity = host.value("cni_plugin"), host.value("cni_network_identity")
     is_drained = bool(host.value("node_join_defers")) and host.value("node_join_disruptive") == "apply"
