@@ -58,7 +58,7 @@ def purposes(
         rejoins: whether the run may delete nodes whose machines join again.
         services: whether the network of any host runs as services.
         pods: the purposes for the networks that run as pods on the hosts.
-        linux: the purposes for what the run reads and changes of the networks on Linux nodes.
+        linux: the purposes for what the run reads and changes in the networks on Linux nodes.
     """
     needed = {
         "read": True,
@@ -167,7 +167,7 @@ def _purposes(host: Variables) -> list[str]:
 
 
 def _linux_purposes(host: Variables, plugin: str, *, read_only: bool) -> list[str]:
-    """Return the purposes for what the run reads and changes of a network on Linux nodes."""
+    """Return the purposes for what the run reads and changes in a network on Linux nodes."""
     known = catalogue().get(plugin)
     if known is None:
         return []
