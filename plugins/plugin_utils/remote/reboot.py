@@ -3,7 +3,8 @@
 """Reboot a node over our own protocol: request it, then wait for a new boot time and the logon screen.
 
 There are three reasons not to use ansible.windows.win_reboot. If the response to its request is lost, the module does
-not know whether the node goes down. It polls while services delay the shutdown. It needs two commands when the node is back.
+not know whether the node goes down. It polls while services delay the shutdown. It needs two commands when the node is
+back.
 """
 
 from __future__ import annotations
