@@ -101,7 +101,7 @@ def _memory() -> Path | None:
 
 
 class Fleet:
-    """Machines that listen on their addresses; a context manager that calls `start` and `stop`.
+    """The machines of a fleet, which listen on their addresses; a context manager that starts and stops the fleet.
 
     Args:
         nodes: the settings of the nodes.

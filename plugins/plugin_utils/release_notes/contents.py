@@ -168,7 +168,7 @@ def to_json(contents: ImageContents) -> str:
 
 
 def with_texts(contents: ImageContents, change: t.Callable[[str], str]) -> ImageContents:
-    """Return the release notes after making all texts printable and applying a function to them.
+    """Return the release notes with all texts made printable and then changed by a function.
 
     Args:
         contents: the release notes.

@@ -288,7 +288,7 @@ class ModuleRunner:
 
     @contextlib.contextmanager
     def _detached(self, seconds: int, folder: str) -> t.Iterator[None]:
-        """Make Ansible detach the module: its async wrapper reads its settings from the task and the shell."""
+        """Make Ansible detach the module; the async wrapper reads its settings from the task and the shell."""
         task, shell = self._action._task, self._connection._shell
         saved, saved_folder = task.async_val, shell.get_option("async_dir")
         task.async_val = seconds

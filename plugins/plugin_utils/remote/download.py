@@ -20,7 +20,7 @@ from .errors import NodeError
 from .protocol import RemoteNode
 
 PIECE = 4 * 1024 * 1024
-"""Bytes per remote command; they are in memory several times, as base64 and as JSON."""
+"""Size of a piece in bytes. Each piece is in memory several times, as base64 and as JSON."""
 
 
 def fetch(node: RemoteNode, path: str, size: int, sha256: str, target: t.BinaryIO) -> int:

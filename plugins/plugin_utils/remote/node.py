@@ -292,7 +292,7 @@ class Node:
         return self._send(batch, step)
 
     def _collect(self, key: str, step: str, deadline: float, *, private: bool, started: bool, poll: int) -> Observation:
-        """Fetch the result of a batch, waiting for it on the node.
+        """Wait on the node for the result of a batch, and fetch the result.
 
         Raises:
             NodeError: the batch exceeded its time limit.

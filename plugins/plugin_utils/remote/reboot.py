@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Reboot a node over our own protocol: request it, then wait for a new boot time and the logon screen.
 
-There are three reasons not to use ansible.windows.win_reboot. If the response to its request is lost, it does not know
-whether the node goes down. It polls while services delay the shutdown. It needs two commands when the node is back.
+There are three reasons not to use ansible.windows.win_reboot. If the response to its request is lost, the module does
+not know whether the node goes down. It polls while services delay the shutdown. It needs two commands when the node is
+back.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ def reboot_message(step: str) -> str:
 def order(message: str, *, delay: int = _DELAY) -> tuple[Call, ...]:
     """Return the calls that request a reboot; `is_ordered` says whether they succeeded.
 
-    If another program has already scheduled a shutdown (exit code 1190), it is cancelled first, because it
-    may happen later, or may not be a reboot.
+    If another program has already scheduled a shutdown (exit code 1190), the scheduled shutdown
+    is cancelled first, because it may happen later, or may not be a reboot.
 
     Args:
         message: message to users who are logged on.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The result of a drift check as a document for monitoring: plan.json, by docs/plan.schema.json (no I/O)."""
+"""The result of a drift check as a document for monitoring, plan.json (docs/plan.schema.json); no I/O."""
 
 from __future__ import annotations
 

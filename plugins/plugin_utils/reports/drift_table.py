@@ -21,7 +21,7 @@ _Row = tuple[str, ...]
 
 
 def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 150, *, join_compared: bool = True) -> list[str]:
-    """Return a table's lines: a row per difference or group of differences, and one per node without differences.
+    """Return the lines of a table with a row for each difference or group of them, and for each node without any.
 
     Args:
         nodes: entries of plan.json, by node.

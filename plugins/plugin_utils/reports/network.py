@@ -156,7 +156,7 @@ def _row(one: Entry) -> tuple[str, ...]:
 
 
 def _detail(one: Entry) -> str:
-    """Return the reason for a status, with the address that the pod connected to."""
+    """Return the reason for a status, with the address to which the pod connected."""
     parts = [one["detail"]]
     if one["answered_by"]:
         parts.append(f"service of a pod on {one['answered_by']}")

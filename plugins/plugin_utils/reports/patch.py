@@ -15,7 +15,7 @@ _HEADER = ("NODE", "OS BUILD", "PATCHES", "REBOOTS", "MINUTES", "STATUS", "")
 _NOT_WELL = ("failed", "not_offered", "not_applicable", "needs_reboot")
 """Statuses of a patch with which patch_install fails."""
 _WIDEST = (60,) * (len(_HEADER) - 1)
-"""Maximum width of each column but the last, in characters."""
+"""Maximum width of each column except the last, in characters."""
 
 
 def node_entry(
@@ -64,7 +64,7 @@ def _status(notes: t.Mapping[str, t.Any], result: t.Mapping[str, t.Any]) -> tupl
 
 
 def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 200) -> list[str]:
-    """Return the lines of a table with one row per node.
+    """Return the lines of a table with a row for each node.
 
     Args:
         nodes: entries of patch.json, by host.

@@ -14,7 +14,7 @@ STATUSES = ("replaced", "to_replace", "up_to_date", "failed", "not_started", "no
 _PLAN = ("NODE", "NEW", "BEGUN", "")
 _HEADER = ("NODE", "NEW", "ADDRESS", "OLD MACHINE", "MINUTES", "STATUS", "")
 _WIDEST = (60,) * (len(_HEADER) - 1)
-"""Maximum width of each column but the last, in characters."""
+"""Maximum width of each column except the last, in characters."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,7 @@ def plan_table(plans: t.Mapping[str, t.Mapping[str, t.Any]], problems: t.Mapping
 
 
 def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 200) -> list[str]:
-    """Return the lines of a table with one row per node.
+    """Return the lines of a table with a row for each node.
 
     Args:
         nodes: entries of replace.json, by host.

@@ -14,7 +14,7 @@ STATUSES = ("upgraded", "to_upgrade", "up_to_date", "failed", "not_started", "no
 _PLAN = ("NODE", "NOW", "THEN", "STEPS")
 _HEADER = (*_PLAN, "REBOOT", "MINUTES", "STATUS", "")
 _WIDEST = (60,) * (len(_HEADER) - 1)
-"""Maximum width of each column but the last, in characters."""
+"""Maximum width of each column except the last, in characters."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ def plan_table(plans: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:
 
 
 def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 200) -> list[str]:
-    """Return the lines of a table with one row per node.
+    """Return the lines of a table with a row for each node.
 
     Args:
         nodes: entries of upgrade.json, by host.

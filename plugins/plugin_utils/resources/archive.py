@@ -188,7 +188,7 @@ class Archive(Resource):
 
     @property
     def _replaces(self) -> list[str]:
-        """Return the paths of the files and folders to replace; each of them that exists is renamed first."""
+        """Return the paths of the files and folders to replace; existing files and folders are renamed first."""
         return [self.folder] if self.exclusive else [self._path_of(self._target(member)) for member in self.members]
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:

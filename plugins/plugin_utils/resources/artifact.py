@@ -105,7 +105,7 @@ class Artifact(Resource):
     )
 
     def builds_on(self, earlier: Resource) -> bool:
-        """Wait for the file's folder, for trusted certificates, and for the clock, by which certificates are valid."""
+        """Wait for the file's folder, for trusted certificates, and for the clock, on which their validity depends."""
         if isinstance(earlier, Directory):
             return self.path.replace("/", "\\").casefold().startswith(f"{earlier.path.casefold()}\\")
         return earlier.type in ("ArtifactCache", "CertificateImport", "W32Time")

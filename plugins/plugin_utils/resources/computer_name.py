@@ -17,7 +17,7 @@ from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
 NETBIOS = 15
-"""Maximum length of a NetBIOS name. Nodes whose names share their first 15 characters collide."""
+"""Maximum length of a NetBIOS name. Two nodes must not have the same first 15 characters of their names."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -131,5 +131,5 @@ def without_entries(value: str | None, entries: t.Iterable[str]) -> str | None:
 
 
 def _same(entry: str) -> str:
-    """Return a key to compare entries: it is equal for entries that name the same folder."""
+    """Return a key that is the same for all entries that name the same folder."""
     return entry.strip().strip('"').rstrip("\\").casefold()

@@ -163,7 +163,7 @@ class FirewallRule(Resource):
         return [name for name in self.except_users if not name.startswith(_SID)]
 
     def _local_user(self, seen: Results) -> str:
-        """Return the users that the rule applies to: everyone except the exempt users, as SDDL.
+        """Return the users to which the rule applies: everyone except the exempt users, as SDDL.
 
         Source of the form: kubernetes-sigs/image-builder images/capi/ansible/windows/roles/providers/tasks/azure.yml.
         """

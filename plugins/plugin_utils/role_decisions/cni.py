@@ -193,7 +193,7 @@ def _former_hns_networks(host: Variables) -> list[str]:
 
 
 def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
-    """Return the label and the annotations that the node's former network needs, without values; empty without any.
+    """Return the label and annotations that the node's former network needs, without values; empty if there are none.
 
     A network that needs a label writes its annotations only while the node has the label, so all of them are removed.
     """

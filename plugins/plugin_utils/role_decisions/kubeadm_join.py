@@ -190,7 +190,7 @@ def kubeadm_flags(arguments: t.Mapping[str, t.Any], taints: t.Iterable[t.Mapping
 
 
 def _kubelet(host: Variables) -> dict[str, str]:
-    """Return the service settings that start the kubelet with the flags that kubeadm writes; empty without flags."""
+    """Return the service settings that start the kubelet with kubeadm's flags; empty if kubeadm writes no flags."""
     flags = kubeadm_flags(_kubelet_arguments(host), host.value("node_join_node_taints"))
     settings = host.read(kubernetes_node.KubernetesSettings, kubernetes_node.ROLE)
     return kubernetes_node.started_with(settings, flags) if flags else {}

@@ -58,7 +58,7 @@ def purposes(
         rejoins: whether the run may delete nodes whose machines join again.
         services: whether the network of any host runs as services.
         pods: the purposes for the networks that run as pods on the hosts.
-        linux: the purposes for what the run reads and changes of the networks on Linux nodes.
+        linux: the purposes for what the run reads and changes in the networks on Linux nodes.
     """
     needed = {
         "read": True,
@@ -92,7 +92,7 @@ def clock_problem(host: str, skew: float, limit: float) -> str:
 
     Args:
         host: name of the host.
-        skew: seconds by which the host's clock is ahead of the controller's.
+        skew: seconds by which the host's clock is ahead of the controller's clock.
         limit: accepted difference in seconds; 0 accepts any difference.
     """
     if limit == 0 or abs(skew) <= limit:
@@ -306,7 +306,7 @@ def _address_of(host: Variables, node: str, *, joined: bool) -> str:
 def _unaddressed(host: Variables) -> list[str]:
     """Return the nodes whose network should run by now but whose address in the network's overlay is unknown.
 
-    A live node with a different network gets its new network later, while it is drained. It is returned only then.
+    A live node with a different network gets its new network later, while it is drained. It counts only then.
     """
     own, identity = host.value("cni_plugin"), host.value("cni_network_identity")
     is_drained = bool(host.value("node_join_defers")) and host.value("node_join_disruptive") == "apply"

@@ -249,7 +249,7 @@ def _command_problem(command: str, result: str) -> t.Callable[[Variables], str]:
 
 
 def _shutdown_problem(host: Variables) -> str:
-    """Return why the old machine was not shut down; empty if it was, now or by an earlier run.
+    """Return why the old machine was not shut down; empty if this run or an earlier run has shut it down.
 
     An earlier run recorded the shutdown before it requested the shutdown. The node of a machine that is off is not
     Ready.

@@ -98,7 +98,7 @@ def skew_problem(kubelet: Version, server: Version) -> str | None:
 
 
 def _older_minors(kubelet: str) -> int:
-    """Return how many minor versions older than the API server a kubelet with a minor version may be."""
+    """Return by how many minor versions a kubelet may be older than the API server."""
     return next(int(rule["older_minors"]) for rule in supported()["kubelet_skew"]["rules"] if within(kubelet, rule))
 
 

@@ -38,7 +38,7 @@ KUBELET = "C:\\var\\lib\\kubelet"
 KUBELET_CONFIG = f"{KUBELET}\\config.yaml"
 KUBELET_PKI = f"{KUBELET}\\pki"
 LAUNCHER_SCRIPT = "kubelet-launcher.ps1"
-"""Name of the script that runs the kubelet of a machine that joins by itself. It is in the folder of kubelet.exe."""
+"""Name of the launcher, the script that runs the kubelet of a machine that joins by itself, next to kubelet.exe."""
 LAUNCHER_RECORD = f"{KUBELET}\\winkube-join-commands.txt"
 """Number of the user's programs after `kubeadm join` that have ended on a machine that joined by itself. The file does
 not exist if no program remains. `kubeadm reset` empties the folder."""

@@ -40,7 +40,7 @@ _VERBS: t.Mapping[str, t.Mapping[str, _Check]] = {
 }
 """Properties of each verb's output objects. Every property may be null, which means that it is missing."""
 _FOR_EACH = {"@read-file": "paths", "@read-registry": "values", "@copy-file": "files"}
-"""The parameter of each verb that returns one object per item of this parameter, in the order of the items."""
+"""For each verb that returns one object for each item of a parameter, in the order of the items: the parameter."""
 _READ_LIMIT = 65536
 
 

@@ -26,7 +26,7 @@ MISSING: t.Mapping[str, Json] = {"exists": False}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Input:
-    """Objects from earlier calls of the batch that a later call receives."""
+    """Objects that earlier calls of the batch return, and that a later call receives."""
 
     calls: tuple[str, ...]
     """Ids of the calls whose output objects are used, in order."""
@@ -79,9 +79,11 @@ class Call:
     watch: str | None = None
     """For a program: path of a file that grows while the program runs, to report progress."""
     private: bool = dataclasses.field(default=False, metadata={"wire": False})
-    """Whether the input is secret but the result is not; the batch is then in no output. Not sent to the node."""
+    """Whether the input is secret but the result is not. The batch is then in no output. This field is not sent to the
+    node."""
     long: bool = dataclasses.field(default=False, metadata={"wire": False})
-    """Whether the call may take longer than a WinRM session; its batch then runs detached. Not sent to the node."""
+    """Whether the call may take longer than a WinRM session. Its batch then runs detached. This field is not sent to
+    the node."""
 
     def to_wire(self) -> dict[str, Json]:
         """Return the call's JSON document, without the fields that have their default values."""

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One interface for both kinds of cluster: real control plane, or API server in memory."""
+"""One interface for both kinds of cluster: a real control plane, or an API server in memory."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Faults of a node's network, which affect the N-th WSMan request from now on."""
+"""Faults of a node's network, each of which affects the N-th WSMan request after it is set."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class BadRequestError(Exception):
 
 @dataclass(frozen=True)
 class HttpRequest:
-    """A request with header names in lower case and its `size` in bytes, headers included."""
+    """A request with header names in lower case, and its `size` in bytes including the headers."""
 
     method: str
     path: str
@@ -68,7 +68,7 @@ class HttpConnection:
 
     Args:
         stream: a connected socket, with or without TLS.
-        counters: the counters of the node, to which the bytes of this connection are added.
+        counters: the counters of the node, to which the bytes that this connection sends are added.
     """
 
     def __init__(self, stream: socket.socket, counters: Counters) -> None:

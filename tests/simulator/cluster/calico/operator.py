@@ -256,7 +256,7 @@ class Operator:
         return Rendered(self._version, spec, host, port, tuple(service["spec"]["clusterIPs"]), int(vni))
 
     def _apply(self, document: Object) -> None:
-        """Create an object, or replace it if it lacks a value of the document; its further fields are ignored."""
+        """Create an object, or replace it if it lacks a value of the document; it may have further fields."""
         plural = {"ConfigMap": "/api/v1", "DaemonSet": "/apis/apps/v1"}[document["kind"]]
         metadata = document["metadata"]
         collection = f"{plural}/namespaces/{metadata['namespace']}/{document['kind'].lower()}s"

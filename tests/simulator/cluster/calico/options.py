@@ -71,5 +71,5 @@ class CalicoOptions:
 
     @property
     def dns_address(self) -> str:
-        """The address of the DNS service: the third of the service network with kubespray, otherwise the tenth."""
+        """The address of the DNS service: the third address of the service network with kubespray, else the tenth."""
         return str(ipaddress.IPv4Network(self.service_cidr)[3 if self.install == "kubespray" else 10])

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Authenticating requests: client certificates, bootstrap tokens and tokens of service accounts."""
+"""The authentication of requests: client certificates, bootstrap tokens and tokens of service accounts."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _READ = ("get", "list", "watch")
 
 
 class Authorizer:
-    """Authorizes requests by the roles and bindings in the store, and gives kubelets also the rights of a node."""
+    """Authorizes requests by the roles and bindings in the store, and also gives kubelets the rights of a node."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""PodDisruptionBudgets: their status, and checking evictions against them.
+"""PodDisruptionBudgets: their status, and the check of evictions against them.
 
 Sources: k8s.io/kubernetes/pkg/controller/disruption and pkg/registry/core/pod/storage/eviction.go.
 """

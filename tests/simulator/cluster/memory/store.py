@@ -32,9 +32,9 @@ class ObjectStore:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        """Held by callers that read, decide and write atomically."""
+        """The lock that callers hold while they read, decide and write."""
         self.changed = threading.Condition(self.lock)
-        """Notified after each change, and when the store closes."""
+        """The condition that is notified after each change, and when the store is closed."""
         self.closed = False
         self.revision = _FIRST_REVISION
         self._types = {(one.group, one.version, one.plural): one for one in TYPES}
