@@ -3,7 +3,8 @@
 """Windows Installer packages: real files whose contents describe what they install.
 
 An .msi is an OLE compound file (https://learn.microsoft.com/windows/win32/msi/windows-installer-file-extensions). A
-simulated one has the same first bytes, and a line `SIMULATED-PACKAGE {…}`, without which msiexec rejects it.
+simulated package has the same first bytes, and a line `SIMULATED-PACKAGE {…}`. Without this line, msiexec rejects the
+package.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class InstallerPackage:
     """The contents of a package.
 
     Args:
-        programs: for the Windows path of each executable, the identity of the program.
-        texts: for the Windows path of each text file, its contents.
+        programs: the identity of the program for the Windows path of each executable.
+        texts: the contents of each text file by Windows path.
         users: the local users that it creates.
     """
 
@@ -47,12 +48,12 @@ class InstallerPackage:
 
     @property
     def product_code(self) -> str:
-        """The ProductCode, which differs for each version."""
+        """The ProductCode, which is different for each version of the product."""
         return "{" + str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.publisher}/{self.name}/{self.version}")).upper() + "}"
 
 
 def make(package: InstallerPackage) -> bytes:
-    """Return the file of a package. The same package always results in the same bytes."""
+    """Return the file of a package. Equal packages always result in the same bytes."""
     return MAGIC + b"\n" + _MARK + json.dumps(asdict(package), sort_keys=True).encode() + b"\n"
 
 
