@@ -46,7 +46,7 @@ def add(
     key: ec.EllipticCurvePrivateKey | None = None,
     friendly_name: str = "",
 ) -> str:
-    """Add a certificate and optionally its private key to a store (`Root`, `CA`, `My`). Returns its thumbprint."""
+    """Add a certificate and optionally its private key to a store (`Root`, `CA` or `My`). Return its thumbprint."""
     der = certificate.public_bytes(Encoding.DER)
     mark = thumbprint(certificate)
     name = (friendly_name + "\0").encode("utf-16-le") if friendly_name else b""
@@ -69,7 +69,7 @@ def with_key(machine: Machine, mark: str) -> bytes:
 
 
 def remove(machine: Machine, store: str, mark: str, *, delete_key: bool = False) -> bool:
-    """Remove a certificate from a store, and return whether it was there."""
+    """Remove a certificate from a store, and return whether the store contained it."""
     if delete_key and machine.files.is_file(f"{_KEYS}\\{mark}"):
         machine.files.delete(f"{_KEYS}\\{mark}")
     removed = machine.registry.delete_key(f"{_ROOT}\\{store.upper()}\\Certificates\\{mark}")

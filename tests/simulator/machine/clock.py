@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A machine's clock, which may be wrong, and the validity of certificates by that clock.
 
-The clock is that of the host plus an offset: the node's option `clock_offset`, or the fault `clock`. The node's
-programs read the time of day from here. Delays and time limits do not depend on it.
+The time is the host's time plus an offset, which the node's option `clock_offset` or the fault `clock` sets. The node's
+programs read the time of day from this clock. Delays and time limits do not depend on it.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Extractor:
         """Write one entry.
 
         Raises:
-            Refused: the path is not allowed, or the folder's access list does not allow to write there.
+            Refused: the path is not allowed, or the folder's access list does not allow writing there.
         """
         if self._run.stop.is_set():
             raise ProcessEndedError

@@ -53,7 +53,7 @@ def on_boot(machine: Machine) -> None:
 
 
 def _before_shutdown(machine: Machine) -> float:
-    """Return how long "Working on updates" delays a shutdown. TrustedInstaller gets a preshutdown notification.
+    """Return the seconds by which "Working on updates" delays a shutdown (preshutdown of TrustedInstaller).
 
     https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_preshutdown_info
     """
