@@ -60,7 +60,7 @@ def add(
 
 
 def with_key(machine: Machine, mark: str) -> bytes:
-    """Return a certificate of the store `My` and its private key in PEM; nothing if either is missing."""
+    """Return a certificate of the store `My` with its private key in PEM; empty if one of the two is missing."""
     path = f"{_KEYS}\\{mark}"
     found = next((each for each in certificates(machine, "My") if thumbprint(each) == mark.upper()), None)
     if found is None or not machine.files.is_file(path):

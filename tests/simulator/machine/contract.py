@@ -246,7 +246,7 @@ def _class_name(name: str, module: str) -> str:
 
 
 def short_type(name: str) -> str:
-    """Return the short name of a .NET type: `String[]` for `System.String[]`, `SwitchParameter` for `switch`."""
+    """Return the short name of a .NET type, such as `String[]` for `System.String[]`."""
     text = name.split("#", 1)[0] + ("[]" if "#" in name and name.endswith("[]") else "")
     array = text.endswith("[]")
     text = re.sub(r"^System\.Nullable`?1?\[+", "", text).rstrip("[]").rsplit(".", 1)[-1]

@@ -51,7 +51,7 @@ class Fields:
     comment: str = ";"
 
     def of(self, line: str, letter: str) -> dict[str, str] | None:
-        """Return the variables that a line defines, the first one being `letter`; None if the line is skipped."""
+        """Return the variables that a line defines, beginning with `letter`. Return None if the line is skipped."""
         if not line or (self.comment and line.startswith(self.comment)):
             return None
         pattern = f"[{re.escape(self.delimiters)}]+" if self.delimiters else r"(?!)"

@@ -259,7 +259,7 @@ class CmdShell:
         return code
 
     def _rounds(self, node: For, output: CmdOutput) -> list[dict[str, str]]:
-        """Yield the variables for each iteration of a loop."""
+        """Return a list with the variables for each iteration of a loop."""
         items = substitute(node.items, self._letters)
         if node.kind == "/l":
             return [{node.letter: text} for text in loops.numbers(items)]
