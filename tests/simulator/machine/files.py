@@ -151,7 +151,7 @@ class FileSystem:
         return data.decode("utf-8-sig", errors="replace")
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        """Write a file to an existing folder. Raises FileNotFoundError, AccessDeniedError, DiskFullError."""
+        """Write a file to an existing folder, or raise FileNotFoundError, AccessDeniedError or DiskFullError."""
         real = self.real(path)
         if not real.parent.is_dir():
             raise FileNotFoundError(f"Could not find a part of the path '{path}'.")

@@ -193,7 +193,7 @@ class Registry:
             return key is not None and key.values.pop(name.casefold(), None) is not None
 
     def _require_write(self, names: list[str]) -> None:
-        """Raise RegistryDeniedError unless an administrator or SYSTEM calls, or the key is in HKEY_CURRENT_USER.
+        """Raise RegistryDeniedError unless the caller is administrative or the key is in HKEY_CURRENT_USER.
 
         https://learn.microsoft.com/windows/win32/sysinfo/registry-key-security-and-access-rights
         """

@@ -20,7 +20,7 @@ https://learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation
 MAX_FOLDER = 248
 """The shortest length at which .NET Framework refuses to create or move a folder.
 
-The limit is lower because a file with an 8.3 name must fit into a folder.
+The limit is lower than for files because a file with an 8.3 name must fit into the folder.
 
 Directory.CreateDirectory and Directory.Move: https://referencesource.microsoft.com/#mscorlib/system/io/directory.cs
 """
@@ -62,7 +62,7 @@ def parent(path: str) -> str:
 
 
 def is_rooted(path: str) -> bool:
-    """Return whether a path is more than a name. For a name alone, Path.GetDirectoryName returns an empty text."""
+    """Return whether a path contains more than a name. Path.GetDirectoryName returns an empty text for a mere name."""
     return bool(re.search(r"[\\/:]", path))
 
 

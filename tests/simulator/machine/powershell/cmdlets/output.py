@@ -114,12 +114,15 @@ def write_information(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def nothing(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Do nothing, for cmdlets without an effect here: Write-Progress, Import-Module of built-in modules …"""
+    """Do nothing. This is for cmdlets without an effect here, such as Write-Progress."""
     return []
 
 
 def write_output(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Write-Output in a batch, which returns its input, including null. In scripts, a stage does this."""
+    """Simulate Write-Output in a batch.
+
+    It returns its input, including null. In scripts, `running/stages.py` does this.
+    """
     if "InputObject" in bound and (bound["InputObject"] is None or bound.flag("NoEnumerate")):
         return [bound["InputObject"]]
     return given(bound)
