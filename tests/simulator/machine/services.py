@@ -206,7 +206,7 @@ class Services:
             self._crashed(name, runtime)
 
     def boot(self) -> None:
-        """Start the automatic services, and later the delayed ones. A failure is logged; the others still start."""
+        """Start the automatic services, and later the delayed services. Log a failure, and start the other services."""
         with self._lock:
             self._runtime = {name: ServiceRuntime() for name in self._runtime}
             self.started.clear()

@@ -35,7 +35,7 @@ class ProviderItem:
     provider: Provider
     path: str
     prefix: str = field(default="", compare=False)
-    """The prefix \\\\?\\ if the path was given with it. .NET keeps it in the file names that it shows."""
+    """The prefix \\\\?\\ if the given path has it. .NET keeps the prefix in the file names that it shows."""
 
     @property
     def name(self) -> str:
