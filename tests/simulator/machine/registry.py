@@ -210,7 +210,7 @@ class Registry:
             return dict(key.values.values()) if key else {}
 
     def subkeys(self, path: str) -> list[str]:
-        """Return the names of the subkeys, sorted like a hive by upper-case name; empty if the key does not exist."""
+        """Return the names of a key's subkeys, sorted by upper-case name as in a hive. A missing key has no subkeys."""
         with self._lock:
             key = self._find(path)
             return sorted((below.name for below in key.subkeys.values()), key=str.upper) if key else []

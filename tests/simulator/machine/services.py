@@ -196,7 +196,7 @@ class Services:
         return found
 
     def crash(self, name: str) -> None:
-        """End a service's process as in a crash, so that recovery applies. Raises ServiceError: 1060, 1062."""
+        """End a service's process as a crash does, with recovery. Raise ServiceError if it is not running."""
         with self._lock:
             self._require(name)
             runtime = self._state(name)

@@ -52,7 +52,7 @@ def listeners(machine: Machine) -> list[str]:
 
 
 def certificate_of(machine: Machine) -> str:
-    """Return the thumbprint of the HTTPS listener's certificate; empty if no listener has a certificate."""
+    """Return the thumbprint of the HTTPS listener's certificate; empty if no thumbprint is set."""
     return str(machine.registry.data(f"{KEY}\\Listener\\*+HTTPS", "certThumbprint", ""))
 
 

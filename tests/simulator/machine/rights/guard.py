@@ -79,7 +79,7 @@ class Guard:
             raise AccessDeniedError(path)
 
     def may_delete(self, path: str) -> bool:
-        """Return whether the acting user may delete or rename an item, by its own access list or its folder's."""
+        """Return whether the access list of an item or its folder lets the acting user delete or rename the item."""
         token = self.token
         if token is None:
             return True

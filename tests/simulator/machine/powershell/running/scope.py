@@ -83,7 +83,9 @@ class Runspace:
     environment: dict[str, str] | None = None
 
     def enter(self, session: Session) -> None:
-        """Start a pipeline in the current folder of the previous one. The first one starts in the Documents folder.
+        """Start a pipeline in the current folder of the previous pipeline.
+
+        The first pipeline starts in the Documents folder.
 
         See HandleRunspaceCreated in ServerRunspacePoolDriver.cs of PowerShell/PowerShell.
         """
