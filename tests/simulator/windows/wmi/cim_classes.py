@@ -3,7 +3,7 @@
 """The modelled CIM classes of root/cimv2.
 
 Source: https://learn.microsoft.com/windows/win32/cimwin32prov/win32-provider. Properties have the same units (for
-    example, Win32_OperatingSystem has memory sizes in KB).
+example, Win32_OperatingSystem has memory sizes in KB).
 """
 
 from __future__ import annotations
