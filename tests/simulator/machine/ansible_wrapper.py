@@ -38,8 +38,8 @@ class WrapperManifest:
     """The request to a wrapper.
 
     Args:
-        scripts: the texts of the scripts by name. actions: the actions in order. Each action wraps the actions after
-            it.
+        scripts: the texts of the scripts by name.
+        actions: the actions in order. Each action wraps the actions after it.
         input: the lines for the first action.
         temp_path: the folder for temporary files.
         min_os, min_powershell: the versions that the module requires; empty for any version.
