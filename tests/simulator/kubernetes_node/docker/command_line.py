@@ -92,7 +92,7 @@ class DockerRun:
 
 
 def command(words: list[str], known: Mapping[str, object]) -> tuple[str, list[str]]:
-    """Return the main name of a command, and the words after the command. The words may name it by an alias."""
+    """Return the main name of a command (even if the words contain an alias), and the words after it."""
     two = " ".join(words[:2])
     for name in (two, "".join(words[:1])):
         found = _ALIASES.get(name, name)
