@@ -27,7 +27,7 @@ Directory.CreateDirectory and Directory.Move: https://referencesource.microsoft.
 MAX_NAME = 255
 _ILLEGAL = re.compile(r'[<>"|?*\x00-\x1f]')
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[1-9\u00b9\u00b2\u00b3])(?:\..*)?", re.IGNORECASE)
-"""Names of devices. Their digits may be superscript. After the prefix \\\\?\\ these names are ordinary names."""
+"""Names of devices. Their digits may be superscript. After the prefix \\\\?\\, these names are ordinary names."""
 
 
 def normalise(path: str) -> str:

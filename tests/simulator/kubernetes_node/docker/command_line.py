@@ -102,7 +102,7 @@ def command(words: list[str], known: Mapping[str, object]) -> tuple[str, list[st
 
 
 def flags_of(name: str) -> dict[str, bool]:
-    """Return the long and short options of a command by name; the value says whether the option takes a value."""
+    """Return the long and short options of a command by name, and for each option whether it takes a value."""
     found: dict[str, bool] = {}
     for option, about in contracts.load("docker")["docker"][name].items():
         found[option] = about["type"] != "bool"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def undeletable(files: FileSystem, path: str) -> list[str]:
-    """Return those items of a file or folder with its content that the acting user has no right to delete."""
+    """Return the items at or below a path that the acting user has no right to delete."""
     guard = files.guard
     if guard.token is None:
         return []

@@ -223,5 +223,5 @@ def to_bytes(value: object) -> bytes | None:
 
 
 def is_collection(value: object) -> bool:
-    """Return whether a pipeline passes on a value item by item. Arrays and lists are; text and dictionaries are not."""
+    """Return whether a pipeline passes on a value item by item, as it does for lists but not for dictionaries."""
     return isinstance(value, (list, tuple, bytes, bytearray))
