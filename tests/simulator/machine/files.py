@@ -287,7 +287,7 @@ class FileSystem:
         return str(self.descriptor(path))
 
     def set_sddl(self, path: str, sddl: str, enabled: Collection[str] = ()) -> None:
-        """Set those of owner and access list that the SDDL contains, for a file or folder.
+        """Set the owner, the access list or both of a file or folder, as the SDDL defines.
 
         Args:
             enabled: the privileges that the program has enabled.

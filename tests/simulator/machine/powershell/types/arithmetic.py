@@ -67,7 +67,7 @@ def number(value: object) -> Number:
     """Return an operand as a number.
 
     Raises:
-        CmdletError: it cannot be converted.
+        CmdletError: the operand cannot be converted.
     """
     if value is None:
         return 0
@@ -90,7 +90,7 @@ def integer(value: object) -> int:
     """Return an operand as an integer, rounded half to even.
 
     Raises:
-        CmdletError: it cannot be converted.
+        CmdletError: the operand cannot be converted.
     """
     found = number(value)
     return int(found) if isinstance(found, int) else round(found)
