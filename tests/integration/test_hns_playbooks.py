@@ -141,9 +141,9 @@ def test_a_reset_clears_the_nodes_one_after_the_other(site: Site) -> None:
         # A run with only a part of the reset also asks for confirmation.
         ("reset_nodes.yml", "role::hns_cleanup", "Clean up HNS", "Reset the machine\t"),
         ("reset_nodes.yml", "role::hns_cleanup", "Stop unless", "Converge the node"),
-        ("site.yml", "role::kubernetes-for-windows", "Join the node", "Clean up HNS"),
-        ("site.yml", "install", "Converge the node\t", "Join the node"),
-        ("site.yml", "join", "Join the node", "node_prepare : Converge the node"),
+        ("site.yml", "role::kubernetes-for-windows", "Join the machines that have not joined", "Clean up HNS"),
+        ("site.yml", "install", "Converge the node\t", "Join the machines that have not joined"),
+        ("site.yml", "join", "Join the machines that have not joined", "node_prepare : Converge the node"),
     ],
 )
 def test_tags_are_those_of_kubernetes_for_windows(

@@ -19,7 +19,7 @@ from simulator.machine.rights import defaults
 CREATOR_OWNER = "CO"
 
 MADE_BY_ADMINISTRATORS = "BA"
-"""The owner of items that administrators and SYSTEM create."""
+"""The owner of items that administrators or SYSTEM create."""
 TRUSTED = frozenset({"SY", "BA", defaults.TRUSTED_INSTALLER})
 
 _MASKS = {
@@ -38,7 +38,7 @@ _TRUSTEES = frozenset(
     )
 )
 READ = 0x1
-"""FILE_READ_DATA; for a folder, FILE_LIST_DIRECTORY."""
+"""FILE_READ_DATA for a file, FILE_LIST_DIRECTORY for a folder."""
 TAKE = 0x10000 | 0x40000 | 0x80000
 """DELETE (which renaming also requires), WRITE_DAC and WRITE_OWNER."""
 WRITE = 0x2 | 0x4 | 0x40 | TAKE
@@ -156,7 +156,7 @@ def inherited(parent: Iterable[Ace], *, folder: bool, owner: str) -> tuple[Ace, 
 
 
 def holders(descriptor: SecurityDescriptor, mask: int) -> set[str]:
-    """Return the accounts that have any of these rights, apart from SYSTEM, Administrators and TrustedInstaller.
+    """Return the accounts that have any of the rights in a mask, except SYSTEM, Administrators and TrustedInstaller.
 
     An owner can always change the access list (WRITE_DAC), and therefore counts as having all rights:
     https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object
@@ -186,7 +186,10 @@ class AccessLists:
         self._of_children: dict[tuple[int, bool, str], tuple[SecurityDescriptor, tuple[Ace, ...]]] = {}
 
     def descriptor(self, path: str) -> SecurityDescriptor:
-        """Return a path's security descriptor with inherited entries: the same object until owner or entries change."""
+        """Return a path's security descriptor with inherited entries.
+
+        The object stays the same until its content changes.
+        """
         found = self._worked_out.get(path)
         if found is None:
             changes, folder = self._changes, self._is_folder(path)
@@ -205,7 +208,7 @@ class AccessLists:
         return SecurityDescriptor(owner, own.group or "SY", own.protected, entries)
 
     def _base(self, path: str) -> SecurityDescriptor | None:
-        """Return the descriptor that was set, or the default one for Windows' own folders."""
+        """Return the descriptor that was set, or the default descriptor of one of Windows' own folders."""
         own = self._own.get(path)
         return _windows_own(path) if own is None else own
 
@@ -222,9 +225,9 @@ class AccessLists:
         return known[1]
 
     def set(self, path: str, sddl: str) -> None:
-        """Set the parts that the SDDL contains.
+        """Set those parts of a path's security descriptor that the SDDL contains.
 
-        Everything below inherits the change immediately, as with SetNamedSecurityInfo:
+        All items below the path inherit the change immediately, as with SetNamedSecurityInfo:
         https://learn.microsoft.com/windows/win32/secauthz/automatic-propagation-of-inheritable-aces
 
         Raises:

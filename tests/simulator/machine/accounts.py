@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Local users and groups, their security identifiers (SIDs), and Windows' well-known names.
 
-Identifiers: https://learn.microsoft.com/windows-server/identity/ad-ds/manage/understand-security-identifiers.
-The accounts of a fresh server: ../contracts/local-accounts.json.
+Source for identifiers:
+https://learn.microsoft.com/windows-server/identity/ad-ds/manage/understand-security-identifiers. The accounts of a
+fresh server are listed in ../contracts/local-accounts.json.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Account:
 
 @dataclass
 class LocalAccounts:
-    """The local accounts by lower-case name. There are none until `accounts` creates them."""
+    """The local accounts by lower-case name. The function `accounts` creates them when it is first called."""
 
     accounts: dict[str, Account] = field(default_factory=dict)
     next_id: int = _FIRST
@@ -78,7 +79,7 @@ def _fresh() -> dict[str, dict[str, Any]]:
 
 
 def accounts(machine: Machine) -> LocalAccounts:
-    """Return the machine's accounts. The first call creates those of a fresh server."""
+    """Return the machine's accounts. The first call creates the accounts of a fresh server."""
     found = machine.part(LocalAccounts)
     if not found.accounts:
         fresh = _fresh()
@@ -104,13 +105,13 @@ def _new(known: LocalAccounts, name: str, kind: Literal["User", "Group"], descri
 
 
 def find(machine: Machine, name: str, kind: str = "") -> Account | None:
-    """Return the local account with this name, and of this kind if one is given."""
+    """Return the local account with a name. If a kind is given, only an account of this kind is returned."""
     found = accounts(machine).accounts.get(name.casefold())
     return found if found and (not kind or found.kind == kind) else None
 
 
 def all_of(machine: Machine, kind: str) -> list[Account]:
-    """Return all users or all groups, by name."""
+    """Return all users or all groups, sorted by name."""
     found = [account for account in accounts(machine).accounts.values() if account.kind == kind]
     return sorted(found, key=lambda account: account.name.casefold())
 
@@ -121,7 +122,7 @@ def add(machine: Machine, name: str, kind: Literal["User", "Group"], description
 
 
 def provide_own(machine: Machine) -> None:
-    """Create or enable the administrator of a new machine, as its cloud or its answer file does at the first boot."""
+    """Create or enable the administrator of a new machine, as a cloud or an answer file does at the first boot."""
     known = machine.part(LocalAccounts)
     if not known.accounts:
         return
@@ -133,7 +134,7 @@ def provide_own(machine: Machine) -> None:
 
 
 def remove(machine: Machine, account: Account) -> None:
-    """Delete an account. Groups keep its SID, as on Windows."""
+    """Delete an account. As on Windows, groups keep its SID."""
     accounts(machine).accounts.pop(account.name.casefold(), None)
 
 
@@ -158,7 +159,7 @@ def leave(machine: Machine, group: Account, member: str) -> None:
 
 
 def groups_of(machine: Machine, sids: Collection[str]) -> set[str]:
-    """Return the SIDs of the local groups that any of these accounts belongs to."""
+    """Return the SIDs of the local groups to which any of the given accounts belongs."""
     requested = {_short(machine, each) for each in sids}
     groups = (account for account in list(accounts(machine).accounts.values()) if account.kind == "Group")
     return {sid(machine, group) for group in groups if not requested.isdisjoint(group.members)}

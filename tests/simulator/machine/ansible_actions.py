@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Running the actions of Ansible's manifest: modules, async, become, file transfers."""
+"""Running the actions in Ansible's manifest: modules, async, become and file transfers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from simulator.machine.session import Session
 
 @dataclass
 class Elevations:
-    """The account switches of the become wrapper, one entry per run, for the status."""
+    """The accounts to which the become wrapper has switched, one entry for each run. The status page lists them."""
 
     runs: list[str] = field(default_factory=list)
 
 
 def run(session: Session, lines: list[str]) -> ProgramResult:
-    """Run what the wrapper's input requests, and return what the wrapper would print."""
+    """Run the actions that the wrapper's input requests, and return the output of the wrapper."""
     try:
         manifest = read(lines)
         if session.machine.settings.option("language_mode") == "ConstrainedLanguage":
@@ -42,7 +42,7 @@ _CONSTRAINED = (
     "    + CategoryInfo          : InvalidOperation: (:) [], RuntimeException\r\n"
     "    + FullyQualifiedErrorId : MethodInvocationNotSupportedInConstrainedLanguage\r\n"
 )
-"""The output of exec_wrapper.ps1, which calls .NET methods, in constrained mode: see about_Language_Modes."""
+"""The output of exec_wrapper.ps1 in constrained language mode, in which its calls of .NET methods fail."""
 
 
 def failure(message: str, **more: object) -> ProgramResult:
@@ -152,7 +152,7 @@ def _async(session: Session, manifest: WrapperManifest, action: Action) -> Progr
 
 
 def _watch(session: Session, manifest: WrapperManifest, started: dict[str, Any], timeout: int) -> dict[str, Any]:
-    """Run a job and return the contents of its result file, as async_watchdog.ps1 writes it."""
+    """Run a job, and return the contents of the result file that async_watchdog.ps1 writes."""
     finished = started | {"finished": True}
     try:
         output = _run(session, manifest).stdout

@@ -4,7 +4,7 @@
 
 The input of `bootstrap_wrapper.ps1` is a JSON document `{name, script, params}`, a line of four NULs, and the input of
 `exec_wrapper.ps1`: a manifest of scripts (base64) and actions, another line of four NULs, and the input of the first
-action. The simulator does not run these scripts. It knows them by name, and does what they do.
+action. The simulator does not run these scripts. It recognizes them by name, and simulates their effects.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 SEPARATOR = "\0\0\0\0"
 _MARKS = ("$codeJson = foreach ($in in $", "$code.script")
-"""Common to the wrappers of all versions: the loop that reads up to the NULs, and the call of the script."""
+"""Parts of the wrappers of all versions: the loop that reads up to the NULs, and the call of the script."""
 
 
 class ManifestError(ValueError):
@@ -38,8 +38,8 @@ class WrapperManifest:
     """The request to a wrapper.
 
     Args:
-        scripts: texts of the scripts, by name.
-        actions: the actions in order; each one wraps the following ones.
+        scripts: the texts of the scripts by name.
+        actions: the actions in order. Each action wraps the actions after it.
         input: the lines for the first action.
         temp_path: the folder for temporary files.
         min_os, min_powershell: the versions that the module requires; empty for any version.

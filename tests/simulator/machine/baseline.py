@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The contents of a fresh Windows Server: folders, included programs, registry, services.
 
-Registry paths are those of Microsoft's documentation of each component. Only the values that roles read are here.
+Registry paths come from Microsoft's documentation of each component. Only values that roles read are included.
 """
 
 from __future__ import annotations
@@ -189,12 +189,12 @@ def make_users(machine: Machine) -> None:
 
 
 def at_logon(machine: Machine) -> None:
-    """Do what LogonUI does when the machine is ready. win_reboot waits for the volatile key that this creates."""
+    """Create the volatile key that LogonUI creates when the machine is ready. win_reboot waits for this key."""
     machine.registry.create_key(f"{CURRENT_VERSION}\\Winlogon\\AutoLogonChecked", volatile=True)
 
 
 def at_boot(machine: Machine) -> None:
-    """Do what Windows does at each boot: replace files that were in use, and clear the pending reboot."""
+    """Complete a boot as Windows does: replace files that were in use, and clear the pending reboot."""
     manager = f"{CONTROL}\\Session Manager"
     renames = machine.registry.data(manager, "PendingFileRenameOperations", [])
     if isinstance(renames, list):

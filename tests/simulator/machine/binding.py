@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Parameter binding by contract: names, aliases, prefixes, types, allowed values, parameter sets, mandatory parameters.
 
-Error ids, categories and types are those of contracts/powershell-behaviour.json. Compiled cmdlets and functions word
-the error for a wrong value differently.
+Error ids, categories and types come from contracts/powershell-behaviour.json. For a wrong value, compiled cmdlets and
+functions have different messages.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def bind(
         has_pipeline: whether there is pipeline input, which can provide a mandatory parameter.
 
     Raises:
-        CmdletError: PowerShell's error.
+        CmdletError: binding fails. It contains PowerShell's error.
     """
     given: dict[str, object] = {}
     for name, value in named.items():
@@ -98,7 +98,10 @@ def _place(contract: Contract, given: dict[str, object], positional: Sequence[ob
 
 
 def _takes(parameter: Parameter, value: object) -> bool:
-    """Return whether a parameter accepts an unnamed argument. One for script blocks accepts only script blocks."""
+    """Return whether a parameter accepts an unnamed argument.
+
+    A parameter for script blocks accepts only script blocks.
+    """
     wants_block = parameter.type.removesuffix("[]") == "ScriptBlock"
     first = value[0] if isinstance(value, list) and value else value
     if isinstance(first, ScriptBlock):
@@ -164,7 +167,7 @@ def _missing(
 
 
 def _check(contract: Contract, parameter: Parameter, value: object) -> None:
-    """Check a converted value against the allowed values and what a mandatory parameter rejects."""
+    """Check a converted value: it must be allowed, and it must not be empty if the parameter is mandatory."""
     if parameter.values and not parameter.enumeration:
         for item in value if isinstance(value, list) else [value]:
             if to_text(item).casefold() not in (allowed.casefold() for allowed in parameter.values):

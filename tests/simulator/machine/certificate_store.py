@@ -46,7 +46,7 @@ def add(
     key: ec.EllipticCurvePrivateKey | None = None,
     friendly_name: str = "",
 ) -> str:
-    """Add a certificate and optionally its private key to a store (`Root`, `CA`, `My`). Returns its thumbprint."""
+    """Add a certificate and optionally its private key to a store (`Root`, `CA` or `My`). Return its thumbprint."""
     der = certificate.public_bytes(Encoding.DER)
     mark = thumbprint(certificate)
     name = (friendly_name + "\0").encode("utf-16-le") if friendly_name else b""
@@ -60,7 +60,7 @@ def add(
 
 
 def with_key(machine: Machine, mark: str) -> bytes:
-    """Return a certificate of the store `My` and its private key in PEM; nothing if either is missing."""
+    """Return a certificate of the store `My` with its private key in PEM; empty if one of the two is missing."""
     path = f"{_KEYS}\\{mark}"
     found = next((each for each in certificates(machine, "My") if thumbprint(each) == mark.upper()), None)
     if found is None or not machine.files.is_file(path):
@@ -69,7 +69,7 @@ def with_key(machine: Machine, mark: str) -> bytes:
 
 
 def remove(machine: Machine, store: str, mark: str, *, delete_key: bool = False) -> bool:
-    """Remove a certificate from a store, and return whether it was there."""
+    """Remove a certificate from a store, and return whether the store contained it."""
     if delete_key and machine.files.is_file(f"{_KEYS}\\{mark}"):
         machine.files.delete(f"{_KEYS}\\{mark}")
     removed = machine.registry.delete_key(f"{_ROOT}\\{store.upper()}\\Certificates\\{mark}")

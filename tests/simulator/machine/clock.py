@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A machine's clock, which may be wrong, and the validity of certificates by that clock.
 
-The clock is that of the host plus an offset: the node's option `clock_offset`, or the fault `clock`. The node's
-programs read the time of day from here. Delays and time limits do not depend on it.
+The time is the host's time plus an offset, which the node's option `clock_offset` or the fault `clock` sets. The node's
+programs read the time of day from this clock. Delays and time limits do not depend on it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class WallClock:
     """The time of day on one machine.
 
     Args:
-        offset: the number of seconds by which it is ahead of the real time.
+        offset: the number of seconds by which the machine's time is ahead of the host's time.
     """
 
     offset: float = 0.0
@@ -34,7 +34,7 @@ class WallClock:
 
 
 def leave_time_to_us(context: ssl.SSLContext) -> None:
-    """Keep OpenSSL from checking validity by the host's clock. Callers use `is_valid` with the machine's clock."""
+    """Prevent OpenSSL from checking validity by the host's clock. Callers use `is_valid` with the machine's clock."""
     context.verify_flags = ssl.VerifyFlags(context.verify_flags | _NO_CHECK_TIME)
 
 
@@ -52,7 +52,7 @@ def is_valid(certificate: x509.Certificate, moment: datetime) -> bool:
 def go_text(certificate: x509.Certificate, moment: datetime) -> str:
     """Return the error of Go's crypto/x509 for a certificate that is not valid at a given time (Certificate.isValid).
 
-    The time in it is UTC, while Go uses the time zone of the machine.
+    The time in the message is in UTC. Go uses the time zone of the machine instead.
     """
     start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     word, limit = ("before", start) if moment < start else ("after", end)

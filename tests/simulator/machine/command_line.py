@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 
 def split(line: str) -> list[str]:
-    """Split a command line into arguments. The program gets no special treatment."""
+    """Split a command line into arguments. The rules for arguments also apply to the program."""
     arguments: list[str] = []
     current = ""
     started = quoted = False
@@ -65,7 +65,7 @@ def join(arguments: list[str]) -> str:
 
 
 def program_and_rest(line: str, is_file: Callable[[str], bool]) -> tuple[str, str]:
-    r"""Return (program, the text after it) as CreateProcess finds it.
+    r"""Return the program that CreateProcess finds in a command line, and the text after the program.
 
     Without quotes, the program's path may end at any space: `C:\Program Files\x.exe -a` is tried as `C:\Program`,
     then as `C:\Program Files\x.exe`. A name without an extension gets `.exe`
@@ -84,6 +84,6 @@ def program_and_rest(line: str, is_file: Callable[[str], bool]) -> tuple[str, st
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """Return a text with all `%NAME%` replaced. Unknown names are left as they are."""
+    """Return a text with all `%NAME%` replaced. Unknown names stay unchanged."""
     lower = {name.casefold(): value for name, value in variables.items()}
     return re.sub(r"%([^%]+)%", lambda match: lower.get(match[1].casefold(), match[0]), text)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Running a cmdlet: find it, bind its parameters by contract, and call its family's handler."""
+"""Running a cmdlet: finding it, binding its parameters by contract, and calling its family's handler."""
 
 from __future__ import annotations
 
@@ -183,11 +183,12 @@ def run(
         pipeline: the pipeline input; None if there is none.
         stop: set when the process must end.
         session: the PowerShell session, for cmdlets that need one.
-        error_action: applies if the call itself has no ErrorAction. With `Stop` the first error is raised. Otherwise
-            the cmdlet's errors are returned, except those of parameter binding.
+        error_action: the error action of a call without the parameter ErrorAction. With `Stop`, the first error is
+            raised. Otherwise the cmdlet's errors are returned, except for errors of parameter binding, which are
+            raised.
 
     Raises:
-        CmdletError: PowerShell's error, with the full error id.
+        CmdletError: the call fails. It contains PowerShell's error with the full error id.
     """
     name = ALIASES.get(name.casefold(), name)
     description = describe(machine, name)

@@ -33,9 +33,10 @@ ACTION_PREFERENCES = ("SilentlyContinue", "Stop", "Continue", "Inquire", "Ignore
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter: .NET type (short name, `[]` for an array), aliases, allowed values, and where it is allowed.
+    """A parameter: .NET type (short name, `[]` for an array), aliases, allowed values, and places in parameter sets.
 
-    `enumeration`: `values` are names of an enumeration (which also accepts numbers and prefixes), not a ValidateSet.
+    `enumeration`: whether `values` are names of an enumeration, which also accepts numbers and prefixes, instead of a
+    ValidateSet.
     """
 
     name: str
@@ -62,8 +63,9 @@ class Contract:
 
     Args:
         command: the name with its usual capitalization.
-        suffix: the second half of its error ids, which is the function's name or the cmdlet's .NET class.
-        function: whether it is a function (or CDXML). Functions and compiled cmdlets word binding errors differently.
+        suffix: the second half of the command's error ids, which is the function's name or the cmdlet's .NET class.
+        function: whether the command is a function or a CDXML cmdlet. Compiled cmdlets have other messages for binding
+            errors.
         parameters: the parameters by lower-case name.
         sets: for each parameter set, the places of its parameters by lower-case name.
     """
@@ -102,8 +104,8 @@ def find(command: str, windows: str, *, is_core: bool = False) -> Contract | Non
     Args:
         command: the name of the command.
         windows: the version of Windows: `2019`, `2022` or `2025`.
-        is_core: whether PowerShell 7 is the caller. Its contracts are those of Windows PowerShell, with the exceptions
-            in corrections.json (`allow_empty_core`).
+        is_core: whether PowerShell 7 is the caller. The contracts for PowerShell 7 are the same as for Windows
+            PowerShell, with the exceptions in corrections.json (`allow_empty_core`).
     """
     name = _names().get(command.casefold())
     if name is None:
@@ -244,7 +246,7 @@ def _class_name(name: str, module: str) -> str:
 
 
 def short_type(name: str) -> str:
-    """Return the short name of a .NET type: `String[]` for `System.String[]`, `SwitchParameter` for `switch`."""
+    """Return the short name of a .NET type, such as `String[]` for `System.String[]`."""
     text = name.split("#", 1)[0] + ("[]" if "#" in name and name.endswith("[]") else "")
     array = text.endswith("[]")
     text = re.sub(r"^System\.Nullable`?1?\[+", "", text).rstrip("[]").rsplit(".", 1)[-1]

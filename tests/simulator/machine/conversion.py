@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""PowerShell's lenient conversion of values to .NET types, as recorded in contracts/powershell-behaviour.json."""
+"""PowerShell's lenient conversion of values to .NET types, which contracts/powershell-behaviour.json records."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def convert(value: object, kind: str, values: tuple[str, ...] = ()) -> object:
     """Convert a value to a type.
 
     Args:
-        kind: a short type name, with `[]` for an array.
+        kind: the short name of the type, with `[]` for an array.
         values: the names of the enumeration, if the type is one.
 
     Raises:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The machine as the transport sees it: an implementation of `simulator.transport.host.Host` for a `Machine`."""
+"""The machine as the transport sees it: this module implements `simulator.transport.host.Host` for a `Machine`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class MachineHost:
         self.machine.network.attach(ports)
 
     def accounts(self) -> Mapping[str, LogonAccount]:
-        """Return the accounts that may log on: the administrator's."""
+        """Return the accounts that may log on. This is only the administrator's account."""
         settings = self.machine.settings
         expired = self.machine.part(faults.Accounts).expired
         account = accounts.find(self.machine, settings.user, "User")
@@ -67,7 +67,7 @@ class MachineHost:
         return winrm_settings.wire_settings(self.machine)
 
     def run_process(self, command_line: str, stdin: bytes, execution: Execution) -> ProcessResult:
-        """Run a WinRS command line. cmd.exe runs it, and finds powershell.exe like any other program."""
+        """Run a WinRS command line. cmd.exe runs the command line, and finds powershell.exe like any other program."""
         session = self._session("winrshost.exe", execution)
         try:
             with self.machine.acting.as_account(session.user):

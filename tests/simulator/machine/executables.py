@@ -19,7 +19,8 @@ def make(program: str, version: str, size: int = 0) -> bytes:
     Args:
         program: the name of the program, e.g. `kubelet`.
         version: the version of the program.
-        size: the size in bytes, if larger than the minimum. The padding hardly compresses, like real code.
+        size: the size in bytes, which has an effect if it is larger than the minimum. Like real code, the padding
+            hardly compresses.
     """
     head = _HEAD + b"\n" + _MARK + json.dumps({"program": program, "version": version}).encode() + b"\n"
     filling = size - len(head)
@@ -27,7 +28,7 @@ def make(program: str, version: str, size: int = 0) -> bytes:
 
 
 def identify(data: bytes) -> tuple[str, str] | None:
-    """Return (program, version) from an executable's first bytes; None if it is not a simulated program."""
+    """Return (program, version) from a file's first bytes; None if the file is not a simulated program."""
     if data[:2] != b"MZ":
         return None
     start = data[:HEAD_SIZE].find(_MARK)

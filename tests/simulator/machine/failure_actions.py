@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A service's FailureActions: what the service manager does when the service's process ends unexpectedly.
+"""FailureActions of a service: the reaction of the service control manager if the service's process crashes.
 
 https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_failure_actionsw
 """
@@ -11,7 +11,7 @@ import struct
 
 
 def failure_action(data: object, failure: int) -> tuple[str, int]:
-    """Return the action of a FailureActions value for the n-th failure (starting at 0).
+    """Return the action of a FailureActions value for a failure. The number of the first failure is 0.
 
     Returns:
         (`none`, `restart`, `reboot` or `run`; the delay in ms).

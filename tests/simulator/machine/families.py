@@ -75,19 +75,19 @@ class Families:
     status_folders: tuple[str, ...] = ()
 
     def program(self, name: str) -> Program | None:
-        """Return the program with this identity (`kubelet`, `sc.exe`)."""
+        """Return the program with an identity such as `kubelet` or `sc.exe`."""
         key = name.casefold()
         return self.programs.get(key) or self.programs.get(_bare(key)) or self.programs.get(key + ".exe")
 
     def service(self, program: str, service: str) -> ServiceProgram | None:
-        """Return what runs as a service from an executable with this identity."""
+        """Return the service program of an executable with an identity."""
         bare = _bare(program.casefold())
         return self.services.get(f"{bare}:{service.casefold()}") or self.services.get(bare)
 
 
 @functools.cache
 def names() -> tuple[str, ...]:
-    """Return the families of all layers, each layer after those that it needs."""
+    """Return the families of all layers. Each layer comes after the layers that it needs."""
     layers: dict[str, Layer] = {entry.name: entry.load() for entry in declared()}
     order = TopologicalSorter({name: sorted(layer.needs) for name, layer in sorted(layers.items())}).static_order()
     return tuple(family for name in order for family in layers[name].modules)
@@ -96,8 +96,8 @@ def names() -> tuple[str, ...]:
 def declared(project: Path = _PROJECT) -> list[EntryPoint]:
     """Return the entry points of all layers.
 
-    A checkout works without installation, because its pyproject.toml (which installed packages do not contain)
-    declares the layers of the simulator.
+    The simulator works in a checkout without installation, because the checkout's pyproject.toml declares the layers.
+    Installed packages do not contain this file.
 
     Args:
         project: the pyproject.toml of the simulator.
@@ -113,7 +113,7 @@ def load(families: Iterable[str] | None = None) -> Families:
     """Import families and return what they offer.
 
     Args:
-        families: the modules; by default those of all layers.
+        families: the modules; by default, the modules of all layers.
 
     Raises:
         ValueError: two families offer the same name.

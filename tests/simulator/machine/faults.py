@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Faults of the machine itself, for POST /simulator/faults. (The transport implements those of the connection.)
+"""Faults of the machine itself, for POST /simulator/faults. The transport implements faults of the connection.
 
 {"kind": "reboot"}                          reboots now
 {"kind": "power", "action": "off|start|reset"}

@@ -80,7 +80,7 @@ class FileSystem:
 
     @property
     def reserved(self) -> int:
-        """The bytes of C: that are used outside of the private folder: by Windows itself, or taken by a fault."""
+        """The number of bytes on C: that Windows itself or a fault uses, in addition to the private folder."""
         return self._reserved
 
     @reserved.setter
@@ -139,7 +139,7 @@ class FileSystem:
         return FileEntry(full, full if len(full) == 3 else real.name, folder, 0 if folder else state.st_size, modified)
 
     def read_bytes(self, path: str) -> bytes:
-        """Return the contents of a file. Raises FileNotFoundError, AccessDeniedError."""
+        """Return the contents of a file. Raise FileNotFoundError or AccessDeniedError if this fails."""
         self.require(path, check.READ_DATA)
         return self.real(path).read_bytes()
 
@@ -151,7 +151,7 @@ class FileSystem:
         return data.decode("utf-8-sig", errors="replace")
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        """Write a file to an existing folder. Raises FileNotFoundError, AccessDeniedError, DiskFullError."""
+        """Write a file to an existing folder, or raise FileNotFoundError, AccessDeniedError or DiskFullError."""
         real = self.real(path)
         if not real.parent.is_dir():
             raise FileNotFoundError(f"Could not find a part of the path '{path}'.")
@@ -190,7 +190,7 @@ class FileSystem:
                 self._access.set(self._key(place), sddl)
 
     def delete(self, path: str) -> None:
-        """Delete a file, or a folder and its contents. Raises FileNotFoundError, AccessDeniedError."""
+        """Delete a file, or a folder with its contents. Raise FileNotFoundError or AccessDeniedError if this fails."""
         real = self.real(path)
         if not real.exists() and not real.is_symlink():
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
@@ -207,7 +207,7 @@ class FileSystem:
         self.open.deleted(path)
 
     def move(self, path: str, destination: str) -> None:
-        """Move a file or folder. It may replace a file. Raises FileNotFoundError, AccessDeniedError."""
+        """Move a file or folder, possibly over a file. Raise FileNotFoundError or AccessDeniedError if this fails."""
         source, target = self.real(path), self.real(destination)
         self.guard.require_delete(path)
         if target.exists() and normalise(path).casefold() != normalise(destination).casefold():
@@ -224,7 +224,7 @@ class FileSystem:
             listener(path, destination)
 
     def replace(self, path: str, destination: str) -> None:
-        """Move a file to a path. A file that it replaces passes on its owner and access list.
+        """Move a file to a path. If it replaces a file, it gets the owner and access list of the replaced file.
 
         https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
         """
@@ -241,7 +241,7 @@ class FileSystem:
             self._access.set(self._key(destination), kept)
 
     def copy(self, path: str, destination: str) -> None:
-        """Copy a file, or a folder and its contents. Raises FileNotFoundError, DiskFullError."""
+        """Copy a file, or a folder with its contents. Raise FileNotFoundError or DiskFullError if this fails."""
         source, target = self.real(path), self.real(destination)
         if not source.exists():
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
@@ -253,7 +253,7 @@ class FileSystem:
             shutil.copyfile(source, target)
 
     def listing(self, path: str) -> list[FileEntry]:
-        """Return the entries of a folder, sorted by name. Raises FileNotFoundError."""
+        """Return the entries of a folder, sorted by name. Raise FileNotFoundError if it does not exist."""
         real = self.real(path)
         if not real.is_dir():
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
@@ -262,7 +262,7 @@ class FileSystem:
         return sorted((entry for entry in entries if entry), key=lambda entry: entry.name.casefold())
 
     def walk(self, path: str) -> list[FileEntry]:
-        """Return all files and folders below a folder; nothing if it does not exist."""
+        """Return all files and folders below a folder; none if the folder does not exist."""
         if not self.is_directory(path):
             return []
         found: list[FileEntry] = []
@@ -287,7 +287,7 @@ class FileSystem:
         return str(self.descriptor(path))
 
     def set_sddl(self, path: str, sddl: str, enabled: Collection[str] = ()) -> None:
-        """Set the owner or the access list (whatever the SDDL contains) of a file or folder.
+        """Set the owner, the access list or both of a file or folder, as the SDDL defines.
 
         Args:
             enabled: the privileges that the program has enabled.
@@ -307,7 +307,7 @@ class FileSystem:
         self._access.is_system_file(self._key(path))
 
     def require(self, path: str, rights: int) -> None:
-        """Raise AccessDeniedError unless the acting user has these rights on the item at a path."""
+        """Raise AccessDeniedError unless the acting user has the given rights on the item at a path."""
         if self.guard.token is not None and self.exists(path):
             self.guard.require(path, rights)
 
@@ -329,13 +329,13 @@ class FileSystem:
         return None
 
     def who_may_read(self, path: str) -> set[str]:
-        """Return the accounts that may read a file or list a folder, apart from those in `access_lists.TRUSTED`."""
+        """Return the accounts outside of `access_lists.TRUSTED` that may read a file or list a folder."""
         return access_lists.holders(self.descriptor(path), access_lists.READ)
 
     def who_may_write(self, path: str) -> set[str]:
-        """Return the accounts that may change the item at a path, apart from those in `access_lists.TRUSTED`.
+        """Return the accounts outside of `access_lists.TRUSTED` that may change the item at a path.
 
-        This includes those who may replace the item or a folder above it.
+        This includes accounts that may replace the item or a folder above it.
         """
         found = access_lists.holders(self.descriptor(path), access_lists.WRITE)
         above = PureWindowsPath(normalise(path)).parent
@@ -364,7 +364,7 @@ class FileSystem:
         return max(0, self.size(drive) - used - total_size(self._root / drive[:1].lower()))
 
     def check_space(self, needed: int, drive: str = "C") -> None:
-        """Raise DiskFullError unless a number of bytes can be written."""
+        """Raise DiskFullError if a number of bytes cannot be written."""
         if needed <= 0:
             return
         # Measuring a drive is slow. While there is far more free space than needed, every few seconds is enough.
@@ -380,7 +380,7 @@ class FileSystem:
                 self._measured = (time.monotonic(), free - needed)
 
     def append(self, file: IO[bytes], data: bytes, drive: str = "C") -> None:
-        """Write as much of the data to an open file as fits on the drive. Raises DiskFullError.
+        """Write as much of the data to an open file as fits on the drive. Raise DiskFullError if not all of it fits.
 
         Only one write runs at a time, so that nothing else takes the space between the check and the write.
         """

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Windows in another language: the messages of its own programs, and the code page of their output.
+"""Windows in languages other than English: the messages of its own programs, and the code page of their output.
 
 The node's option `language` or the fault {"kind": "language", "value": "de-DE"} sets the language. The default is
-"en-US". Only the sentences in `german.json` are translated; all others stay English. Programs such as sc.exe and
-netsh.exe print in the OEM code page that the registry names: https://learn.microsoft.com/windows/win32/intl/code-pages.
+"en-US". Only the sentences in `german.json` are translated. All other sentences stay English. Programs such as sc.exe
+and netsh.exe print in the OEM code page that the registry names:
+https://learn.microsoft.com/windows/win32/intl/code-pages.
 """
 
 from __future__ import annotations

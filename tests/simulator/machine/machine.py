@@ -45,7 +45,7 @@ class Machine:
     Args:
         settings: the node's entry in the fleet file.
         folder: a private folder for its files.
-        families: its cmdlets and programs; by default those of all families.
+        families: its cmdlets, programs and services; by default, all families.
         source: a machine whose disk, registry and family state are copied (deployment from an image).
     """
 
@@ -100,11 +100,11 @@ class Machine:
 
     @property
     def generalized(self) -> bool:
-        """Whether sysprep has generalized the machine, and it has not been started since."""
+        """Whether sysprep has generalized the machine and the machine has not started since then."""
         return self.registry.data(SETUP_STATE, "ImageState") == GENERALIZED
 
     def part(self, kind: Callable[[], Part]) -> Part:
-        """Return the state object of a family, which is created on first use and survives reboots."""
+        """Return the state object of a family. The object is created on first use and survives reboots."""
         with self._lock:
             found = self._parts.get(kind)  # type: ignore[call-overload]
             if found is None:
@@ -149,7 +149,7 @@ class Machine:
         return command_line.expand(text, self.environment())
 
     def power_on(self) -> None:
-        """Boot the machine if it is off, and wait until it is up. A generalized machine runs Windows' setup first."""
+        """Boot the machine if it is off, and wait until it is up. If it is generalized, Windows' setup runs first."""
         self.power.power_on()
 
     def _install(self) -> None:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Cold imports of PowerShell modules: the first cmdlet of a module in a runspace waits until the module is imported.
+"""Cold imports of PowerShell modules: the first cmdlet of a module in a runspace waits for the import of the module.
 
 {"kind": "slow_imports", "seconds": 8, "modules": ["HostNetworkingService", "NetTCPIP"]}    "modules": "*": all modules
 
@@ -28,7 +28,7 @@ _BUILT_IN = ("microsoft.powershell.",)
 
 @dataclass
 class ColdImports:
-    """The duration of an import in seconds of Windows' time, and the modules that it applies to (None: all)."""
+    """The duration of an import in seconds of Windows' time, and the modules to which it applies (None for all)."""
 
     seconds: float = 0.0
     modules: frozenset[str] | None = frozenset()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-""".NET's System.IO on a machine's files, with the exceptions that it throws.
+"""The methods of .NET's System.IO on a machine's files, with the exceptions that these methods throw.
 
 PowerShell reports an exception of a .NET method with the category NotSpecified and the exception's name as the id.
 https://learn.microsoft.com/dotnet/standard/io/handling-io-errors
@@ -41,7 +41,7 @@ def exception(kind: str, message: str) -> CmdletError:
 
 
 def denied(path: str) -> CmdletError:
-    """Return the exception for error 5: missing rights, or a folder that is opened as a file."""
+    """Return the exception for error 5, which means missing rights or a folder that is opened as a file."""
     return exception(DENIED, f"Access to the path '{path}' is denied.")
 
 
@@ -57,7 +57,7 @@ def too_long() -> CmdletError:
 
 @contextmanager
 def as_exceptions(path: str) -> Iterator[None]:
-    """Convert the exceptions that the machine's file system raises into those of .NET."""
+    """Convert exceptions of the machine's file system into exceptions of .NET."""
     try:
         yield
     except DiskFullError as error:
@@ -98,7 +98,7 @@ def _is_name(machine: Machine, path: str) -> bool:
 
 
 def _require_drive(path: str) -> None:
-    """Reject shares. Every Windows Server has C$, but access to it depends on rights and on the firewall."""
+    """Reject shares. Every Windows Server has the share C$, but access depends on rights and on the firewall."""
     if is_on_share(path):
         raise NotModelled(f"files on shares: {path}")
 
@@ -204,7 +204,7 @@ def add_parent(machine: Machine, path: str) -> None:
 
 
 def delete(machine: Machine, path: str) -> None:
-    """Simulate File.Delete, which ignores a missing file.
+    """Simulate File.Delete. It is not an error if the file does not exist.
 
     Raises:
         CmdletError: the error of the .NET method.
@@ -239,7 +239,7 @@ def remove(machine: Machine, path: str) -> None:
 
 
 def move_over(machine: Machine, path: str, destination: str) -> None:
-    """Simulate File.Replace if the destination exists (whose owner and access list are kept), else File.Move.
+    """Simulate File.Replace if the destination exists, else File.Move. File.Replace keeps the owner and access list.
 
     https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
 
@@ -269,7 +269,7 @@ def move_over(machine: Machine, path: str, destination: str) -> None:
 
 
 def _require_clean(machine: Machine, path: str) -> None:
-    """Reject files that the antivirus has found (ERROR_VIRUS_INFECTED, 225)."""
+    """Reject files in which the antivirus has found malware (ERROR_VIRUS_INFECTED, 225)."""
     if machine.files.open.is_infected(path):
         message = "Operation did not complete successfully because the file contains a virus or potentially unwanted"
         raise exception(IO, f"{message} software.")
@@ -280,7 +280,7 @@ def _missing(path: str) -> CmdletError:
 
 
 def move(machine: Machine, path: str, destination: str) -> None:
-    """Move a file or folder to a path that does not exist, like Directory.Move.
+    """Move a file or folder to a path that does not exist yet, as Directory.Move does.
 
     Raises:
         CmdletError: the error of the .NET method.

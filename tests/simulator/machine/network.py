@@ -64,7 +64,10 @@ class NetworkAdapter:
             self._ports.drop_link(seconds)
 
     def set_addressed(self, addressed: bool) -> None:
-        """Set whether the machine has its address. If not, the ports are closed, while shells and commands continue."""
+        """Set whether the machine has its address.
+
+        If it does not, its ports are closed; shells and commands continue.
+        """
         with self._lock:
             changed, self._addressed = self._addressed != addressed, addressed
             powered, left = self._powered, self._down_until - time.monotonic()

@@ -42,7 +42,7 @@ class PSObject:
     text: str | None = None
 
     def find(self, name: str) -> str | None:
-        """Return the property's name with its own capitalization; None if there is no such property."""
+        """Return a property's name with its own capitalization; None if the property does not exist."""
         if name in self.properties:
             return name
         requested = name.casefold()
@@ -70,7 +70,7 @@ class PSObject:
 
 
 class OrderedOutput(dict[str, object]):
-    """Output of a command that is an ordered dictionary, as `[ordered]@{}` creates it, with text as keys."""
+    """A command's output in the form of an ordered dictionary (`[ordered]@{}`) with text as keys."""
 
 
 CUSTOM_OBJECT = "System.Management.Automation.PSCustomObject"
@@ -99,7 +99,7 @@ class CmdletError(Exception):
 
     Scripts set further fields: the target object, the command that wrote the error, the inner exception, the thrown
     object, and whether the error ends the whole script (`throw`, `-ErrorAction Stop`). `approximate` means that the
-    message is not exactly that of Windows, or differs between versions of PowerShell.
+    message is not exactly the message of Windows, or that it differs between versions of PowerShell.
     """
 
     target: object = None
@@ -125,7 +125,7 @@ class CmdletError(Exception):
 
 
 class NotModelled(CmdletError):
-    """The simulator does not know how Windows behaves here."""
+    """Raised if the simulator does not know how Windows behaves."""
 
     def __init__(self, what: str) -> None:
         super().__init__(
@@ -137,7 +137,7 @@ class NotModelled(CmdletError):
 
 
 class ProcessEndedError(BaseException):
-    """The process that runs this code was killed, or its machine went down: unwind without side effects.
+    """Raised if the process that runs this code was killed or its machine went down. It unwinds without side effects.
 
     It is a BaseException, so that no `except Exception` keeps a dead process running.
     """
@@ -224,10 +224,10 @@ class Invocation:
         program: the path of the executable.
         version: the version of the executable.
         user: the user that runs it, e.g. `NT AUTHORITY\SYSTEM`.
-        logon: `batch` for a logon on the machine itself (a scheduled task, become), otherwise that of WinRM.
+        logon: `batch` for a logon on the machine itself (a scheduled task or become); otherwise the value for WinRM.
         command_line: the raw text after the program, for programs that parse it themselves.
-        emit: receives output while the program runs, for a reader that does not wait for its end (a container's log).
-            A program that uses it does not return that output again.
+        emit: receives output while the program runs, for a reader that does not wait for the program's end (such as a
+            container's log). A program that passes output to `emit` does not return this output again.
     """
 
     argv: list[str]
@@ -279,7 +279,7 @@ class ServiceProgram(Protocol):
         """Start the process.
 
         Raises:
-            ServiceError: it does not start.
+            ServiceError: the process does not start.
         """
 
 
@@ -289,7 +289,7 @@ Program = Callable[["Machine", Invocation], ProgramResult]
 
 @dataclass
 class IdleService:
-    """A service process that only waits to be stopped, which is the default for Windows' own services."""
+    """A service process that does nothing until it is stopped. This is the default for Windows' own services."""
 
     alive: bool = True
     exit_code: int = 0

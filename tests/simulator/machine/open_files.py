@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files that processes keep open, and what other processes may do with them in the meantime.
+"""Files that processes keep open, and what other processes may do with these files in the meantime.
 
 Access and share modes are strings of letters: `r` for reading, `w` for writing, `d` for deleting and renaming.
 https://learn.microsoft.com/windows/win32/fileio/creating-and-opening-files
@@ -26,7 +26,7 @@ class Handle:
         access: what the process may do with the file.
         share: what other processes may do with the file at the same time.
         holder: the name of the process that opened it.
-        process: the process whose end closes it; None if a context manager closes it.
+        process: the process whose end closes the file; None if a context manager closes it.
     """
 
     path: str | None
@@ -64,7 +64,7 @@ class OpenFiles:
                 self._handles.remove(handle)
 
     def hold_until_end(self, path: str, access: str, share: str, process: Process) -> None:
-        """Keep a file open until a process ends. The arguments are those of `hold`."""
+        """Keep a file open until a process ends. The arguments are the same as for `hold`."""
         key = normalise(path).casefold()
         with self._lock:
             self._handles.append(Handle(key, frozenset(access), frozenset(share), process.name, process))
@@ -74,7 +74,7 @@ class OpenFiles:
 
         Args:
             path: the path of the file.
-            access: what the caller is going to do with it.
+            access: what the caller is going to do with the file.
             share: what the caller allows other processes to do.
         """
         key = normalise(path).casefold()
@@ -99,7 +99,7 @@ class OpenFiles:
             self._infected.discard(normalise(path).casefold())
 
     def blocks_below(self, path: str) -> bool:
-        """Return whether a file below a folder is open, which prevents renaming the folder."""
+        """Return whether any file below a folder is open. An open file prevents renaming the folder."""
         return any(handle.path != normalise(path).casefold() for handle in self._within(path))
 
     def blocks_removal(self, path: str) -> bool:

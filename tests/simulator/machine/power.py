@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Power: boot time, reboots, shutdowns, and what is pending until the next boot."""
+"""The machine's power: boot time, reboots, shutdowns, and the reasons for a pending reboot."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Power:
         self._schedule(self.power_off, delay, reason)
 
     def abort(self) -> bool:
-        """Cancel a scheduled shutdown, and return whether there was one."""
+        """Cancel a scheduled shutdown. Return whether a shutdown was scheduled."""
         with self._lock:
             timer, self._timer = self._timer, None
         if timer:
@@ -118,7 +118,7 @@ class Power:
             self.state = "off"
 
     def retire(self) -> None:
-        """Power off for good. A reboot in progress ends with the machine off."""
+        """Power off permanently. If a reboot is in progress, the machine stays off at its end."""
         with self._lock:
             self._retired = True
             self.abort()

@@ -24,7 +24,7 @@ class StopSignal(threading.Event):
         self._parent = parent
 
     def within(self, other: threading.Event) -> bool:
-        """Return whether setting the other signal also sets this one."""
+        """Return whether setting the signal `other` also sets this signal."""
         return self._parent is other or (isinstance(self._parent, StopSignal) and self._parent.within(other))
 
     def is_set(self) -> bool:
@@ -44,7 +44,7 @@ class StopSignal(threading.Event):
 
 @dataclass
 class Process:
-    """A process on the machine. `stop` is set when the process must end (killed, or the machine went down)."""
+    """A process on the machine. `stop` is set when the process is killed or the machine goes down."""
 
     id: int
     name: str
@@ -63,7 +63,7 @@ class Process:
         return not self.stop.is_set() and not self.ended.is_set()
 
     def check(self) -> None:
-        """Raise ProcessEndedError if the process must end. Called before every change to the machine."""
+        """Raise ProcessEndedError if the process must end. This is called before every change to the machine."""
         if self.stop.is_set():
             raise ProcessEndedError
 
@@ -91,7 +91,7 @@ class Processes:
         self._lock = threading.Lock()
 
     def begin(self, name: str, user: str, stop: threading.Event | None = None, image: str = "") -> Process:
-        """Register a process that the calling thread runs itself. The caller must `end` it."""
+        """Register a process that runs in the calling thread. The caller must call `end` at its end."""
         with self._lock:
             process = Process(next(self._ids), name, user, datetime.now(UTC), image, stop or threading.Event())
             self._running[process.id] = process
@@ -109,7 +109,7 @@ class Processes:
         """Run `work` in a separate process. It survives the shell that started it, but not a reboot.
 
         Args:
-            starter: `stop` of the process that starts it.
+            starter: the event `stop` of the process that starts the new process.
         """
         process = self.begin(name, user)
         process.starter = starter
@@ -140,7 +140,7 @@ class Processes:
     def executing(self, path: str) -> str | None:
         """Return the running executable at a path or below it; None if there is none.
 
-        Windows allows renaming it, but neither writing to it nor deleting it:
+        Windows allows renaming a running executable, but neither writing to it nor deleting it:
         https://en.wikipedia.org/wiki/File_locking#In_Microsoft_Windows
         """
         requested = normalise(path).casefold()
@@ -151,7 +151,7 @@ class Processes:
         return None
 
     def moved(self, path: str, destination: str) -> None:
-        """Record that a file or folder was renamed. Processes that execute it use the new path."""
+        """Record that a file or folder was renamed. Processes whose executable was renamed get the new path."""
         old, new = normalise(path), normalise(destination)
         for process in self.all():
             if process.image.casefold() == old.casefold() or process.image.casefold().startswith(f"{old}\\".casefold()):
@@ -164,7 +164,7 @@ class Processes:
             self._running.pop(process.id, None)
 
     def kill_started(self, stop: threading.Event) -> None:
-        """End the processes that a process started, and those that they started."""
+        """End the processes that a process started directly or indirectly."""
         for process in self.all():
             starter = process.starter
             if starter is stop or (isinstance(starter, StopSignal) and starter.within(stop)):

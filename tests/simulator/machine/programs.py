@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Finding and running programs: from a name to the file on the node, its identity, and the family's handler."""
+"""Finding and running programs: the file for a name, the identity of the file, and the handler of the family."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ BATCH_ENDINGS = (".cmd", ".bat")
 
 
 class ProgramNotFoundError(Exception):
-    """The program does not exist (Win32 error 2)."""
+    """A program that does not exist (Win32 error 2)."""
 
 
 class NotExecutableError(Exception):
-    """The file is not a program that Windows (or the simulator) can run (Win32 error 193)."""
+    """A file that is not a program that Windows or the simulator can run (Win32 error 193)."""
 
 
 class ProgramTimeoutError(Exception):
-    """The program was killed at its time limit. `result` is its output up to then."""
+    """A program that was killed at its time limit. `result` is its output up to this time."""
 
     def __init__(self, result: ProgramResult) -> None:
         super().__init__("timeout")
@@ -84,7 +84,7 @@ class MachinePrograms:
         self._machine = machine
 
     def locate(self, name: str, environment: Mapping[str, str] | None = None, directory: str = "C:\\") -> str | None:
-        """Return the path of the file that a program name refers to, in Windows' search order; None without a match."""
+        """Return the path of the file that Windows finds for a program name; None if it finds no file."""
         files = self._machine.files
         text = name.strip('"')
         if "\\" in text or "/" in text or ":" in text:
@@ -146,10 +146,10 @@ class MachinePrograms:
         Args:
             name: a name on PATH, or a path.
             arguments: a list, or the part of a command line after the program.
-            environment: the complete environment; by default that of the machine.
+            environment: the complete environment; by default, the environment of the machine.
             stop: the caller's process, which ends the program.
             stdin: the standard input. Only programs that read it consume what a client types.
-            user: the account that runs it; by default SYSTEM, with the token of the caller.
+            user: the account that runs the program; by default SYSTEM, with the token of the caller.
             timeout: the number of seconds after which it is killed.
             logon: `batch` if the user is not logged on over the network.
             emit: receives output while the program runs.
@@ -158,7 +158,7 @@ class MachinePrograms:
             ProgramNotFoundError: the program does not exist.
             NotExecutableError: the file is not a program.
             ProgramTimeoutError: the time limit was exceeded.
-            ProcessEndedError: `stop` was set at the end.
+            ProcessEndedError: `stop` was set when the program ended.
         """
         variables = dict(environment) if environment is not None else self._machine.environment()
         found = self.find(name, variables, directory)
@@ -184,7 +184,7 @@ class MachinePrograms:
     def _finish(
         self, program: Program, invocation: Invocation, caller: threading.Event, late: threading.Event
     ) -> ProgramResult:
-        """Run a program until it ends by itself, at its time limit, or with its caller."""
+        """Run a program until it ends by itself, the time limit is reached, or its caller ends."""
         try:
             if caller.is_set():
                 raise ProcessEndedError

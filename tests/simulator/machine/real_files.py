@@ -18,7 +18,7 @@ def child(folder: Path, name: str) -> Path:
 
 
 def link_target(root: Path, place: Path) -> Path | None:
-    """Return the path below the root after following all links; None without links, or if one leaves the root."""
+    """Return the path below the root after following all links; None without links, or if a link leaves the root."""
     at = root
     for part in place.relative_to(root).parts:
         at = at / part

@@ -56,7 +56,7 @@ class _Key:
 
 
 def split(path: str) -> list[str]:
-    r"""Split a registry path, root first (`HKLM`). Accepts `HKLM:\`, `HKEY_LOCAL_MACHINE\` and `Registry::`.
+    r"""Split a registry path; the root is first. `HKLM:\`, `HKEY_LOCAL_MACHINE\` and `Registry::` are accepted.
 
     Raises:
         KeyError: the root does not exist.
@@ -72,13 +72,13 @@ def split(path: str) -> list[str]:
 
 
 def is_registry_path(path: str) -> bool:
-    """Return whether a provider path refers to the registry rather than a file."""
+    """Return whether a provider path refers to the registry."""
     head = re.split(r"[\\/]", path.strip(), maxsplit=1)[0].casefold()
     return "registry::" in path.casefold() or head in {f"{name}:" for name in ("hklm", "hkcu", "hkcr", "hku", "hkcc")}
 
 
 def full_name(path: str) -> str:
-    r"""Return a path as .NET writes it: `HKEY_LOCAL_MACHINE\…`."""
+    r"""Return a path in the form of .NET, such as `HKEY_LOCAL_MACHINE\SOFTWARE`."""
     long = {"HKLM": "HKEY_LOCAL_MACHINE", "HKCU": "HKEY_CURRENT_USER", "HKU": "HKEY_USERS", "HKCR": "HKEY_CLASSES_ROOT"}
     names = split(path)
     return "\\".join([long.get(names[0], "HKEY_CURRENT_CONFIG"), *names[1:]])
@@ -98,7 +98,7 @@ class Registry:
         self._protected: list[list[str]] = []
 
     def protect(self, path: str) -> None:
-        """Let only TrustedInstaller write a key and its subkeys, as Windows Resource Protection does."""
+        """Allow only TrustedInstaller to write a key and its subkeys, as Windows Resource Protection does."""
         self._protected.append(split(path))
 
     def is_right_below_a_hive(self, path: str) -> bool:
@@ -124,7 +124,7 @@ class Registry:
             return self._find(path) is not None
 
     def create_key(self, path: str, *, volatile: bool = False) -> bool:
-        """Create a key and its parents. A volatile key is gone after a reboot. Returns whether it was created.
+        """Create a key and its parents. A reboot deletes a volatile key. Return whether the key was created.
 
         Raises:
             RegistryDeniedError: the caller is not allowed to write the key.
@@ -153,7 +153,7 @@ class Registry:
             return parent is not None and parent.subkeys.pop(names[-1].casefold(), None) is not None
 
     def get(self, path: str, name: str) -> Value | None:
-        """Return a value; None if it does not exist. The key's default value has the name `""`."""
+        """Return a value; None if the value does not exist. The key's default value has the name `""`."""
         with self._lock:
             key = self._find(path)
             found = key.values.get(name.casefold()) if key else None
@@ -165,7 +165,7 @@ class Registry:
         return default if value is None else value.data
 
     def set(self, path: str, name: str, data: object, kind: str = "String") -> None:
-        """Write a value, creating its key if needed.
+        """Write a value. If its key does not exist, create the key.
 
         Raises:
             ValueError: the kind is unknown.
@@ -193,7 +193,7 @@ class Registry:
             return key is not None and key.values.pop(name.casefold(), None) is not None
 
     def _require_write(self, names: list[str]) -> None:
-        """Raise RegistryDeniedError unless an administrator or SYSTEM calls, or the key is in HKEY_CURRENT_USER.
+        """Raise RegistryDeniedError unless the caller is administrative or the key is in HKEY_CURRENT_USER.
 
         https://learn.microsoft.com/windows/win32/sysinfo/registry-key-security-and-access-rights
         """
@@ -204,13 +204,13 @@ class Registry:
             raise RegistryDeniedError("\\".join(names))
 
     def values(self, path: str) -> dict[str, Value]:
-        """Return the values of a key by name; nothing if the key does not exist."""
+        """Return the values of a key by name; none if the key does not exist."""
         with self._lock:
             key = self._find(path)
             return dict(key.values.values()) if key else {}
 
     def subkeys(self, path: str) -> list[str]:
-        """Return the names of the subkeys, sorted like a hive by upper-case name; empty if the key does not exist."""
+        """Return the names of a key's subkeys, sorted by upper-case name as in a hive. A missing key has no subkeys."""
         with self._lock:
             key = self._find(path)
             return sorted((below.name for below in key.subkeys.values()), key=str.upper) if key else []
@@ -223,7 +223,7 @@ class Registry:
             self.set(path, name, value.data, value.kind)
 
     def walk(self, path: str) -> Iterator[tuple[str, str, Value]]:
-        """Yield (key path, value name, value) for everything below a key."""
+        """Yield (key path, value name, value) of each value below a key."""
         with self._lock:
             start = self._find(path)
             found = list(_walk("\\".join(split(path)), start)) if start else []
@@ -236,7 +236,7 @@ class Registry:
                 _drop_volatile(root)
 
     def copy_from(self, other: Registry) -> None:
-        """Copy another registry."""
+        """Replace all content with a copy of another registry."""
         with other._lock:
             self._roots = copy.deepcopy(other._roots)
 

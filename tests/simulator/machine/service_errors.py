@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Errors of the service control manager.
 
-Codes and texts: https://learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-
+Source of codes and texts: https://learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ServiceError(Exception):
 
     Args:
         code: the Win32 error code, e.g. 1060.
-        detail: further details for the event log (and therefore for the status).
+        detail: further details for the event log, which the status page also shows.
     """
 
     def __init__(self, code: int, detail: str = "") -> None:

@@ -20,7 +20,7 @@ class Service:
 
     Args:
         command_line: ImagePath with expanded variables.
-        argv: the arguments of the command line by the Win32 rules, starting with the program.
+        argv: the program and the arguments in the command line, split by the Win32 rules.
         environment: the service's own variables (its `Environment` value).
         dependencies: the names of services that must run before this one.
     """
@@ -42,13 +42,13 @@ class Service:
 
     @property
     def start_mode(self) -> str:
-        """The start mode in PowerShell's terms: `Boot`, `System`, `Automatic`, `Manual` or `Disabled`."""
+        """The start mode as PowerShell names it: `Boot`, `System`, `Automatic`, `Manual` or `Disabled`."""
         return ("Boot", "System", "Automatic", "Manual", "Disabled")[self.start]
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """The executable and arguments of a service's command line, or the Windows error if it cannot be run."""
+    """The executable and arguments of a service's command line, or Windows' error if the command line cannot run."""
 
     argv: list[str]
     path: str
@@ -58,7 +58,7 @@ class Resolved:
 
 @dataclass
 class ServiceRuntime:
-    """What the service control manager knows about a service since the boot."""
+    """The state of a service in the service control manager since the last boot."""
 
     state: State = "Stopped"
     running: RunningService | None = None

@@ -62,7 +62,7 @@ def check(machine: Machine, name: str, entries: Mapping[str, object]) -> None:
 
 
 def account_exists(machine: Machine, account: str, service: str) -> bool:
-    """Return whether an account exists that a service can run as. Machines belong to no domain."""
+    """Return whether an account exists and services can run as it. Accounts of domains are not modelled."""
     requested = account.casefold()
     if requested in BUILT_IN:
         return True
@@ -79,9 +79,9 @@ def account_exists(machine: Machine, account: str, service: str) -> bool:
 
 
 def is_administrator(machine: Machine, account: str) -> bool:
-    """Return whether a service's account has administrator rights, as LocalSystem and administrators do.
+    """Return whether a service's account has administrator rights. LocalSystem and administrators have them.
 
-    LocalService, NetworkService and the services' own accounts only have the rights of a user:
+    LocalService, NetworkService and the services' own accounts have only the rights of a user:
     https://learn.microsoft.com/windows/win32/services/localservice-account
     """
     return machine.acting.token_of(account).administrative

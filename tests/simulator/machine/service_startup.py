@@ -1,13 +1,14 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which services the service control manager starts by itself at boot, and in which order.
+"""The services that the service control manager starts by itself at boot, and their order.
 
 Only two things define the order: load ordering groups and dependencies
-(https://learn.microsoft.com/windows/win32/services/automatically-starting-services). All other services start in a
-random order here, which differs from boot to boot. So a node that works only by chance fails sooner or later.
+(https://learn.microsoft.com/windows/win32/services/automatically-starting-services). In all other respects, services
+start here in a random order, which differs from boot to boot. Therefore, a node that works only with one order fails at
+some boot.
 
-A delayed automatic service starts after all others plus a short delay, one at a time, after the services that it
-depends on. If a service that is not delayed depends on it, it starts at boot
+Delayed automatic services start one at a time, a short delay after all others, and after the services on which they
+depend. If a service that is not delayed depends on a delayed service, the delayed service starts at boot
 (https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_delayed_auto_start_info).
 
 Tags, which order drivers within a group, are not modelled.
@@ -36,10 +37,10 @@ def automatic(machine: Machine, first: Sequence[str] = ()) -> tuple[list[str], l
 
     Args:
         machine: the machine.
-        first: services of no group that come before the others, in this order.
+        first: the services without a group that start before all other services without a group, in this order.
 
     Returns:
-        The services that start at boot, and those that start after a delay.
+        The services that start at boot, and the services that start after a delay.
     """
     groups = [group.casefold() for group in _texts(machine, GROUP_ORDER, "List")]
     preferred = [name.casefold() for name in first]
@@ -63,11 +64,11 @@ def automatic(machine: Machine, first: Sequence[str] = ()) -> tuple[list[str], l
 def start_later(
     names: Sequence[str], start: Callable[[str], object], halted: threading.Event, time_scale: float
 ) -> None:
-    """Start the delayed services one after the other, unless the machine goes down before.
+    """Start the delayed services one after another. Stop when the machine goes down.
 
     Args:
         names: the services.
-        start: starts one of them.
+        start: starts a service.
         halted: set when the machine goes down.
         time_scale: real seconds per second of Windows' delay.
     """
@@ -85,7 +86,7 @@ def start_later(
 def needed_groups(machine: Machine, name: str) -> list[str]:
     """Return the load ordering groups that a service depends on.
 
-    Such a service can run if at least one member of the group runs after Windows tried to start all of them
+    The service can run if at least one member of each group runs after Windows has tried to start all members
     (https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew, lpDependencies).
     """
     return _texts(machine, f"{ROOT}\\{name}", "DependOnGroup")

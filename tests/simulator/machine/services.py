@@ -68,7 +68,7 @@ class Services:
         self.started: list[str] = []
         """The names of the services that have started since the last boot, in that order."""
         self.first_at_boot: Sequence[str] = ()
-        """Services that the next boots try to start first. Windows defines no order, so tests may choose one."""
+        """Services that the next boots try to start first. Windows defines no order, so tests may choose an order."""
 
     def names(self) -> list[str]:
         """Return the names of all Win32 services (drivers are not included)."""
@@ -110,10 +110,10 @@ class Services:
         )
 
     def create(self, name: str, image_path: str, **entries: object) -> None:
-        """Create a service. `entries` are registry values (`Start`, `DisplayName`, `DependOnService`, `ObjectName` …).
+        """Create a service. `entries` are its registry values, such as `Start`, `DisplayName` or `ObjectName`.
 
         Raises:
-            ServiceError: 5, 1073 if it exists, or an error of `service_rules`.
+            ServiceError: 5 if access is denied, 1073 if the service exists, or an error of `service_rules`.
         """
         with self._changing():
             if self.exists(name):
@@ -133,7 +133,7 @@ class Services:
             self._runtime[name.casefold()] = ServiceRuntime()
 
     def configure(self, name: str, **entries: object) -> None:
-        """Change values of a configuration; None removes a value.
+        """Change values in a service's configuration; None removes a value.
 
         Raises:
             ServiceError: 5, 87, 1057, 1059, 1060, 1072.
@@ -149,7 +149,7 @@ class Services:
                     self._registry.write(f"{ROOT}\\{name}", {value: kept})
 
     def delete(self, name: str) -> None:
-        """Delete a service. A running one is deleted when it stops. Raises ServiceError: 5, 1060, 1072."""
+        """Delete a service, at once or when it stops. Raise ServiceError (5, 1060 or 1072) if this fails."""
         with self._changing():
             self._require(name)
             if self._state(name).state == "Running":
@@ -171,7 +171,7 @@ class Services:
         """Stop a service. `force` first stops the services that depend on it.
 
         Raises:
-            ServiceError: 5, 1060, 1062, 1051, or 1053 if it does not respond.
+            ServiceError: 5, 1060, 1062, 1051, or 1053 if the service does not respond.
         """
         with self._changing():
             self._require(name)
@@ -196,7 +196,7 @@ class Services:
         return found
 
     def crash(self, name: str) -> None:
-        """End a service's process as in a crash, so that recovery applies. Raises ServiceError: 1060, 1062."""
+        """End a service's process as a crash does, with recovery. Raise ServiceError if it is not running."""
         with self._lock:
             self._require(name)
             runtime = self._state(name)
@@ -206,7 +206,7 @@ class Services:
             self._crashed(name, runtime)
 
     def boot(self) -> None:
-        """Start the automatic services, and later the delayed ones. A failure is logged; the others still start."""
+        """Start the automatic services, and later the delayed services. Log a failure, and start the other services."""
         with self._lock:
             self._runtime = {name: ServiceRuntime() for name in self._runtime}
             self.started.clear()
@@ -218,7 +218,7 @@ class Services:
             service_startup.start_later(delayed, self._try_to_start, halted, self._time_scale)
 
     def _try_to_start(self, name: str, path: tuple[str, ...] = ()) -> bool:
-        """Start a service unless it runs already. A failure is logged. Return whether the service runs."""
+        """Start a service unless it is running, and log a failure. Return whether the service is running."""
         with self._lock:
             if self.exists(name) and self._state(name).state != "Running":
                 try:
@@ -292,7 +292,7 @@ class Services:
         self.started.append(service.name)
 
     def _run(self, found: Resolved, program: ServiceProgram, service: Service) -> RunningService:
-        """Start a program. Without the right to read its files, it ends before it reports to the control manager."""
+        """Start a program. If it may not read its files, it ends before it reports to the service control manager."""
         try:
             self.machine.files.require(found.path, check.EXECUTE)
         except PermissionError:
@@ -362,7 +362,7 @@ class Services:
         self._recover(name, runtime)
 
     def _recover(self, name: str, runtime: ServiceRuntime) -> None:
-        """Run the action of FailureActions for this failure."""
+        """Run the action that FailureActions defines for the current failure."""
         action, delay = failure_action(
             self._registry.data(f"{ROOT}\\{name}", "FailureActions"), max(0, runtime.failures - 1)
         )

@@ -54,7 +54,7 @@ class Session:
         return f"{self.directory.rstrip(chr(92))}\\{text}" if text not in (".", "") else self.directory
 
     def run_program(self, name: str, arguments: list[str] | str, stdin: bytes | ConsoleInput = b"") -> ProgramResult:
-        """Run a program in this context. Raises the errors of `MachinePrograms.run`."""
+        """Run a program in this context. It raises the same errors as `MachinePrograms.run`."""
         return self.machine.programs.run(
             name,
             arguments,

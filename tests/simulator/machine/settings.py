@@ -22,7 +22,7 @@ class MachineSettings:
         reboot_seconds: the duration of a reboot (real seconds).
         feature_seconds: the duration of the installation of a feature (real seconds).
         time_scale: real seconds per second of Windows' own delays (service recovery, scheduled shutdown).
-        powershell: the version of PowerShell that runs modules; by default the included Windows PowerShell.
+        powershell: the version of PowerShell that runs modules; by default, the included Windows PowerShell.
         options: all other keys of the node's entry, for the families.
     """
 

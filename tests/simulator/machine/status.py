@@ -82,7 +82,10 @@ def _file(machine: Machine, entry: FileEntry) -> Mapping[str, object]:
 
 
 def changed_values(machine: Machine) -> dict[str, dict[str, Any]]:
-    """Return the registry values that a fresh machine does not have, by key and name, except those of services."""
+    """Return the registry values that a fresh machine does not have, by key and name.
+
+    Values of services are omitted.
+    """
     fresh = machine.fresh_registry
     found: dict[str, dict[str, Any]] = {}
     for path, name, value in machine.registry.walk("HKLM"):

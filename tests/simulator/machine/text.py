@@ -46,7 +46,7 @@ def type_text(value: object) -> str:
 
 
 def member_text(value: object) -> str:
-    """Return how a property's value appears in a PSCustomObject's text: a collection as its type, an object empty.
+    """Return a property's value in a PSCustomObject's text: the type of a collection, nothing for an object.
 
     PSObject.ToString with recurse: false; https://github.com/PowerShell/PowerShell/issues/6163
     """
@@ -58,7 +58,7 @@ def member_text(value: object) -> str:
 
 
 def double_text(value: float) -> str:
-    """Return a double as .NET writes it: exponents from 1E+15 and below 1E-05, with at least two digits."""
+    """Return a double as .NET writes it: with an exponent of two or more digits from 1E+15 on and below 1E-05."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -99,6 +99,6 @@ def timespan_text(value: timedelta) -> str:
 
 
 def iso_utc(value: datetime) -> str:
-    """Return a date as ISO 8601 in UTC with `Z`, as .NET's round-trip format writes it (7 decimals)."""
+    """Return a date in UTC in ISO 8601 with 7 decimals and `Z`, which is .NET's round-trip format."""
     moment = value.astimezone(UTC) if value.tzinfo else value
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond:06d}0Z"

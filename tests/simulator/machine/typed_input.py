@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Programs that read typed input (WinRS with a console as the standard input), and therefore wait for it."""
+"""Programs that wait for typed input if their standard input is a console (WinRS)."""
 
 from __future__ import annotations
 

@@ -17,13 +17,13 @@ class WindowsVersion:
 
     Args:
         key: `2019`, `2022`, `2025` or `insider`.
-        contract: the version of Microsoft's reference that applies to it: `2019`, `2022` or `2025`.
+        contract: the version of Microsoft's reference that applies to this version: `2019`, `2022` or `2025`.
         build: the build number.
         ubr: the update build revision (the fourth part of the version).
         product: the ProductName in the registry.
         display: the DisplayVersion in the registry; empty if the value does not exist.
-        powershell: the version of PowerShell: the included Windows PowerShell, or the one in the settings.
-        curl: the version of the included curl.exe (before later cumulative updates).
+        powershell: the version of the included Windows PowerShell, or the version of PowerShell in the settings.
+        curl: the version of the included curl.exe. Later cumulative updates may contain newer versions.
     """
 
     key: str

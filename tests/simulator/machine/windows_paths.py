@@ -20,14 +20,14 @@ https://learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation
 MAX_FOLDER = 248
 """The shortest length at which .NET Framework refuses to create or move a folder.
 
-The limit is lower because a file with an 8.3 name must fit into a folder.
+The limit is lower than for files because a file with an 8.3 name must fit into the folder.
 
 Directory.CreateDirectory and Directory.Move: https://referencesource.microsoft.com/#mscorlib/system/io/directory.cs
 """
 MAX_NAME = 255
 _ILLEGAL = re.compile(r'[<>"|?*\x00-\x1f]')
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[1-9\u00b9\u00b2\u00b3])(?:\..*)?", re.IGNORECASE)
-"""Names of devices. Their digits may be superscript. With the prefix \\\\?\\ they are ordinary names."""
+"""Names of devices. Their digits may be superscript. After the prefix \\\\?\\, these names are ordinary names."""
 
 
 def normalise(path: str) -> str:
@@ -62,7 +62,7 @@ def parent(path: str) -> str:
 
 
 def is_rooted(path: str) -> bool:
-    """Return whether a path is more than a name. For a name alone, Path.GetDirectoryName returns an empty text."""
+    """Return whether a path contains more than a name. Path.GetDirectoryName returns an empty text for a mere name."""
     return bool(re.search(r"[\\/:]", path))
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The settings of WinRM that decide what it accepts, read from the machine's registry for the transport.
+"""The settings that decide which requests WinRM accepts. They are read from the registry for the transport.
 
 `simulator.windows.system.winrm` changes these settings.
 """
@@ -29,7 +29,7 @@ SERVICE = {"AllowUnencrypted": ("allow_unencrypted", False), "AllowRemoteAccess"
 
 
 def switches(machine: Machine, table: Mapping[str, tuple[str, bool]]) -> dict[str, bool]:
-    """Return the settings of a table and whether each is on."""
+    """Return for each setting in a table whether it is on."""
     data = machine.registry.data
     return {name: bool(data(f"{KEY}\\Service", value, default)) for name, (value, default) in table.items()}
 
@@ -40,24 +40,24 @@ def basic_allowed(machine: Machine) -> bool:
 
 
 def cbt_hardening_level(machine: Machine) -> str:
-    """Return whether logons have to be bound to their TLS connection: None, Relaxed or Strict."""
+    """Return the level (None, Relaxed or Strict) at which logons have to be bound to their TLS connection."""
     return str(machine.registry.data(f"{KEY}\\Service", "cbt_hardening_level", "Relaxed"))
 
 
 def listeners(machine: Machine) -> list[str]:
-    """Return the transports on which WinRM listens: `HTTP`, `HTTPS`."""
+    """Return the transports on which WinRM listens (`HTTP`, `HTTPS`)."""
     if not machine.registry.key_exists(f"{KEY}\\Listener"):
         return ["HTTP"]
     return sorted(name.rpartition("+")[2] for name in machine.registry.subkeys(f"{KEY}\\Listener"))
 
 
 def certificate_of(machine: Machine) -> str:
-    """Return the thumbprint of the HTTPS listener's certificate; empty if there is none."""
+    """Return the thumbprint of the HTTPS listener's certificate; empty if no thumbprint is set."""
     return str(machine.registry.data(f"{KEY}\\Listener\\*+HTTPS", "certThumbprint", ""))
 
 
 def wire_settings(machine: Machine) -> WinrmSettings:
-    """Return the settings that the transport needs. HTTPS requires the listener's certificate."""
+    """Return the settings that the transport needs. HTTPS is available only with the listener's certificate."""
     transports = set(listeners(machine))
     if not certificate_store.contains(machine, "My", certificate_of(machine)):
         transports.discard("HTTPS")

@@ -3,7 +3,7 @@
 """windows_exporter.exe: its command line and its port. The metrics themselves are not modelled.
 
 Sources: prometheus-community/windows_exporter v0.31.8, README.md (flags and collectors), internal/log,
-    cmd/windows_exporter.
+cmd/windows_exporter.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 """fluent-bit.exe: it reads its YAML configuration, and keeps its positions in SQLite files. No records are sent.
 
 Sources: fluent/fluent-bit v5.1.1, src/config_format/flb_cf_yaml.c, src/fluent-bit.c, plugins/in_tail,
-    plugins/in_winevtlog.
+plugins/in_winevtlog.
 """
 
 from __future__ import annotations

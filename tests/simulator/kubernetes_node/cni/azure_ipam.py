@@ -3,8 +3,8 @@
 """azure-vnet-ipam: it assigns the secondary addresses of the virtual machine's network interface.
 
 Source: Azure/azure-container-networking ipam/azure.go, ipam/manager.go, cni/ipam/ipam.go. The plugin reads the
-    addresses from Azure's WireServer, 168.63.129.16. The node's entry in the fleet file says whether the machine has a
-    WireServer:
+addresses from Azure's WireServer, 168.63.129.16. The node's entry in the fleet file says whether the machine has a
+WireServer:
 
     azure:
       subnet: 10.240.0.0/16

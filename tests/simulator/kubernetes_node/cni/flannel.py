@@ -214,7 +214,7 @@ def _write_subnet_file(
 
 
 def _status(machine: Machine) -> object:
-    """Return the log of the flanneld that ran last, and the subnets that are not reachable (`unreachable`)."""
+    """Return the log of the flanneld that ran last, and the subnets that are not reachable."""
     return {"log": list(machine.part(Log).lines), "unreachable": unreachable(machine)}
 
 

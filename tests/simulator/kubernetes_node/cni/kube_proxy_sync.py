@@ -68,7 +68,7 @@ class Programmer:
         self._made = {item.id for item in wanted}
 
     def _network_changed(self) -> bool:
-        """Return whether the network no longer exists or was replaced, and in this case forget its load balancers."""
+        """Return whether the network no longer exists or was replaced. If so, remove its load balancers."""
         current = self._store.network_named(self._network.name)
         if current and current.id == self._network.id:
             return False

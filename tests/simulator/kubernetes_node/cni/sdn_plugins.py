@@ -4,8 +4,8 @@
 
 Source: microsoft/windows-container-networking cni/cni.go, common/core/network.go, network/. They use HNS's second API
 only, so they need containerd. They look for the network by the configuration's name. If it does not exist, they try to
-create it. Since 0.3.2 (pull request 99), its type is the program's type; earlier versions use the program's name as
-type, which HNS refuses. The type of an existing network is not checked.
+create it. Since 0.3.2 (pull request 99), they create it with the type that the program is for. Earlier versions use the
+program's name as type, which HNS refuses. The type of an existing network is not checked.
 """
 
 from __future__ import annotations

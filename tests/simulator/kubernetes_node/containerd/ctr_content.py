@@ -3,7 +3,7 @@
 """ctr content: blobs in the store and in registries.
 
 Source: containerd cmd/ctr/commands/content/{content,fetch}.go. For `content fetch`, ctr itself always downloads. The
-    command adds the image's name, but does not unpack the image.
+command adds the image's name, but does not unpack the image.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class PodConfig:
 
 @dataclass(frozen=True)
 class RuntimeSettings:
-    """Those settings of a runtime that `crictl info` shows."""
+    """The settings of a runtime that `crictl info` prints."""
 
     sandbox_image: str
     cni_conf_dir: str

@@ -92,7 +92,7 @@ class DockerRun:
 
 
 def command(words: list[str], known: Mapping[str, object]) -> tuple[str, list[str]]:
-    """Return the main name of a command, and the words after the command. The words may name it by an alias."""
+    """Return the main name of a command (even if the words contain an alias), and the words after it."""
     two = " ".join(words[:2])
     for name in (two, "".join(words[:1])):
         found = _ALIASES.get(name, name)
@@ -102,7 +102,7 @@ def command(words: list[str], known: Mapping[str, object]) -> tuple[str, list[st
 
 
 def flags_of(name: str) -> dict[str, bool]:
-    """Return the long and short options of a command by name; the value says whether the option takes a value."""
+    """Return the long and short options of a command by name, and for each option whether it takes a value."""
     found: dict[str, bool] = {}
     for option, about in contracts.load("docker")["docker"][name].items():
         found[option] = about["type"] != "bool"

@@ -241,7 +241,7 @@ class CriDockerd(CriRuntime):
         return [self._sandbox(item) for item in found]
 
     def containers(self, sandbox: str = "") -> list[Container]:
-        """Return all containers, or those of a sandbox, newest first."""
+        """Return all containers, or only the containers of a sandbox, newest first."""
         found = [item for item in self._all() if item.labels.get(_KIND) == "container"]
         return [self._container(item) for item in found if sandbox in ("", item.labels[_SANDBOX])]
 

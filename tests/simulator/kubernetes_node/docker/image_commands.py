@@ -3,7 +3,7 @@
 """docker.exe: container images, registries and disk usage.
 
 Sources: https://docs.docker.com/reference/cli/docker/image/ and docker/cli cli/command/formatter/image.go (columns and
-    sizes).
+sizes).
 """
 
 from __future__ import annotations

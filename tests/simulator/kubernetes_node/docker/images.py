@@ -108,7 +108,7 @@ class DockerImages:
         raise DockerError(f"No such image: {familiar(whole or name)}")
 
     def keep(self, identity: str, target: Mapping[str, Any], names: Iterable[str]) -> None:
-        """Write the names of an image. If another image has one of these names, the other image loses the name."""
+        """Write the names of an image. If another image has one of these names, that image loses the name."""
         for name in (identity, *names):
             self.store.put(StoredImage(name, dict(target)))
 

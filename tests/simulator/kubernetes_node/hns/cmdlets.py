@@ -161,7 +161,7 @@ class _HnsService:
 
 
 def _gone(before: Iterable[Network], state: HnsState) -> list[Network]:
-    """Return those of the given networks that no longer exist."""
+    """Return the given networks that no longer exist."""
     return [item for item in before if item.id not in state.networks]
 
 

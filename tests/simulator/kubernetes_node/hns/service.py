@@ -134,7 +134,7 @@ class HnsStore:
         """Remove a network.
 
         Raises:
-            HnsError: it still has endpoints.
+            HnsError: the network still has endpoints.
         """
         self.require()
         network = self._state.networks.get(network_id.upper())

@@ -6,8 +6,8 @@ The first external network creates a virtual switch on the physical adapter, and
 `vEthernet (Ethernet)`. Removing the last external network removes the switch. In both cases the link is down for
 `link_drop_seconds`, and a manually set address is lost, because the interface that gets TCP/IP uses DHCP
 (microsoft/SDN#498, ovn-kubernetes/ovn-kubernetes#2530). According to reports, Windows versions 2004 and 20H2 lose the
-address, while 1909 keeps it. The simulator loses it on all versions. `uplink: {loses: []}` (or `[appear]`, `[vanish]`)
-in the fleet file limits this to the creation or the removal of the switch, or to neither.
+address, while 1909 keeps it. The simulator loses it on all versions. With `uplink: {loses: [appear]}` in the fleet
+file, it is lost only when the switch is created; with `[vanish]`, only when the switch is removed; with `[]`, never.
 """
 
 from __future__ import annotations

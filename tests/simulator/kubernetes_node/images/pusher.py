@@ -3,7 +3,7 @@
 """Pushes of container images: first missing blobs, then manifests, and the tagged manifest last.
 
 Sources: containerd core/remotes/docker/pusher.go;
-    https://github.com/opencontainers/distribution-spec/blob/main/spec.md#push
+https://github.com/opencontainers/distribution-spec/blob/main/spec.md#push
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 """Requests to registries as containerd sends them: proxies, TLS, tokens, retries, streamed bodies.
 
 Sources: containerd core/remotes/docker/{resolver,fetcher,authorizer,httpreadseeker}.go. A request is repeated with the
-    requested credentials after a 401, and up to 5 times without delay after a 408 or 429. Since 2.1, it is repeated
-    once on the last host after a 500, 503 or 504. Names are resolved as for the other programs of the simulated node
-    (`windows/networking/names.py`).
+requested credentials after a 401, and up to 5 times without delay after a 408 or 429. Since 2.1, it is repeated once on
+the last host after a 500, 503 or 504. Names are resolved as for the other programs of the simulated node
+(`windows/networking/names.py`).
 """
 
 from __future__ import annotations

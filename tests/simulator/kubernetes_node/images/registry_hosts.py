@@ -3,9 +3,9 @@
 """The endpoints that containerd pulls from: hosts.toml, and the behavior if there is no hosts.toml.
 
 Sources: containerd docs/hosts.md; core/remotes/docker/config/hosts.go and config_windows.go. On Windows, the candidates
-    for the folder of `HOST:5000` are `HOST_5000_`, `HOST5000` and `_default`. The first one that exists is used, with
-    or without a hosts.toml. An invalid hosts.toml is logged and ignored. With `ca`, the system's root certificates are
-    not trusted.
+for the folder of `HOST:5000` are `HOST_5000_`, `HOST5000` and `_default`. The first one that exists is used, with or
+without a hosts.toml. An invalid hosts.toml is logged and ignored. With `ca`, the system's root certificates are not
+trusted.
 """
 
 from __future__ import annotations

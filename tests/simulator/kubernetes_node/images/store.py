@@ -174,7 +174,7 @@ class ImageStore:
         """Remove a namespace, and return whether it existed.
 
         Raises:
-            ValueError: it still has images.
+            ValueError: the namespace still has images.
         """
         with self._lock:
             data = self._load()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""A real kubeadm resets a simulated node: it works on a copy of the file names, and the node loses the same files.
+r"""A real kubeadm resets a simulated node: it works on a copy of the file tree, and the node loses the same files.
 
 kubeadm for Linux also unmounts everything that is mounted below /var/lib/kubelet, so the copy has an empty
 /proc/mounts. kubeadm finds neither a service manager nor a runtime in the copy, so the simulator stops the kubelet and

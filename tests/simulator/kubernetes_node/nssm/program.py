@@ -4,8 +4,8 @@ r"""nssm.exe as a service program: it runs an application that does not support 
 
 The application's settings are in the registry (`…\Services\NAME\Parameters`), no matter which program wrote them:
 https://nssm.cc/usage and nssm's README. An application that ends within AppThrottle (1500 ms) is restarted after a
-delay, which doubles each time up to four minutes. `AppExit` contains Restart, Ignore or Exit as its default value, and
-optionally another of these for an exit code. The command line is in `commands.py`.
+delay, which doubles each time up to four minutes. `AppExit` has a default value, and optionally a value for each exit
+code. The values are Restart, Ignore and Exit. The command line is in `commands.py`.
 """
 
 from __future__ import annotations

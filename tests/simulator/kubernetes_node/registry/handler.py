@@ -3,7 +3,7 @@
 """One connection to the registry: https://github.com/opencontainers/distribution-spec/blob/main/spec.md
 
 Authentication: https://distribution.github.io/distribution/spec/auth/token/ (a 401 response names the realm, the
-    service and the scope).
+service and the scope).
 """
 
 from __future__ import annotations

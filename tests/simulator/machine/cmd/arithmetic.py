@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """`set /a`: assignments of signed integers of 32 bits.
 
-https://learn.microsoft.com/windows-server/administration/windows-commands/set_1. Names need no percent signs; a name
-without a number counts as 0.
+https://learn.microsoft.com/windows-server/administration/windows-commands/set_1. Names of variables need no percent
+signs. A variable whose value is not a number counts as 0.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The built-in commands of cmd.exe, modelled as far as roles use them.
+"""The built-in commands of cmd.exe. Only the functions that roles use are modelled.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/windows-commands
 """
@@ -54,7 +54,7 @@ EVEN_EMPTY = "\0"
 
 
 def name_and_rest(text: str) -> tuple[str, str]:
-    """Return the name of a command that may be a built-in one, and the text after it."""
+    """Return the name of a command (which may be a built-in command), and the text after the name."""
     match = re.match(r"[A-Za-z]+(?=[\s.(\\/:]|$)", text)
     if not match or re.match(r"[A-Za-z]:", text):
         return "", text
@@ -66,7 +66,7 @@ def name_and_rest(text: str) -> tuple[str, str]:
 
 
 def unmodelled(name: str, rest: str) -> str:
-    """Return the part of a command that is not modelled; empty if all of it is modelled, or it is not built in.
+    """Return the part of a built-in command that is not modelled. Return an empty text if there is no such part.
 
     Args:
         name, rest: the command's name and the text after it, as `name_and_rest` returns them.
@@ -173,7 +173,7 @@ def _rmdir(session: Session, rest: str) -> ProgramResult:
 
 
 def _used_below(session: Session, path: str) -> list[str]:
-    """Return the files in a folder that other processes do not let anyone delete."""
+    """Return the files in a folder that cannot be deleted because other processes use them."""
     files = session.machine.files
     if not files.open.blocks_below(path):
         return []
@@ -249,7 +249,7 @@ def _exit(session: Session, rest: str) -> ProgramResult:
 
 
 def _goto(session: Session, rest: str) -> ProgramResult:
-    """Jump to the end of the batch file, the only label that is modelled."""
+    """Jump to the end of the batch file (`:eof`). No other label is modelled."""
     raise ExitSignal(None, batch=True)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 
 class CmdNotModelledError(Exception):
-    """Part of cmd.exe's language that the simulator does not model. The text names it."""
+    """A part of cmd.exe's language that the simulator does not model. The text names this part."""
 
 
 class SyntaxRefusedError(Exception):
@@ -18,7 +18,7 @@ class ExitSignal(Exception):
 
     Args:
         code: the exit code; None keeps the current one.
-        batch: whether only the batch file ends (/b).
+        batch: whether only the batch file ends (`exit /b`).
     """
 
     def __init__(self, code: int | None, *, batch: bool) -> None:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Percent signs: what cmd.exe replaces in a line before it parses the line, and the variables of `for`.
+"""Percent signs: the replacements in a line before cmd.exe parses it, and the variables of `for`.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/set,
 https://learn.microsoft.com/windows-server/administration/windows-commands/for
@@ -37,7 +37,7 @@ def expand(line: str, variables: Mapping[str, str], arguments: Sequence[str] | N
 
 
 def _percent(text: str, known: Mapping[str, str], arguments: Sequence[str] | None) -> tuple[int, str]:
-    """Return how many characters of a text that begins with `%` are replaced, and by what."""
+    """Return the number of characters that are replaced in a text that begins with `%`, and the replacement."""
     if arguments is not None:
         if text.startswith("%%"):
             return 2, "%"
@@ -84,7 +84,7 @@ def modified(value: str, modifiers: str) -> str:
 
 
 def substitute(text: str, letters: Mapping[str, str]) -> str:
-    """Return a text with the variables of `for` replaced, such as `%i` and `%~nxi`."""
+    """Return a text in which variables of `for` (such as `%i` and `%~nxi`) are replaced."""
     known = "".join(map(re.escape, letters))
 
     def value(match: re.Match[str]) -> str:

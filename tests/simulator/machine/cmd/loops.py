@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What `for` iterates over: words, files, numbers, the fields of lines.
+"""The items over which `for` iterates: words, files, numbers, and the fields of lines.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/for
 """
@@ -42,7 +42,7 @@ def numbers(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Fields:
-    """The options of `/f`: which fields of a line are taken, and what separates them."""
+    """The options of `/f`: which fields of a line are used, and which characters separate them."""
 
     tokens: tuple[int, ...] = (1,)
     remainder: bool = False
@@ -51,7 +51,7 @@ class Fields:
     comment: str = ";"
 
     def of(self, line: str, letter: str) -> dict[str, str] | None:
-        """Return the variables that a line defines, the first one being `letter`; None if the line is skipped."""
+        """Return the variables that a line defines, beginning with `letter`. Return None if the line is skipped."""
         if not line or (self.comment and line.startswith(self.comment)):
             return None
         pattern = f"[{re.escape(self.delimiters)}]+" if self.delimiters else r"(?!)"

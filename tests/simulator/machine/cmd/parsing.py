@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Parsing a line of cmd.exe: commands, operators, parentheses, `if`, `for`, redirections.
 
-The grammar is that of ReactOS' parser (base/shell/cmd/parser.c), which follows Windows. The body of `if` and `for` is
-everything up to the end of the line or the closing parenthesis.
+The grammar follows the parser of ReactOS (base/shell/cmd/parser.c), which follows Windows. The body of `if` and `for`
+extends to the end of the line or to the closing parenthesis.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OPERATORS = ("&&", "||", "&", "|")
 
 @dataclass(frozen=True)
 class CmdRedirection:
-    """`stream mode target`: `1 >> file`, `2 > &1`, `0 < file`."""
+    """A redirection `stream mode target`, such as `1 >> file`, `2 > &1` or `0 < file`."""
 
     stream: str
     mode: str
@@ -27,7 +27,7 @@ class CmdRedirection:
 
 @dataclass
 class Simple:
-    """A command with its unprocessed arguments, quotes included."""
+    """A command with its unprocessed arguments, including quotes."""
 
     text: str
     redirections: list[CmdRedirection] = field(default_factory=list)
@@ -111,7 +111,7 @@ class _Parser:
             self.at += 1
 
     def sequence(self) -> list[CmdStep]:
-        """Parse commands up to the end or the closing parenthesis."""
+        """Parse commands up to the end of the text or the closing parenthesis."""
         steps: list[CmdStep] = []
         operator = ""
         while True:
@@ -256,7 +256,7 @@ class _Parser:
         return CmdIf(words, negated, ignore_case, body, other)
 
     def one_or_all(self) -> list[CmdStep]:
-        """Parse the body of `if`: a group if `else` follows it, otherwise everything up to the end."""
+        """Parse the body of `if`. If `else` follows a group, the body is the group; otherwise it extends to the end."""
         self.blanks()
         start = self.at
         if self.rest().startswith("("):

@@ -76,7 +76,7 @@ class CmdShell:
         output.stdout.append(f"\r\n{self.session.directory}>{shown}\r\n")
 
     def steps(self, steps: Sequence[CmdStep], output: CmdOutput, stdin: Input) -> int:
-        """Run commands one after the other, depending on their operators."""
+        """Run commands in order, as their operators require."""
         code = 0
         position = 0
         while position < len(steps):
@@ -161,7 +161,10 @@ class CmdShell:
         return self.session.machine.files.read_bytes(self.session.absolute(target))
 
     def _opened(self, item: CmdRedirection, target: str) -> str:
-        """Open a redirection's file, and empty it unless it is appended to. Return an error message or nothing."""
+        """Open a redirection's file, and empty it unless output is appended to it.
+
+        Return an error message, or an empty text.
+        """
         if target.startswith("&") or target.casefold() == "nul":
             return ""
         path, files = self.session.absolute(target), self.session.machine.files
@@ -259,7 +262,7 @@ class CmdShell:
         return code
 
     def _rounds(self, node: For, output: CmdOutput) -> list[dict[str, str]]:
-        """Return the variables for each iteration of a loop."""
+        """Return a list with the variables for each iteration of a loop."""
         items = substitute(node.items, self._letters)
         if node.kind == "/l":
             return [{node.letter: text} for text in loops.numbers(items)]
@@ -337,7 +340,7 @@ def run_batch(session: Session, path: str, arguments: Sequence[str], stdin: Inpu
     """Run a batch file, and return its exit code.
 
     Raises:
-        ExitSignal: an `exit` also ends the cmd.exe that runs the file.
+        ExitSignal: the batch file ran `exit` without /b, which also ends the cmd.exe that runs the file.
     """
     shell = CmdShell(session, stdin, [path, *arguments])
     try:
@@ -357,7 +360,7 @@ def run_batch(session: Session, path: str, arguments: Sequence[str], stdin: Inpu
 
 
 def _blocks(text: str) -> list[str]:
-    """Return the lines of a batch file. The lines of a block in parentheses are one item."""
+    """Return the lines of a batch file. All lines of a block in parentheses form one item."""
     found: list[str] = []
     block, depth = "", 0
     for line in text.replace("\r\n", "\n").split("\n"):

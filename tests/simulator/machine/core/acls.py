@@ -62,7 +62,7 @@ def _rule(machine: Machine, entry: str) -> PSObject:
 
 
 def read_sddl(machine: Machine, path: str) -> str:
-    """Return the SDDL that Get-Acl reads. Get-Acl enables SeBackupPrivilege, so administrators may read every list.
+    """Return the SDDL that Get-Acl reads. It enables SeBackupPrivilege, so administrators may read every access list.
 
     FileSystemSecurity.cs in https://github.com/PowerShell/PowerShell/tree/master/src/System.Management.Automation
 
@@ -109,7 +109,7 @@ def get_acl(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_acl(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set the access control list of items to that of an object from Get-Acl."""
+    """Set the access control lists of items to the list in an object from Get-Acl."""
     requested = bound.get("AclObject")
     sddl = to_text(requested.get("Sddl")) if isinstance(requested, PSObject) else ""
     if not sddl:

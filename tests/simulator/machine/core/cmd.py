@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""cmd.exe as a program: /c LINE, lines on its standard input, and the batch files that CreateProcess passes to it.
+"""cmd.exe as a program: /c LINE, lines on its standard input, and batch files that CreateProcess passes to it.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/cmd
 """
@@ -33,7 +33,7 @@ def cmd(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def _interactive(machine: Machine, run: Invocation) -> ProgramResult:
-    """Run lines from standard input. Each one is echoed after the prompt."""
+    """Run lines from standard input. Each line is echoed after the prompt."""
     session = session_of(machine, run)
     year = "2018 " if machine.windows.build < _WITHOUT_YEAR else ""
     version = f"Microsoft Windows [Version {machine.windows.full}]"

@@ -84,7 +84,7 @@ def _new_key(machine: Machine, bound: Bound, place: ProviderItem) -> Iterator[ob
 
 
 def _illegal(path: str, error_id: str) -> CmdletError | None:
-    """Return the error for an invalid file path. The error id denotes an I/O error or an invalid argument."""
+    """Return the error for an invalid file path. `error_id` denotes an I/O error or an invalid argument."""
     if "\0" in path:
         message, kind = "Null character in path.", net_files.ARGUMENT
         return CmdletError("InvalidArgument", error_id.replace("IOError", "ArgumentError"), message, kind)
@@ -176,7 +176,7 @@ def _new_link(machine: Machine, bound: Bound, place: ProviderItem) -> Iterator[o
 
 
 def remove_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove items. An item with children requires -Recurse, because a prompt is not possible."""
+    """Remove items. If an item has children, -Recurse is required, because a prompt is not possible."""
     for place in list(paths.selected(machine, bound)):
         linked = place.provider == "FileSystem" and machine.files.real(place.path).is_symlink()
         below = not linked and paths.is_container(machine, place) and paths.children(machine, bound, place)
@@ -310,7 +310,10 @@ def copy_key(registry: Registry, source: str, target: str) -> None:
 
 
 def copy_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Copy items. If the destination is a folder, copy them into it; -Recurse includes the contents of folders."""
+    """Copy items.
+
+    If the destination is a folder, copy them into it. With -Recurse, also copy the contents of folders.
+    """
     for place in list(paths.selected(machine, bound)):
         target = _target(machine, bound, place)
         if place.provider == "Registry":

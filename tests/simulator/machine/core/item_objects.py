@@ -49,7 +49,7 @@ def provider_properties(place: ProviderItem) -> dict[str, object]:
 def item(
     machine: Machine, place: ProviderItem, *, short: bool = False, environment: dict[str, str] | None = None
 ) -> PSObject:
-    """Return an existing item. If `short` is set, its ToString() is its name, as for objects from Get-ChildItem."""
+    """Return an existing item. With `short`, its ToString() is its name, as for objects from Get-ChildItem."""
     if place.provider == "Registry":
         return _key(machine, place)
     if place.provider == "Environment":
@@ -134,7 +134,7 @@ def _target(machine: Machine, real: Path) -> str:
 
 
 def _version(machine: Machine, place: ProviderItem, path: str) -> PSObject:
-    """Return the version resource of an executable; for other files it is empty."""
+    """Return the version resource of an executable. It is empty for other files."""
     found = None
     if machine.files.is_file(place.path):
         with machine.files.real(place.path).open("rb") as file:

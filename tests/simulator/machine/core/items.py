@@ -29,7 +29,7 @@ _ARGUMENT = "System.ArgumentException"
 
 
 def test_path(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return for each path whether the item exists."""
+    """For each path, return whether the item exists."""
     kind = bound.text("PathType", "Any").casefold()
     for text, wild in paths.given(bound):
         if not text.strip():
@@ -143,7 +143,7 @@ def convert_path(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def join_path(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return joined paths; with -Resolve only those that exist."""
+    """Return joined paths. With -Resolve, return only paths that exist."""
     child = bound.text("ChildPath")
     starts = bound.texts("Path") or [text for text, _ in paths.given(bound)]
     for start in starts:
@@ -160,7 +160,7 @@ def join_path(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def split_path(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return a part of each path: the parent, or the part that a switch selects."""
+    """Return a part of each path: the part that a switch selects, by default the parent."""
     for text, _ in paths.given(bound):
         plain = text.replace("/", "\\")
         drive = plain.partition("\\")[0] if ":" in plain.partition("\\")[0] else ""

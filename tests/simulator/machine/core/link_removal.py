@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def links_below(machine: Machine, path: str) -> list[str]:
-    """Return the symbolic links below a folder that point to folders. Windows PowerShell takes them for junctions.
+    """Return the symbolic links below a folder that point to folders. Windows PowerShell treats them like junctions.
 
-    PowerShell/PowerShell#621, fixed in PowerShell 6; ansible/ansible#48327.
+    See PowerShell/PowerShell#621 (fixed in PowerShell 6) and ansible/ansible#48327.
     """
     real = machine.files.real(path)
     if machine.settings.powershell or real.is_symlink() or not real.is_dir():

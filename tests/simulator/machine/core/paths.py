@@ -35,7 +35,7 @@ class ProviderItem:
     provider: Provider
     path: str
     prefix: str = field(default="", compare=False)
-    """The prefix \\\\?\\ if the path was given with it. .NET keeps it in the file names that it shows."""
+    """The prefix \\\\?\\ if the given path has it. .NET keeps the prefix in the file names that it shows."""
 
     @property
     def name(self) -> str:
@@ -44,7 +44,7 @@ class ProviderItem:
 
     @property
     def shown(self) -> str:
-        """The path as error messages and Resolve-Path spell it."""
+        """The path in the form of error messages and Resolve-Path."""
         if self.provider == "Registry":
             root, _, rest = self.path.partition("\\")
             return f"{root}:\\{rest}" if root in ("HKLM", "HKCU") else full(self)
@@ -68,7 +68,7 @@ class ProviderItem:
 
 
 def full(place: ProviderItem) -> str:
-    r"""Return the provider path, which for a registry key is `HKEY_LOCAL_MACHINE\…`."""
+    r"""Return the provider path. For a registry key, it begins with `HKEY_LOCAL_MACHINE\`."""
     return registry.full_name(place.path) if place.provider == "Registry" and place.path else place.path
 
 
@@ -186,7 +186,7 @@ def children(machine: Machine, bound: Bound, place: ProviderItem) -> list[Provid
 
 
 def expand(machine: Machine, bound: Bound, text: str) -> list[ProviderItem]:
-    """Return the items that match a path with wildcards, in order, without hidden ones."""
+    """Return the items that match a path with wildcards, in order. Hidden items are omitted."""
     pattern = parse(machine, bound, text)
     if pattern.provider == "Environment":
         return [
@@ -226,7 +226,10 @@ def given(bound: Bound, *, literal: str = "LiteralPath", path: str = "Path") -> 
 def selected(
     machine: Machine, bound: Bound, *, literal: str = "LiteralPath", path: str = "Path", default: str = ""
 ) -> Iterator[ProviderItem]:
-    """Yield the existing items that a call refers to. A missing item without wildcards is a non-terminating error."""
+    """Yield the existing items that a call names.
+
+    Write a non-terminating error for a path without wildcards or match.
+    """
     for text, wild in given(bound, literal=literal, path=path) or ([(default, False)] if default else []):
         try:
             if wild and has_wildcard(text):
@@ -254,5 +257,5 @@ def filtered(bound: Bound, places: list[ProviderItem]) -> Iterator[ProviderItem]
 
 
 def in_use(machine: Machine, place: ProviderItem) -> str | None:
-    """Return a running executable at the path or below it; None if there is none."""
+    """Return a running executable at a path or below it; None if no such executable is running."""
     return machine.processes.executing(place.path) if place.provider == "FileSystem" else None

@@ -62,7 +62,10 @@ def get_process(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def stop_process(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Stop-Process. For the service manager, the end of a service's process is a crash."""
+    """Simulate Stop-Process.
+
+    If a process belongs to a service, the service control manager treats its end as a crash.
+    """
     for process in list(_chosen(machine, bound)):
         services = (machine.services.get(name) for name in machine.services.names())
         service = next((item for item in services if item and item.process_id == process.id), None)

@@ -37,7 +37,7 @@ def _missing(name: str, place: ProviderItem) -> CmdletError:
 
 
 def _inner(name: str) -> str:
-    """Return a value's name as the registry stores it, which is empty for `(default)`."""
+    """Return the name under which the registry stores a value. It is empty for `(default)`."""
     return "" if name.casefold() == "(default)" else name
 
 
@@ -54,7 +54,7 @@ def _shown(machine: Machine, place: ProviderItem, names: Iterable[str]) -> PSObj
 
 
 def get_item_property(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the properties of items, either all or those with the given names."""
+    """Return the properties of items: all properties, or only the properties with the given names."""
     for place in paths.selected(machine, bound):
         names = bound.texts("Name")
         if place.provider == "Registry":
@@ -129,7 +129,7 @@ def _kind_of(value: object) -> str:
 
 
 def _given_kind(text: str) -> str | None:
-    """Return the type from -PropertyType or -Type; None if it depends on the value."""
+    """Return the type from -PropertyType or -Type; None if the type depends on the value."""
     if not text or text.casefold() == "unknown":
         return None
     for kind in KINDS:
@@ -152,7 +152,7 @@ def _write(machine: Machine, place: ProviderItem, name: str, value: object, kind
 
 
 def new_item_property(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Create a registry value. Replacing an existing one requires -Force."""
+    """Create a registry value. Replacing an existing value requires -Force."""
     name, value = bound.text("Name"), bound.get("Value")
     kind = _given_kind(bound.text("PropertyType"))
     for place in paths.selected(machine, bound):
@@ -169,7 +169,7 @@ def new_item_property(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_item_property(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set a registry value (an existing one keeps its type) or the date of a file."""
+    """Set a registry value or the date of a file. An existing registry value keeps its type."""
     given = bound.get("InputObject")
     pairs: dict[str, object] = {bound.text("Name"): bound.get("Value")}
     if isinstance(given, PSObject):

@@ -4,10 +4,10 @@
 
 The name of an option ends with an equals sign, and its value is the next argument
 (https://learn.microsoft.com/windows-server/administration/windows-commands/sc-config: "a space is required"). On the
-versions modelled here, sc.exe also accepts `start=auto` as one word: Microsoft's own tutorial uses
-`reset=0 actions=...`, which only Server 2008 R2 is known to reject (https://github.com/dotnet/docs/issues/36520), and
-each build of kubernetes-sigs/image-builder runs `sc.exe config winrm start=delayed-auto`.
-The exit code is the Win32 error code. For an invalid command line it is 1639.
+versions modelled here, sc.exe also accepts `start=auto` as one word. Microsoft's own tutorial uses `reset=0
+actions=...`, and only Server 2008 R2 is known to reject it (https://github.com/dotnet/docs/issues/36520), and each
+build of kubernetes-sigs/image-builder runs `sc.exe config winrm start=delayed-auto`. The exit code is the Win32 error
+code. If the command line is invalid, the exit code is 1639.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class ScUsageError(Exception):
 
 @dataclass
 class SecurityDescriptors:
-    """The access control lists of services that were changed, by lower-case name."""
+    """The access control lists that were changed, by the lower-case name of the service."""
 
     sddl: dict[str, str] = field(default_factory=dict)
 
 
 def options(words: list[str], known: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return the options of a command line, by name. Raises ScUsageError for an unknown name or a missing value."""
+    """Return the options of a command line. Raise ScUsageError if a name is unknown or a value is missing."""
     found: dict[str, list[str]] = {}
     rest = list(words)
     while rest:
@@ -98,7 +98,7 @@ def _definition(given: Mapping[str, list[str]]) -> dict[str, object]:
 
 
 def _account_code(entries: Mapping[str, object], given: Mapping[str, list[str]]) -> int:
-    """Return 1057 for a normal account without a password, else 0. Managed accounts (NAME$) have no password."""
+    """Return 1057 if a normal account has no password, else 0. Managed accounts (NAME$) need no password."""
     account = str(entries.get("ObjectName") or "LocalSystem").casefold()
     without = account in service_rules.BUILT_IN or account.startswith("nt service\\") or account.endswith("$")
     return 0 if without or "password=" in given else service_rules.INVALID_SERVICE_ACCOUNT
@@ -162,7 +162,7 @@ def delete(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def start(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc start NAME [ARGUMENT ...]: returns when the process has started, before the service is running."""
+    """Simulate sc start NAME [ARGUMENT ...]. It returns when the process has started, before the service is running."""
     try:
         machine.services.start(words[0], arguments=words[1:])
     except ServiceError as error:
@@ -186,7 +186,7 @@ def stop(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def _no_control(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc pause, sc continue: no modelled service accepts them."""
+    """Simulate sc pause and sc continue. No modelled service accepts these controls."""
     service = machine.services.get(words[0])
     if service is None:
         return text.failed("OpenService", 1060)
@@ -194,7 +194,7 @@ def _no_control(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def query(machine: Machine, words: list[str], *, extended: bool = False) -> ProgramResult:
-    """Simulate sc query [NAME | OPTION= VALUE ...]; without state= it lists only running services."""
+    """Simulate sc query [NAME | OPTION= VALUE ...]. Without state=, it lists only running services."""
     if words and "=" not in words[0]:
         service = machine.services.get(words[0])
         if service is None:
@@ -230,7 +230,7 @@ def _of_kind(number: int, kinds: set[str]) -> bool:
 
 
 def queryex(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc queryex: with process ids."""
+    """Simulate sc queryex, which also prints process ids."""
     return query(machine, words, extended=True)
 
 
@@ -312,7 +312,7 @@ def qfailureflag(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def description(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc description NAME [TEXT]; without TEXT it removes the description."""
+    """Simulate sc description NAME [TEXT]. Without TEXT, it removes the description."""
     given = words[1] if len(words) > 1 else ""
     return _change(machine, words[0], "ChangeServiceConfig2", {"Description": given or None})
 

@@ -2,8 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The output of sc.exe.
 
-The wording is that of the examples of
-https://learn.microsoft.com/windows-server/administration/windows-commands/sc-query and
+The texts follow the examples in https://learn.microsoft.com/windows-server/administration/windows-commands/sc-query and
 https://learn.microsoft.com/windows/win32/services/controlling-a-service-using-sc
 """
 
@@ -62,7 +61,7 @@ def _type(number: int) -> str:
 def status(
     service: Service, kind: int, *, extended: bool = False, display: bool = False, state: str | None = None
 ) -> str:
-    """Return a service's status. `state` replaces its current one, in the output of start and stop."""
+    """Return a service's status. In the output of start and stop, `state` replaces the current state."""
     shown = state or service.state
     number, name = STATES[shown]
     accepted = "STOPPABLE, NOT_PAUSABLE, ACCEPTS_SHUTDOWN"

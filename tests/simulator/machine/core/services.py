@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Get-, Start-, Stop-, Restart-, Set- and New-Service.
 
-Error ids and wording: Service.cs and ServiceResources.resx of PowerShell
+Sources for error ids and messages: Service.cs and ServiceResources.resx of PowerShell
 (https://github.com/PowerShell/PowerShell/tree/master/src/Microsoft.PowerShell.Commands.Management).
 """
 
@@ -71,7 +71,7 @@ def _wait_for(machine: Machine, name: str, requested: object, limit: object = No
     """Simulate ServiceController.WaitForStatus.
 
     Raises:
-        CmdletError: the time limit was exceeded.
+        CmdletError: the service does not reach the status within the time limit.
     """
     end = time.monotonic() + (limit.total_seconds() if isinstance(limit, timedelta) else 600.0)
     while (service := machine.services.get(name)) and service.state.casefold() != to_text(requested).casefold():
@@ -103,7 +103,7 @@ def _missing(name: str, by: str = "service name") -> CmdletError:
 
 
 def _given_names(bound: Bound) -> list[str] | None:
-    """Return the names from the call or its pipeline input; None if there are none."""
+    """Return the names in the call or in its pipeline input; None if neither contains names."""
     if "Name" in bound:
         return bound.texts("Name")
     given = items(bound.get("InputObject")) or bound.pipeline
@@ -113,7 +113,7 @@ def _given_names(bound: Bound) -> list[str] | None:
 
 
 def _selected(machine: Machine, bound: Bound) -> Iterator[Service]:
-    """Yield the services that the call refers to. A missing service without wildcards is a non-terminating error."""
+    """Yield the services that the call names. Write a non-terminating error for a name without wildcards or match."""
     everything = [found for name in machine.services.names() if (found := machine.services.get(name))]
     include, exclude = bound.texts("Include"), bound.texts("Exclude")
     seen: set[str] = set()
@@ -213,21 +213,21 @@ def get_service(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def start_service(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Start services. A service that is running is not an error."""
+    """Start services. It is not an error if a service is already running."""
     for service in _selected(machine, bound):
         if _start(machine, bound, service.name):
             yield from _passed(machine, bound, service.name)
 
 
 def stop_service(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Stop services. A service that is stopped is not an error."""
+    """Stop services. It is not an error if a service is already stopped."""
     for service in _selected(machine, bound):
         if _stop(machine, bound, service.name, force=bound.flag("Force")):
             yield from _passed(machine, bound, service.name)
 
 
 def restart_service(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Stop and start services, and with -Force the running services that depend on them."""
+    """Stop and start services. With -Force, also restart the running services that depend on them."""
     for service in _selected(machine, bound):
         again = [service.name, *_running_above(machine, service.name)]
         if not _stop(machine, bound, service.name, force=bound.flag("Force")):

@@ -63,7 +63,7 @@ def _read(argv: list[str]) -> _Request | None:
 
 
 def _take(request: _Request, name: str, value: str) -> bool:
-    """Set an option from its value, and return whether the value is allowed."""
+    """Set an option to a value, and return whether the value is allowed."""
     if name == "t":
         if not value.isdigit() or int(value) > LONGEST_DELAY:
             return False

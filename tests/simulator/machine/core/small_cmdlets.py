@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Small cmdlets that scripts use: Get-Random, Get-Host, Get-PSDrive, Push- and Pop-Location, mkdir …"""
+"""Small cmdlets that scripts use, such as Get-Random, Get-Host, Get-PSDrive, Push- and Pop-Location, and mkdir."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def get_random(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_host(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the host of PowerShell. Over WinRM it is a remote host."""
+    """Return the host of PowerShell. Over WinRM, this is a remote host."""
     yield PSObject(
         "System.Management.Automation.Internal.Host.InternalHost",
         {
@@ -63,7 +63,7 @@ def get_host(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_ps_drive(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the drives of the file system with their free space, and the registry's and the environment's drives."""
+    """Return the drives of the file system with their free space, and the drives of the registry and environment."""
     letters = [letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if machine.files.drive_exists(f"{letter}:\\")]
     free = {letter: machine.files.free_space(letter) for letter in letters}
     drives = [("FileSystem", letter, f"{letter}:\\") for letter in letters]
@@ -116,7 +116,7 @@ def pop_location(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def make_directory(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate the function mkdir, which is New-Item with the type Directory."""
+    """Simulate the function mkdir, which calls New-Item with the type Directory."""
     parameters = {**dict(bound.items()), "ItemType": "Directory"}
     output = commands.run(
         machine, "New-Item", parameters, stop=bound.stop, session=bound.session, error_action="Continue"

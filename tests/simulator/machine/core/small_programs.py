@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Small programs that are part of Windows: hostname, whoami, systeminfo, fc, findstr, where."""
+"""Small programs that are part of Windows: hostname, whoami, systeminfo, fc, findstr and where."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def whoami(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def systeminfo(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate systeminfo.exe, the first lines of its output."""
+    """Simulate the first lines of the output of systeminfo.exe."""
     build = machine.windows.build
     product = machine.registry.data(CURRENT_VERSION, "ProductName", machine.windows.product)
     lines = [
@@ -54,8 +54,8 @@ def systeminfo(machine: Machine, run: Invocation) -> ProgramResult:
 def fc(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate fc.exe /b, which compares two files.
 
-    https://learn.microsoft.com/windows-server/administration/windows-commands/fc; the exit code is 0 if they are equal,
-    1 if they differ, and 2 if one does not exist.
+    https://learn.microsoft.com/windows-server/administration/windows-commands/fc; the exit code is 0 if the files are
+    equal, 1 if they differ, and 2 if a file does not exist.
     """
     switches = [word.casefold() for word in run.argv if word.startswith("/")]
     names = [word for word in run.argv if not word.startswith("/")]
@@ -72,7 +72,7 @@ def fc(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def findstr(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate findstr.exe on its standard input or files, with /B, /I, /V, /L, /C: and plain words.
+    """Simulate findstr.exe for standard input or files, with /B, /I, /V, /L, /C: and plain words.
 
     https://learn.microsoft.com/windows-server/administration/windows-commands/findstr
     """

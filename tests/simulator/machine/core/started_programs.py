@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Starting and ending programs: Start-Process, Wait-Process, tasklist.exe, taskkill.exe.
+"""Starting and ending programs: Start-Process, Wait-Process, tasklist.exe and taskkill.exe.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/taskkill
 """
@@ -27,7 +27,7 @@ ACCESS_DENIED = 5
 
 
 def start_process(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Run a program, asynchronously unless -Wait is given."""
+    """Start a program. With -Wait, wait until it has ended."""
     session = paths.session_of(bound)
     environment = dict(paths.environment(machine, bound))
     directory = bound.text("WorkingDirectory") or paths.directory(bound)
@@ -138,7 +138,7 @@ def _end(machine: Machine, process: Process) -> None:
 
 
 def taskkill(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate taskkill.exe /pid ID, /im NAME, with /f and /t."""
+    """Simulate taskkill.exe with /pid ID or /im NAME, and with /f and /t."""
     words = [word.replace("-", "/", 1) for word in run.argv]
     ids: list[str] = []
     names: list[str] = []
@@ -169,7 +169,7 @@ def taskkill(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def tasklist(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate tasklist.exe, with /fo csv|table, /nh."""
+    """Simulate tasklist.exe with /fo csv|table and /nh."""
     words = [word.casefold() for word in command_line.split(run.command_line)] or [word.casefold() for word in run.argv]
     if set(words) - {"/fo", "csv", "table", "/nh"}:
         return ProgramResult(1, "", f"the simulator does not model tasklist {run.command_line}\r\n")

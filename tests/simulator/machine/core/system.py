@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Cmdlets for the session: variables, location, streams, commands, time, ports, reboots."""
+"""Cmdlets for the session and the computer: location, time, GUIDs, ports and reboots."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def get_location(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def nothing(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Do nothing, for cmdlets without an effect here: Import-Module of built-in modules, Set-ExecutionPolicy."""
+    """Do nothing. This is for cmdlets without an effect here, such as Set-ExecutionPolicy."""
     return []
 
 

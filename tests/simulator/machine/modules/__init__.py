@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Ansible modules for Windows that need only the machine, by name. Other layers add their own modules."""
+"""Ansible modules that need no other layer than the machine, by name. Other layers add their own modules."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def run(
         script: the name of the script with its collection (`ansible.windows.win_ping.ps1`).
         text: the script that Ansible sent.
         arguments: complex_args.
-        utilities: the texts of the module_utils that Ansible sent along.
+        utilities: the texts of the module_utils that Ansible sent with the module.
     """
     name = script.removesuffix(".ps1").rsplit(".", 1)[-1]
     module = session.machine.families.modules.get(name)

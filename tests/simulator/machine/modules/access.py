@@ -39,7 +39,7 @@ class _Rule:
     flags: frozenset[str]
 
     def equals(self, ace: Ace) -> bool:
-        """Return whether an explicit entry equals this one."""
+        """Return whether an explicit entry equals the entry of this rule."""
         same = (ace.kind, sid(ace.trustee), ace.mask) == (self.kind, self.who, self.mask)
         return same and ace.flags == self.flags
 
@@ -123,7 +123,7 @@ def acl(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def _added(own: list[Ace], rule: _Rule) -> list[Ace]:
-    """Return the explicit entries and a new one. Entries with the same account, kind and flags are merged."""
+    """Return the explicit entries and a new entry. Entries with the same account, kind and flags are merged."""
     for place, ace in enumerate(own):
         if (ace.kind, sid(ace.trustee), ace.flags) == (rule.kind, rule.who, rule.flags):
             merged = _Rule(rule.kind, rule.who, ace.mask | rule.mask, rule.flags)
@@ -165,7 +165,7 @@ def inheritance(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def _without_doubles(session: Session, path: str, own: list[Ace]) -> list[Ace]:
-    """Return the explicit entries, without those that are also inherited."""
+    """Return the explicit entries that are not also inherited."""
     inherited = [ace for ace in session.machine.files.descriptor(path).entries or () if "ID" in ace.flags]
     known = {(ace.kind, ace.flags - {"ID"}, ace.mask, sid(ace.trustee)) for ace in inherited}
     return [ace for ace in own if (ace.kind, ace.flags, ace.mask, sid(ace.trustee)) not in known]

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How Ansible.Basic.AnsibleModule checks a module's arguments before the module runs, with its error messages.
+"""The checks of a module's arguments in Ansible.Basic.AnsibleModule before the module runs, with its messages.
 
 https://github.com/ansible/ansible/blob/v2.19.0/lib/ansible/module_utils/csharp/Ansible.Basic.cs (CheckArguments).
-In its messages, names have the order of a .NET Hashtable. Here they have the order of the specification.
+In Ansible's messages, names have the order of a .NET Hashtable. Here, they have the order of the specification.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ArgumentError(ValueError):
 
 
 class NoCheckModeError(Exception):
-    """Raised in check mode for a module that does not support it. The module is skipped."""
+    """Raised in check mode if the module does not support check mode. The module is then skipped."""
 
 
 def net_name(value: object) -> str:
@@ -285,7 +285,7 @@ class Checks:
 
 
 def masked(value: Any, secrets: set[str]) -> Any:
-    """Return a result without secrets (RemoveNoLogValues): texts that equal or contain one are masked."""
+    """Return a result without secrets (RemoveNoLogValues). Texts that equal or contain a secret are masked."""
     if not secrets:
         return value
     if isinstance(value, Mapping):

@@ -42,10 +42,10 @@ class ModuleArguments:
         return int(self._values.get(f"{INTERNAL}verbosity") or 0)
 
     def modelled(self, *names: str) -> None:
-        """Reject options that are set and not modelled.
+        """Reject all options that the task sets although they are not modelled.
 
         Raises:
-            ArgumentError: such an option is set.
+            ArgumentError: the task sets an option that is not modelled.
         """
         for name, value in self._given.items():
             if name not in names and not name.startswith("_") and value is not None:
@@ -57,10 +57,10 @@ class ModuleArguments:
         return default if value is None else value
 
     def text(self, *names: str, default: str | None = None) -> str:
-        """Return the first of the names that is set, as text.
+        """Return as text the value of the first of the given names that is set.
 
         Raises:
-            ArgumentError: none is set, and there is no default.
+            ArgumentError: none of the names is set, and there is no default.
         """
         for name in names:
             if self._values.get(name) is not None:

@@ -86,7 +86,10 @@ def _unhandled(message: str) -> ArgumentError:
 
 
 def _legacy_path(session: Session, arguments: ModuleArguments) -> str:
-    """Return an option of the type path like Get-AnsibleParam, which rejects some paths with `Test-Path -IsValid`."""
+    """Return an option of the type path.
+
+    Like Get-AnsibleParam, reject paths for which `Test-Path -IsValid` is false.
+    """
     name = next((name for name in ("path", "dest", "name") if arguments.raw(name) is not None), None)
     if name is None:
         raise ArgumentError("Get-AnsibleParam: Missing required argument: path")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_nssm (community.windows): services that an installed nssm.exe runs, configured by its command line."""
+"""win_nssm (community.windows): it configures services with the command line of an installed nssm.exe."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROTATION = {
 
 
 class _Failed(Exception):
-    """nssm.exe failed. `answer` is the module's result."""
+    """A failure of nssm.exe. `answer` is the module's result."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         super().__init__(answer["msg"])
@@ -52,7 +52,7 @@ class _Nssm:
         return self._session.machine.services.exists(self.name)
 
     def change(self, what: str) -> bool:
-        """Record a change, and return whether it must be made (not in check mode)."""
+        """Record a change, and return whether to make the change. In check mode, no change is made."""
         self.answer |= {"changed": True, "changed_by": what}
         return not self._arguments.check_mode
 
@@ -74,7 +74,7 @@ class _Nssm:
         return result.stdout.replace("\0", "")
 
     def update(self, parameter: str, requested: list[str] | None) -> None:
-        """Set a parameter of the service if it differs. An empty list resets it."""
+        """Set a parameter of the service if its value differs. An empty list resets the parameter."""
         if requested is None:
             return
         values = [value for value in requested if value]

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The options of win_service that change the configuration of a service, and their registry values.
 
-Follows win_service.ps1 and SCManager.cs of ansible.windows 3.3. The values are those of the structures that
-https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-changeserviceconfig2w describes.
+The options follow win_service.ps1 and SCManager.cs of ansible.windows 3.3. Source for the values: the structures in
+https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-changeserviceconfig2w.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def account(machine: Machine, name: str, service: str) -> str:
     """Return an account as Windows spells it.
 
     Raises:
-        ArgumentError: it does not exist.
+        ArgumentError: the account does not exist.
     """
     known = _ACCOUNTS.get(name.casefold())
     if known:

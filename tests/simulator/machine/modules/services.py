@@ -65,7 +65,7 @@ def _needs_service(arguments: ModuleArguments) -> bool:
 
 
 def _cmdlet(machine: Machine, name: str, **values: object) -> None:
-    """Run a cmdlet as the module does; its first error ends the module.
+    """Run a cmdlet as the module does. The cmdlet's first error ends the module.
 
     Raises:
         ArgumentError: the cmdlet fails.

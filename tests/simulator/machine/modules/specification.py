@@ -3,7 +3,8 @@
 """The argument specification of a module, parsed from the module's script.
 
 Modules that use Ansible.Basic pass a hashtable to `[Ansible.Basic.AnsibleModule]::Create($args, $spec)`. The hashtable
-is a literal except for a few variables. Older modules read each option with `Get-AnsibleParam`, and ignore all others.
+is a literal except for a few variables. Older modules read each option with `Get-AnsibleParam`, and ignore all options
+that they do not read.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _CONSTANTS: Mapping[str, object] = {"true": True, "false": False, "null": None}
 
 
 class UnreadableError(ValueError):
-    """Part of the specification is not a literal. The text names the part."""
+    """A part of the specification that is not a literal. The text names this part."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class ModuleOption:
 
 @dataclass(frozen=True)
 class Rules:
-    """Options, and rules about combinations of them."""
+    """Options, and rules about combinations of options."""
 
     options: Mapping[str, ModuleOption] = field(default_factory=dict)
     mutually_exclusive: tuple[tuple[str, ...], ...] = ()
@@ -192,7 +193,7 @@ class _Reader:
         raise UnreadableError(f"a {type(node).__name__} in the specification")
 
     def _keys(self, node: SyntaxNode) -> list[str]:
-        """Return the keys of a hashtable, regardless of its values."""
+        """Return the keys of a hashtable without evaluating its values."""
         if isinstance(node, VariableExpression):
             scanner = TextScanner(self._text)
             scanner.position = self._assignment(node.name)

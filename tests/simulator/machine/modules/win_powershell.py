@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_powershell: runs a script, and returns its streams, its objects up to a depth, and `$Ansible`.
+"""win_powershell: it runs a script, and returns its streams, its objects up to a depth, and `$Ansible`.
 
-Follows win_powershell.ps1 of ansible.windows 3.3.
+Source: win_powershell.ps1 of ansible.windows 3.3.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _answer(arguments: ModuleArguments, ansible: PSObject, outcome: Any) -> dict
 
 
 def _host(console: Iterable[object]) -> str:
-    """Return what a host would show, except the output: the module itself collects the output."""
+    """Return what a host shows, except for the output, which the module itself collects."""
     from simulator.machine.powershell.running.streams import HostText
 
     return "".join(item.text + ("\r\n" if item.newline else "") for item in console if isinstance(item, HostText))

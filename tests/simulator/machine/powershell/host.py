@@ -36,9 +36,9 @@ __all__ = ["RemoteCommand", "Runspace", "ScriptOutcome", "run_command_line", "ru
 
 @dataclass
 class ScriptOutcome:
-    """The result of a script: output objects, errors, the exit code, the error that ended it.
+    """The result of a script: its output objects, its errors, its exit code, and the error that ended it.
 
-    `console` contains the output and what was written directly to the console, in order.
+    `console` contains the output and all text that was written directly to the console, in order.
     """
 
     output: list[object] = field(default_factory=list)
@@ -92,7 +92,7 @@ def run_script(
     Args:
         given: the pipeline input (`$input`).
         runspace: stores variables and functions between scripts.
-        variables: values of the script's parameters by name.
+        variables: the values of the script's parameters by name.
         arguments: the script's arguments, as an alternative to `variables`.
         commands: the commands of a PSRP client; by default only the script.
     """
@@ -142,7 +142,7 @@ def _complete(outcome: ScriptOutcome, interpreter: Interpreter) -> None:
 def _run_text(
     interpreter: Interpreter, text: str, given: list[object], arguments: CommandArguments, emit: Emit
 ) -> None:
-    """Run a script in the runspace's own scope. The output before an error or exit is kept."""
+    """Run a script in the runspace's own scope. Output that precedes an error or an exit is kept."""
     block = Parser().script(text)
     known = {*interpreter.runspace.scope.functions, *interpreter.runspace.aliases}
     precheck.check(interpreter.session.machine, (*block.begin, *block.body, *(block.process or ()), *block.end), known)
@@ -155,7 +155,7 @@ def _run_text(
 
 
 def _call(interpreter: Interpreter, block: Block, given: list[object], arguments: CommandArguments, emit: Emit) -> None:
-    """Run a script with parameters, arguments or named blocks. Variables remain, except those of the call."""
+    """Run a script with parameters, arguments or named blocks. Its variables remain, except for the call's own ones."""
     scope = interpreter.runspace.scope
     piped = bool(given) or block.process is not None
     try:
@@ -172,7 +172,7 @@ def _call(interpreter: Interpreter, block: Block, given: list[object], arguments
 def _run_statements(
     interpreter: Interpreter, commands: Sequence[RemoteCommand], given: list[object], outcome: ScriptOutcome, emit: Emit
 ) -> None:
-    """Run the statements of a PSRP client one after the other, each one as a pipeline."""
+    """Run the statements of a PSRP client in order. Each statement is a pipeline."""
     statement: list[RemoteCommand] = []
     for position, command in enumerate(commands):
         statement.append(command)
@@ -193,7 +193,7 @@ def _run_statements(
 def _run_commands(
     interpreter: Interpreter, commands: Sequence[RemoteCommand], given: list[object], outcome: ScriptOutcome, emit: Emit
 ) -> None:
-    """Run the commands of one pipeline. Each one gets the output of the previous one."""
+    """Run the commands of one pipeline. Each command gets the output of the previous command."""
     objects: list[object] = given
     for position, remote in enumerate(commands):
         produced: list[object] = []
@@ -226,7 +226,8 @@ def run_text(
     """Run a script as powershell.exe does, and return its output and exit code.
 
     Args:
-        clixml: whether to write errors as CLIXML, which -EncodedCommand with a redirected standard error does.
+        clixml: whether to write errors as CLIXML. PowerShell does this for -EncodedCommand if standard error is
+            redirected.
         arguments: the arguments of the script.
         path: the path of the script file.
     """
@@ -246,7 +247,7 @@ def run_text(
 
 
 def printed(written: Sequence[object]) -> str:
-    """Return what the console shows: the output, and what was written directly to the console."""
+    """Return the text on the console: the output, and text that was written directly to the console."""
     objects: list[object] = []
     open_line = ""
     for item in written:
@@ -283,7 +284,7 @@ def run_command_line(
 
 
 def _file_arguments(words: Sequence[str]) -> CommandArguments:
-    """Return the arguments after `-File script.ps1`. All are text; those that begin with `-` are names of parameters.
+    """Return the arguments after `-File script.ps1`. They are text, or names of parameters if they begin with `-`.
 
     https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_powershell_exe
     """
@@ -309,7 +310,7 @@ def _file_arguments(words: Sequence[str]) -> CommandArguments:
 
 
 def _file_value(text: str) -> object:
-    """Return the value of `-Name:value`. `$true` and `$false` become booleans, everything else is text."""
+    """Return the value in `-Name:value`. `$true` and `$false` become booleans; any other value is text."""
     return {"$true": True, "$false": False}.get(text.casefold(), text)
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The user of a thread: its process's access token, or the impersonated user's. Windows itself has no token."""
+"""The user of a thread: the access token of its process or of an impersonated user. Windows itself has no token."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 
 class Acting:
-    """The access tokens of a machine's threads, which decide as which user each thread acts.
+    """The access tokens of a machine's threads. They determine as which user each thread acts.
 
     Args:
         token_of: returns the token of an account.
@@ -28,12 +28,12 @@ class Acting:
 
     @property
     def token(self) -> Token | None:
-        """The token of the current thread; None means Windows itself or a test, which have full access."""
+        """The token of the current thread. None means Windows itself or a test; both have full access."""
         found: Token | None = getattr(self._thread, "token", None)
         return found
 
     def as_account(self, account: str) -> AbstractContextManager[None]:
-        """Act as an account: `with acting.as_account("SYSTEM"):`."""
+        """Act as an account within a block such as `with acting.as_account("SYSTEM"):`."""
         return self._switch(self.token_of(account))
 
     def as_windows(self) -> AbstractContextManager[None]:
@@ -50,7 +50,7 @@ class Acting:
             self._thread.token = before
 
     def carried(self, work: Callable[Given, Result]) -> Callable[Given, Result]:
-        """Return a function that acts as the current user, in whatever thread it runs."""
+        """Return a function that acts as the current user even if it runs in another thread."""
         token = self.token
 
         def run(*given: Given.args, **named: Given.kwargs) -> Result:

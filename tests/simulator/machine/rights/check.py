@@ -58,7 +58,10 @@ def granted(descriptor: SecurityDescriptor, token: Token, enabled: Iterable[str]
 
 
 def _of_owner(descriptor: SecurityDescriptor, token: Token) -> int:
-    """Return an owner's rights that need no entry in the access list; none if it has an entry for OWNER RIGHTS."""
+    """Return the rights that an owner has without an entry.
+
+    An entry for OWNER RIGHTS in the access list removes them.
+    """
     if descriptor.owner is None or sid(descriptor.owner) not in token.sids:
         return 0
     if any(sid(ace.trustee) == OWNER_RIGHTS and "IO" not in ace.flags for ace in descriptor.entries or ()):
@@ -78,16 +81,16 @@ def _of_privileges(token: Token, enabled: Iterable[str]) -> int:
 
 
 def may_own(token: Token, owner: str, enabled: Iterable[str] = ()) -> bool:
-    """Return whether a token may set this owner: its own account, its group Administrators, or anyone by privilege.
+    """Return whether a token may set an owner: its own account, its group Administrators, or any owner by privilege.
 
-    The error is ERROR_INVALID_OWNER (1307):
+    If it may not, the error is ERROR_INVALID_OWNER (1307):
     https://learn.microsoft.com/windows/win32/secauthz/taking-object-ownership-in-c--
     """
     return sid(owner) in (token.user, token.owner) or RESTORE in token.privileges & frozenset(enabled)
 
 
 def canonical(entries: Iterable[Ace]) -> tuple[Ace, ...]:
-    """Return entries in the order that Windows' own tools use: explicit before inherited, deny before allow.
+    """Return entries in the order of Windows' own tools: explicit before inherited ones, deny before allow.
 
     https://learn.microsoft.com/windows/win32/secauthz/order-of-aces-in-a-dacl
     """

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The errors of cmdlets when access to a file or registry key is denied.
+"""The errors of cmdlets for denied access to a file or registry key.
 
-The ids are those of PowerShell's FileSystemProvider:
+The error ids come from PowerShell's FileSystemProvider:
 https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/namespaces/FileSystemProvider.cs
 """
 

@@ -58,7 +58,7 @@ SYSTEM_FILE = (
 
 
 def profile(user: str) -> str:
-    """Return the security descriptor of a user's profile: access for the user, SYSTEM and administrators only.
+    """Return the security descriptor of a user's profile: only the user, SYSTEM and administrators have access.
 
     Args:
         user: the SID of the user.

@@ -18,7 +18,7 @@ from simulator.machine.windows_paths import normalise, parent
 
 
 class RightsError(PermissionError):
-    """The acting user lacks a right."""
+    """Raised if the acting user lacks a right."""
 
     def __str__(self) -> str:
         return str(self.strerror)
@@ -63,20 +63,23 @@ class Guard:
         return self._acting.token if self._acting else None
 
     def require(self, path: str, rights: int, enabled: Collection[str] = ()) -> None:
-        """Raise AccessDeniedError unless the acting user has all these rights on an existing item."""
+        """Raise AccessDeniedError unless the acting user has all of the given rights on an existing item."""
         token = self.token
         if token is not None and rights & ~self._granted(self._follow(path), token, enabled):
             raise AccessDeniedError(path)
 
     def require_child(self, path: str, *, folder: bool) -> None:
-        """Raise AccessDeniedError unless the acting user may create an item at a path whose folder exists."""
+        """Raise AccessDeniedError unless the acting user may create an item at a path.
+
+        The folder of the path must exist.
+        """
         token = self.token
         requested = check.ADD_FOLDER if folder else check.ADD_FILE
         if token is not None and requested & ~self._granted(self._follow(parent(path)), token, ()):
             raise AccessDeniedError(path)
 
     def may_delete(self, path: str) -> bool:
-        """Return whether the acting user may delete or rename an item, by its own access list or its folder's."""
+        """Return whether the access list of an item or its folder lets the acting user delete or rename the item."""
         token = self.token
         if token is None:
             return True
@@ -104,11 +107,11 @@ class Guard:
         return bool(own & check.READ_ATTRIBUTES or self._granted(self._follow(parent(path)), token, ()) & check.LIST)
 
     def require_change(self, path: str, sddl: str, enabled: Collection[str] = ()) -> None:
-        """Check that the acting user may set the parts that the SDDL contains.
+        """Check that the acting user may set the parts of a security descriptor that the SDDL contains.
 
         Raises:
             AccessDeniedError: a right is missing.
-            InvalidOwnerError: the acting user is not allowed to set this owner.
+            InvalidOwnerError: the acting user is not allowed to set the owner in the SDDL.
             ValueError: the SDDL is invalid.
         """
         token = self.token

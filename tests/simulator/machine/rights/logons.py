@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Tokens of accounts. Local groups decide who is an administrator, and user rights decide who has which privilege.
+"""Tokens of accounts. Local groups determine the administrators, and user rights determine the privileges.
 
 https://learn.microsoft.com/windows-server/security/windows-authentication/windows-logon-scenarios
 """
@@ -26,9 +26,9 @@ def token(machine: Machine, account: str) -> Token:
     """Return the token that an account gets at a logon.
 
     Args:
-        machine: the machine on which it logs on.
-        account: a name with or without its authority, or a SID. An account that the machine does not know counts as a
-            user of another authority.
+        machine: the machine on which the account logs on.
+        account: a name with or without its authority, or a SID. If the machine does not know the account, the account
+            counts as a user of another authority.
     """
     found = tokens.built_in(account) or _user(machine, account)
     if found.user in _COMPLETE:
@@ -53,6 +53,6 @@ def _user(machine: Machine, account: str) -> Token:
 
 
 def _elsewhere(account: str) -> str:
-    """Return the SID of the domain that an account belongs to."""
+    """Return the SID of the domain to which an account belongs."""
     domain = account.casefold().rpartition("\\")[0]
     return f"S-1-5-21-1-1-{zlib.crc32(domain.encode())}"

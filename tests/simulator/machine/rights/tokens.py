@@ -41,7 +41,7 @@ ALIASES = {
     "RD": "S-1-5-32-555", "NO": "S-1-5-32-556", "MU": "S-1-5-32-558", "LU": "S-1-5-32-559", "HA": "S-1-5-32-578",
     "RM": "S-1-5-32-580", "AC": "S-1-15-2-1",
 }  # fmt: skip
-"""SDDL's abbreviations of accounts that every machine has: MS-DTYP 2.5.1.1. Those of domain accounts are left out."""
+"""SDDL's abbreviations of accounts that every machine has (MS-DTYP 2.5.1.1). Domain accounts are omitted."""
 
 _SYSTEM_NAMES = frozenset({"system", "localsystem"})
 _SERVICE_NAMES = {
@@ -59,7 +59,7 @@ class Token:
     Args:
         user: the SID of the account.
         groups: the SIDs of its groups.
-        privileges: the privileges that it has. A program has to enable a privilege before it can use it.
+        privileges: the privileges of the account. A program has to enable a privilege before it can use the privilege.
     """
 
     user: str
@@ -83,7 +83,7 @@ class Token:
 
 
 def sid(trustee: str) -> str:
-    """Return the SID for an SDDL abbreviation. A SID is returned unchanged."""
+    """Return the SID for an abbreviation in SDDL. If the argument is a SID, return it unchanged."""
     return ALIASES.get(trustee, trustee)
 
 

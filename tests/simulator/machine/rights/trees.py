@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Rights on a folder and everything in it."""
+"""Checks of rights on a folder and its whole content."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def undeletable(files: FileSystem, path: str) -> list[str]:
-    """Return the items that the acting user has no right to delete, among a file or folder and everything in it."""
+    """Return the items at or below a path that the acting user has no right to delete."""
     guard = files.guard
     if guard.token is None:
         return []
@@ -27,7 +27,10 @@ def undeletable(files: FileSystem, path: str) -> list[str]:
 
 
 def delete_others(files: FileSystem, path: str, kept: Sequence[str]) -> None:
-    """Delete the items of a folder that can be deleted. This leaves the same state as a failed recursive deletion."""
+    """Delete the items of a folder except the kept ones.
+
+    The result is the same as after a failed recursive deletion.
+    """
     stay = [f"{place}\\".casefold() for place in kept]
     deepest_first = sorted((entry.path for entry in files.walk(path)), key=len, reverse=True)
     for place in deepest_first:
@@ -36,7 +39,7 @@ def delete_others(files: FileSystem, path: str, kept: Sequence[str]) -> None:
 
 
 def require_copy(files: FileSystem, path: str, destination: str) -> None:
-    """Raise AccessDeniedError unless the acting user may copy a file, or a folder with everything in it."""
+    """Raise AccessDeniedError unless the acting user may copy a file, or a folder with its whole content."""
     guard = files.guard
     if guard.token is None:
         return

@@ -47,7 +47,7 @@ RIGHTS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass
 class UserRights:
-    """The changed assignments of user rights: SIDs by the name of the right."""
+    """The assignments of user rights that were changed: SIDs by the name of the right."""
 
     assigned: dict[str, list[str]] = field(default_factory=dict)
 

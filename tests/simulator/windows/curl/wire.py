@@ -33,7 +33,7 @@ class Limits:
         stop: set when the process must end.
         max_time, connect_timeout: the values of --max-time and --connect-timeout.
         speed_limit, speed_time: a transfer fails if it is slower than `speed_limit` bytes per second for `speed_time`
-        seconds.
+            seconds.
         rate: the maximum number of bytes per second (--limit-rate).
     """
 

@@ -59,7 +59,7 @@ class DomainDirectory:
         joiners: the users who may create computer accounts, because an administrator has delegated this right to them.
         units: distinguished names of organizational units.
         computers: the owner of each computer account, by the name of the computer.
-        quota: how many computer accounts a user may create who is not in `joiners` (ms-DS-MachineAccountQuota).
+        quota: the maximum number of computer accounts that one user may create (ms-DS-MachineAccountQuota).
         reachable: whether the domain controller responds.
     """
 

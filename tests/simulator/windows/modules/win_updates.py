@@ -135,7 +135,7 @@ def _end(session: Session, updates: UpdateSession) -> None:
 
 
 def _wait(session: Session, updates: UpdateSession) -> dict[str, Any]:
-    """Wait for the end, and return the result that the module had before it got an action plugin."""
+    """Wait until the session ends. Return its result in the form of versions without an action plugin."""
     found: dict[str, dict[str, Any]] = {}
     answer: dict[str, Any] = {"reboot_required": False, "rebooted": False}
     try:

@@ -122,7 +122,7 @@ def _check(rule: Rule) -> Rule:
 
 
 def _select(machine: Machine, bound: Bound, command: str) -> list[Rule]:
-    """Return the rules that a call selects: by Name, DisplayName, Group, by input objects, or all."""
+    """Return the rules that a call selects by Name, DisplayName, Group or input objects; otherwise all rules."""
     rules = machine.part(Firewall).rules
     inputs = [
         item for key, value in bound.items() for item in items(value) if key.startswith(("Associated", "InputObject"))

@@ -3,7 +3,7 @@
 """A firewall rule, and its representation in the cmdlets for rules and filters.
 
 Objects: https://learn.microsoft.com/powershell/module/netsecurity/get-netfirewallrule. The CIM class
-    MSFT_NetFirewallRule defines the numbers of the enumerations.
+MSFT_NetFirewallRule defines the numbers of the enumerations.
 """
 
 from __future__ import annotations

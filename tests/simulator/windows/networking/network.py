@@ -282,7 +282,7 @@ def resolve_name(machine: Machine, bound: Bound) -> Iterable[object]:
 def ipconfig(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate ipconfig.exe.
 
-    Of its options, /all and /flushdns are modelled; the other known options change nothing.
+    /all and /flushdns are modelled. The other known options only add the host name to the output.
     """
     known = {"/all", "/allcompartments", "/flushdns", "/registerdns", "/renew", "/release", "/displaydns"}
     words = [argument.casefold() for argument in run.argv]

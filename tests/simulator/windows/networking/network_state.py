@@ -72,7 +72,8 @@ class Interface:
         bound: whether TCP/IP is bound to the interface. It is not bound to the adapter of a virtual switch.
         physical: whether it is a physical adapter.
         plugged: whether its cable is plugged in.
-        forwarding: whether it forwards packets for other hosts. This is necessary on nodes with an L2Bridge.
+        forwarding: whether it forwards packets for other hosts. This is necessary on nodes with an L2Bridge but without
+            a network fabric that routes to their pods.
         static_dns: the name servers that were set manually. If empty, the name servers from DHCP are used.
     """
 

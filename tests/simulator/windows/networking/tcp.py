@@ -26,7 +26,7 @@ _KEYS = ("LocalAddress", "LocalPort", "RemoteAddress", "RemotePort", "OwningProc
 
 
 def _ports(machine: Machine) -> Iterator[tuple[int, Port]]:
-    """Yield the listening ports: those of RPC and SMB, of WinRM's listeners, and of other programs."""
+    """Yield the listening ports of RPC and SMB, of WinRM's listeners, and of other programs."""
     yield 135, Port("::", "svchost")
     yield 445, Port("::", "System")
     service = machine.services.get("WinRM")

@@ -54,7 +54,7 @@ class Options:
         validate: whether to check certificates.
         proxy: the URL of a proxy; empty for no proxy; None for the proxy of Internet Options.
         user, password: the credentials for basic authentication. They are sent if the server requests them, or always
-        with `force_basic`.
+            with `force_basic`.
         redirections: the maximum number of redirects.
     """
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Apps, packages and optional features, as the cmdlets of DISM and Appx show them.
+"""Apps, packages and optional features, as the cmdlets of the modules DISM and Appx show them.
 
 https://learn.microsoft.com/powershell/module/dism/ and …/module/appx/. Settings: `provisioned_apps` (names of apps for
 all users) and `user_apps` (apps that a single user installed, which make sysprep fail).
@@ -58,7 +58,7 @@ def _configured(machine: Machine, option: str) -> list[str]:
 
 
 def unprovisioned(machine: Machine) -> list[str]:
-    """Return the apps that a user has and that are not provisioned for all users. Such apps make sysprep fail."""
+    """Return the apps of users that are not provisioned for all users. Such apps make sysprep fail."""
     provisioned = _configured(machine, "provisioned_apps")
     return [name for name in _configured(machine, "user_apps") if name not in provisioned]
 
@@ -68,7 +68,7 @@ def _full_name(name: str) -> str:
 
 
 def get_packages(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-AppxPackage: the apps of the users, and those that are provisioned."""
+    """Simulate Get-AppxPackage: the apps of users, and the provisioned apps."""
     patterns = bound.texts("Name")
     for name in dict.fromkeys([*_configured(machine, "user_apps"), *_configured(machine, "provisioned_apps")]):
         if patterns and not any_match(patterns, name):

@@ -4,7 +4,7 @@
 
 Names and hierarchy:
 https://learn.microsoft.com/windows-server/administration/server-core/server-core-roles-and-services
-and the output of Get-WindowsFeature. Which features need a restart is known from users' reports.
+and the output of Get-WindowsFeature. Users' reports show which features need a restart.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Feature:
     """A role, role service or feature.
 
     Args:
-        parent: the name of the feature that contains it, or empty.
+        parent: the name of the feature that contains it; empty if no feature contains it.
         kind: `Role`, `Role Service` or `Feature`.
         installed: whether the feature is installed on a fresh server.
         removed: whether the disk of a fresh server lacks the payload of the feature.

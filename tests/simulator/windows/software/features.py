@@ -40,7 +40,10 @@ SERVICES_OF: Mapping[str, Mapping[str, tuple[str, int]]] = {
 
 @dataclass
 class FeatureState:
-    """Installed features, and the changes of the next boot, by lower-case name. None: not initialized yet."""
+    """Installed features, and changes that the next boot applies, by lower-case name.
+
+    None means not initialized yet.
+    """
 
     installed: set[str] | None = None
     pending_install: set[str] = field(default_factory=set)
@@ -115,7 +118,7 @@ def _object(machine: Machine, feature: Feature) -> PSObject:
 
 
 def get_windows_feature(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return features by name. A name without a match returns nothing, as on Windows."""
+    """Return features by name. As on Windows, nothing is returned for a name without a match."""
     patterns = [*bound.texts("Name"), *(str(item) for item in bound.pipeline)]
     for feature in catalogue(machine).values():
         if not patterns or any(matches(pattern, feature.name) for pattern in patterns):
@@ -142,7 +145,7 @@ def _name(item: object) -> str:
 
 
 def _features_to_install(machine: Machine, bound: Bound) -> list[Feature]:
-    """Return the features to install, in order: parents and dependencies first."""
+    """Return the features to install in order. Parents and dependencies come first."""
     known = catalogue(machine)
     order: dict[str, Feature] = {}
 
@@ -168,7 +171,7 @@ def _below(known: Mapping[str, Feature], feature: Feature) -> list[Feature]:
 
 
 def install_windows_feature(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Install features. Those that need a restart are pending until then."""
+    """Install features. Features that need a restart are pending until the next boot."""
     requested = _features_to_install(machine, bound)
     for feature in requested:
         if install_state(machine, feature) == "Removed" and not bound.get("Source"):
@@ -191,7 +194,7 @@ def install_windows_feature(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def mark(machine: Machine, feature: Feature, *, install: bool) -> None:
-    """Install or remove only this feature, at once or at the next boot, without dependencies and children."""
+    """Install or remove a feature at once or at the next boot. Its dependencies and children do not change."""
     state, name = state_of(machine), feature.name.casefold()
     if install and feature.restart:
         state.pending_install.add(name)
@@ -206,7 +209,7 @@ def mark(machine: Machine, feature: Feature, *, install: bool) -> None:
 
 
 def uninstall_windows_feature(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove features and their children. Those that need a restart are pending until then."""
+    """Remove features and their children. Features that need a restart are pending until the next boot."""
     known = catalogue(machine)
     named = _named(machine, bound)
     tools = [known[tool.casefold()] for feature in named for tool in feature.tools]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""msiexec.exe: /i PACKAGE and /x PACKAGE|CODE, without user interface, with a log.
+"""msiexec.exe: /i PACKAGE and /x PACKAGE|CODE, without a user interface, and optionally with a log.
 
 https://learn.microsoft.com/windows/win32/msi/standard-installer-command-line-options. Exit codes:
 https://learn.microsoft.com/windows/win32/msi/error-codes. Installed products are recorded in the key Uninstall:
@@ -71,10 +71,15 @@ def msiexec(machine: Machine, run: Invocation) -> ProgramResult:
     return ProgramResult(code)
 
 
+<<<<<<< HEAD
 def _act(machine: Machine, action: str, target: str, properties: Mapping[str, str]) -> int:
     """Open the package as the caller. The installer's service, which runs as SYSTEM, installs or removes it.
+=======
+def _act(machine: Machine, action: str, target: str) -> int:
+    """Open the package as the caller, and let the installer's service (which runs as SYSTEM) install or remove it.
+>>>>>>> w-e4
 
-    Packages for all users need an administrator (errors 1925 and 1730, which result in 1603):
+    If the caller is not an administrator, packages for all users fail with 1603 (errors 1925 and 1730):
     https://learn.microsoft.com/windows/win32/msi/windows-installer-error-messages
     """
     try:

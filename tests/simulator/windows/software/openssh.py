@@ -3,7 +3,7 @@
 """The OpenSSH server: its services, and the Windows capability that installs it.
 
 https://learn.microsoft.com/windows-server/administration/openssh/openssh_install_firstuse. Files and services:
-https://github.com/PowerShell/Win32-OpenSSH/wiki/Install-Win32-OpenSSH. The port is not open: SSH is not modelled.
+https://github.com/PowerShell/Win32-OpenSSH/wiki/Install-Win32-OpenSSH. SSH is not modelled, so no port is open.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NAMESPACE = "Microsoft.Dism.Commands"
 
 @dataclass(frozen=True)
 class _Sshd:
-    """sshd. At its first start it copies its default configuration and creates host keys."""
+    """The service sshd. At its first start, it copies the default configuration and creates host keys."""
 
     def start(self, machine: Machine, service: Service) -> IdleService:
         """Start the service."""

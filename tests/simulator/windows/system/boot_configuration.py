@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """bcdedit.exe and Secure Boot. Boot options take effect at the next boot.
 
-https://learn.microsoft.com/windows-hardware/drivers/devtest/bcdedit--set. Listing of entries:
+https://learn.microsoft.com/windows-hardware/drivers/devtest/bcdedit--set. Source for the listing of entries:
 https://learn.microsoft.com/windows-hardware/drivers/devtest/boot-options-identifiers. `SystemStartOptions` in the
 registry contains the options of the running system.
 """
@@ -29,7 +29,7 @@ _WELL_KNOWN = ("{current}", "{default}", "{bootmgr}")
 
 @dataclass
 class BootOptions:
-    """The boot options: as configured, and as they were at the last boot."""
+    """The configured boot options, and the boot options of the running system."""
 
     options: dict[str, str] = field(default_factory=dict)
     active: dict[str, str] = field(default_factory=dict)
@@ -47,7 +47,7 @@ def is_set(machine: Machine, option: str) -> bool:
 
 
 def is_active(machine: Machine, option: str) -> bool:
-    """Return whether a boolean option was on at the last boot."""
+    """Return whether a boolean option has been in effect since the last boot."""
     return machine.part(BootOptions).active.get(option) == "Yes"
 
 
@@ -130,7 +130,7 @@ def _enumerate(machine: Machine) -> ProgramResult:
 
 
 def on_boot(machine: Machine) -> None:
-    """Apply the options, and record them in the registry."""
+    """Apply the configured options, and record them in the registry."""
     boot, state = machine.part(BootOptions), secure_boot(machine)
     # With Secure Boot, the firmware ignores test signing, which a disk from another machine may enable.
     refused = _PROTECTED if state is True else ()

@@ -35,7 +35,10 @@ def _rename_error(command: str, error_id: str, old: str, new: str, why: str) -> 
 
 
 def rename_computer(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Rename-Computer, which takes effect at the next boot. NetBIOS uses 15 characters in upper case."""
+    """Simulate Rename-Computer.
+
+    The new name takes effect at the next boot. The NetBIOS name consists of its first 15 characters in upper case.
+    """
     new = bound.text("NewName")
     current = str(machine.registry.data(f"{COMPUTER_NAME}\\ComputerName", "ComputerName", machine.name))
     if not _NAME.match(new):
@@ -72,7 +75,7 @@ def rename_computer(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_computer_info(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-ComputerInfo: the modelled properties, or only those that match -Property."""
+    """Simulate Get-ComputerInfo. It returns the modelled properties; with -Property, only matching ones."""
     windows, domain = machine.windows, membership.computer_properties(machine)
     known: dict[str, object] = {
         "WindowsBuildLabEx": f"{windows.build}.1.amd64fre.release",
@@ -106,7 +109,10 @@ def get_computer_info(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def confirm_secure_boot(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Confirm-SecureBootUEFI. The setting `secure_boot` is true, false, or `none` for a BIOS."""
+    """Simulate Confirm-SecureBootUEFI.
+
+    The setting `secure_boot` is true or false, or `none` for a machine with a BIOS.
+    """
     state = machine.settings.option("secure_boot", True)
     if state not in (True, False):
         raise CmdletError(

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The event logs of a machine: names, contents, and the events that match a query.
 
-Names, sizes: https://learn.microsoft.com/dotnet/api/system.diagnostics.eventing.reader.eventloginformation; queries:
-https://learn.microsoft.com/windows/win32/wes/consuming-events (a subset of XPath 1.0).
+Sources. Names and sizes: https://learn.microsoft.com/dotnet/api/system.diagnostics.eventing.reader.eventloginformation;
+queries: https://learn.microsoft.com/windows/win32/wes/consuming-events (a subset of XPath 1.0).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CHUNK = 65536
 
 @dataclass(frozen=True)
 class Event:
-    """One event. `level`: 2 error, 3 warning, 4 information."""
+    """One event. `level` is 2 for an error, 3 for a warning and 4 for information."""
 
     record: int
     created: datetime
@@ -54,7 +54,7 @@ class Event:
 
 @dataclass
 class EventLogs:
-    """The contents of the logs, by lower-case name. Record numbers continue after a log is cleared."""
+    """The contents of the logs by lower-case name. If a log is cleared, its record numbers continue."""
 
     events: dict[str, list[Event]] = field(default_factory=dict)
     written: dict[str, int] = field(default_factory=dict)
@@ -85,7 +85,7 @@ def write(
     age: timedelta = timedelta(),
     event_id: int = 1,
 ) -> None:
-    """Write an event, as a program does. `age` is how long ago it happened."""
+    """Write an event as a program does. `age` is the time that has passed since the event."""
     _append(machine.part(EventLogs), log, Event(0, machine.clock.now() - age, provider, event_id, level, message))
 
 
@@ -124,7 +124,7 @@ def file_size(found: list[Event]) -> int:
 
 
 def exported(found: list[Event]) -> bytes:
-    """Return an exported log: the signature of .evtx, and the texts of the events in UTF-16, as .evtx contains them."""
+    """Return an exported log: the signature of .evtx files, followed by the texts of the events in UTF-16."""
     lines = (f"{event.record} {event.created.isoformat()} {event.provider}: {event.message}\n" for event in found)
     return b"ElfFile\0" + "".join(lines).encode("utf-16-le")
 

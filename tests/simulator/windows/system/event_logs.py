@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Event logs: cmdlets and wevtutil.exe. The System log contains the events of the service control manager.
+"""The cmdlets for event logs, and wevtutil.exe. The System log contains events of the service control manager.
 
 https://learn.microsoft.com/powershell/module/microsoft.powershell.diagnostics/get-winevent and …/wevtutil.
 """
@@ -88,7 +88,7 @@ def _list_logs(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_win_event(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-WinEvent -ListLog, -LogName, -FilterHashtable."""
+    """Simulate Get-WinEvent with -ListLog, -LogName or -FilterHashtable."""
     if bound.get("ListLog"):
         yield from _list_logs(machine, bound)
         return
@@ -137,7 +137,7 @@ def clear_event_log(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def wevtutil(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate wevtutil.exe el, cl LOG, epl LOG FILE [/q:QUERY] [/ow:true]."""
+    """Simulate wevtutil.exe el, wevtutil.exe cl LOG, and wevtutil.exe epl LOG FILE [/q:QUERY] [/ow:true]."""
     words = [word for word in run.argv if not word.startswith("/")]
     options = dict(word[1:].split(":", 1) for word in run.argv if word.startswith("/") and ":" in word)
     verb = words[0].casefold() if words else ""

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""What Windows creates once for a machine and sysprep does not remove: two clones of a disk share it.
+r"""Data that Windows creates once and sysprep does not remove, so that clones of a disk share it.
 
 - Remote Desktop's self-signed certificate, in the store `Remote Desktop`. If it is missing, Windows creates a new one
   at the next boot or connection: https://learn.microsoft.com/archive/blogs/askpfeplat/removing-self-signed-rdp-certificates.
@@ -40,7 +40,7 @@ class _WindowsUpdateService:
     """The Windows Update service (wuauserv)."""
 
     def start(self, machine: Machine, service: Service) -> IdleService:
-        """Start the service. It creates the id with which it identifies itself to update servers."""
+        """Start the service. It creates the id of the machine for update servers if there is none."""
         if machine.registry.data(_WINDOWS_UPDATE, "SusClientId") is None:
             machine.registry.set(_WINDOWS_UPDATE, "SusClientId", str(uuid.uuid4()), "String")
             machine.registry.set(_WINDOWS_UPDATE, "SusClientIdValidation", uuid.uuid4().bytes, "Binary")

@@ -149,7 +149,7 @@ def optimize_volume(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def fsutil(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate fsutil.exe volume diskfree, file createnew."""
+    """Simulate fsutil.exe volume diskfree and fsutil.exe file createnew."""
     words = [argument.casefold() for argument in run.argv[:2]]
     if words == ["volume", "diskfree"] and len(run.argv) == 3:
         free, total = machine.files.free_space(run.argv[2]), machine.files.size(run.argv[2])

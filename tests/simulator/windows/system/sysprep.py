@@ -3,8 +3,9 @@
 """sysprep.exe: validation, generalization, and the specialize pass at the next boot.
 
 https://learn.microsoft.com/windows-hardware/manufacture/desktop/sysprep-command-line-options
-A failed check (an app that is not provisioned for all users, a pending reboot for updates) leaves the state unchanged.
-A failure of the generalization itself sets IMAGE_STATE_UNDEPLOYABLE. The program runs until everything is finished.
+If a check fails (because of an app that is not provisioned for all users, or a pending reboot for updates), the state
+stays unchanged. If the generalization itself fails, the state becomes IMAGE_STATE_UNDEPLOYABLE. The program runs until
+everything is finished.
 Settings: `sysprep_seconds`, and `sysprep_fault` (sysprep_faults.py).
 """
 
@@ -40,7 +41,7 @@ _FAILED = 1
 
 @dataclass
 class Sealed:
-    """Whether this disk was generalized and has not been booted since, and the answer file that was used."""
+    """Whether this disk was generalized and has not booted since then, and the answer file that was used."""
 
     generalized: bool = False
     unattend: str = ""
@@ -119,7 +120,7 @@ def sysprep(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def _seal(machine: Machine, run: Invocation, options: Sequence[str], unattend: str, log: _Log) -> ProgramResult:
-    """Run the steps of all providers, and then set the state of the image."""
+    """Run the generalization steps of all providers, and then set the state of the image."""
     generalize = "/generalize" in options
     machine.registry.set(SETUP_STATE, "ImageState", _UNDEPLOYABLE)
     machine.registry.write(_STATUS, {"GeneralizationState": 3, "CleanupState": 2})
@@ -157,7 +158,7 @@ def _leave(machine: Machine, options: Sequence[str]) -> None:
 
 
 def on_boot(machine: Machine) -> None:
-    """Set up the new machine from a generalized disk: default settings of WinRM, names from the answer file."""
+    """Set up a new machine from a generalized disk: default settings of WinRM, and names from the answer file."""
     sealed = machine.part(Sealed)
     if not sealed.generalized:
         return
@@ -174,7 +175,7 @@ def on_boot(machine: Machine) -> None:
 
 
 def _answer(machine: Machine, text: str) -> None:
-    """Apply the computer's name and the time zone of an answer file's specialize pass."""
+    """Apply the computer name and the time zone in the specialize pass of an answer file."""
     name = re.search(r"<ComputerName>\s*([^<*]+?)\s*</ComputerName>", text)
     if name:
         machine.registry.set(f"{COMPUTER_NAME}\\ComputerName", "ComputerName", name[1][:15].upper())

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Failures of sysprep, with the lines that users find in setuperr.log: the setting `sysprep_fault` of a machine."""
+"""Failures of sysprep, which the setting `sysprep_fault` of a machine selects, with their lines in setuperr.log."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Fault:
-    """A failure: the phase in which it happens, what the log says, and who reported it.
+    """A failure: the phase in which it happens, the lines in the log, and the source of the report.
 
-    A failed validation leaves the machine unchanged. After a failed generalization, its state is undefined.
+    A failed validation leaves the machine unchanged. After a failed generalization, the machine's state is undefined.
     """
 
     phase: Literal["validate", "generalize"]
@@ -94,10 +94,10 @@ FAULTS: Mapping[str, Fault] = {
 
 
 def fault_of(name: object) -> Fault | None:
-    """Return the fault that a machine's setting names; None if it names none.
+    """Return the fault that a machine's setting names; None if the setting is empty.
 
     Raises:
-        ValueError: there is no such fault.
+        ValueError: no fault has this name.
     """
     if not name:
         return None

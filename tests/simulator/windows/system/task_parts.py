@@ -128,7 +128,7 @@ def new_trigger(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _day_mask(bound: Bound) -> int:
-    """Return the days as the bit mask of MSFT_TaskWeeklyTrigger, in which bit 0 is Sunday."""
+    """Return the days as the bit mask of MSFT_TaskWeeklyTrigger. Bit 0 is Sunday."""
     return sum(1 << _DAYS.index(day) for day in {day.casefold() for day in bound.texts("DaysOfWeek")})
 
 

@@ -43,7 +43,7 @@ _TERMINATED = 267014
 
 
 def new_task(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate New-ScheduledTask: returns a task that is not registered."""
+    """Simulate New-ScheduledTask. It returns a task that is not registered."""
     return [task_object(from_parameters(machine, bound, "", "\\"))]
 
 
@@ -118,7 +118,7 @@ def get_task(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def unregister(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Unregister-ScheduledTask. Without -Confirm:$false, it asks for confirmation and fails."""
+    """Simulate Unregister-ScheduledTask. Without -Confirm:$false, it fails because it asks for a confirmation."""
     found = _select(machine, bound)
     if "Confirm" not in bound or bound.flag("Confirm"):
         raise CmdletError(
@@ -134,7 +134,7 @@ def unregister(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def start(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Start-ScheduledTask: returns at once, while the task's actions run in a separate process."""
+    """Simulate Start-ScheduledTask. It returns at once, and the task's actions run in a separate process."""
     for task in _select(machine, bound):
         if task.state == "Disabled":
             message = "The task is disabled."
@@ -245,7 +245,7 @@ def get_info(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def on_boot(machine: Machine) -> None:
-    """Start the tasks with a trigger at startup, after the services."""
+    """Start the tasks that have a trigger at startup. Services start before the tasks."""
     for task in machine.part(Tasks).tasks.values():
         if task.state == "Running":
             task.state, task.last_result = "Ready", _TERMINATED

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The clock: time zones, w32tm.exe of the Windows Time service, and tzutil.exe.
+"""The machine's time: its time zone, tzutil.exe, and the Windows Time service with w32tm.exe.
 
 https://learn.microsoft.com/windows-server/networking/windows-time-service/windows-time-service-tools-and-settings
 """
@@ -76,7 +76,7 @@ def _unknown(name: str, command: str) -> CmdletError:
 
 
 def get_time_zone(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-TimeZone: the machine's time zone, or the requested ones."""
+    """Simulate Get-TimeZone. It returns the requested time zones; by default, the machine's time zone."""
     if bound.flag("ListAvailable"):
         return [_object(name) for name in TIME_ZONES]
     if bound.get("Name"):
@@ -132,7 +132,7 @@ def _parameter(machine: Machine, name: str, default: str = "") -> str:
 
 
 class Clock:
-    """The configuration that the time service has read, at its start or on request."""
+    """The configuration that the Windows Time service read at its start or at the last request."""
 
     def __init__(self) -> None:
         self.peers = ""
@@ -269,7 +269,7 @@ def _resync(machine: Machine, options: Mapping[str, str]) -> ProgramResult:
 
 
 def _largest_correction(machine: Machine) -> int:
-    """Return the maximum number of seconds by which the service corrects the clock: 15 hours by default.
+    """Return the maximum number of seconds by which the service corrects the clock. The default is 15 hours.
 
     https://learn.microsoft.com/windows-server/networking/windows-time-service/windows-time-service-tools-and-settings
     (MaxPosPhaseCorrection, MaxNegPhaseCorrection).
@@ -280,10 +280,10 @@ def _largest_correction(machine: Machine) -> int:
 
 
 class TimeService:
-    """The Windows Time service, which reads its configuration at its start."""
+    """The Windows Time service. It reads its configuration when it starts."""
 
     def start(self, machine: Machine, service: Service) -> IdleService:
-        """Start the service, without a synchronisation."""
+        """Start the service. The start does not synchronize the clock."""
         _load(machine).last_sync = None
         return IdleService()
 

@@ -63,12 +63,12 @@ TIME_ZONES: Mapping[str, int] = _read()
 
 
 def known(name: str) -> str | None:
-    """Return a time zone's identifier as Windows capitalizes it; None if the time zone does not exist."""
+    """Return a time zone's identifier with Windows' capitalization; None if the time zone does not exist."""
     return next((zone for zone in TIME_ZONES if zone.casefold() == name.casefold()), None)
 
 
 def display(name: str) -> str:
-    """Return the display name of a zone: `(UTC+01:00) W. Europe Standard Time`."""
+    """Return the display name of a time zone, such as `(UTC+01:00) W. Europe Standard Time`."""
     offset = TIME_ZONES[name]
     if offset == 0:
         return f"(UTC) {'Coordinated Universal Time' if name == 'UTC' else name}"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Small programs of Windows, modelled as far as roles use them: powercfg.exe, icacls.exe, takeown.exe."""
+"""powercfg.exe, icacls.exe and takeown.exe. Only the functions that roles use are modelled."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _icacls(machine: Machine, path: str, words: list[str]) -> ProgramResult:
 
 
 def takeown(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate takeown.exe /f PATH [/a] [/r [/d y]]: makes the acting user, or Administrators, the owner.
+    """Simulate takeown.exe /f PATH [/a] [/r [/d y]]. The acting user (with /a, Administrators) becomes the owner.
 
     https://learn.microsoft.com/windows-server/administration/windows-commands/takeown
     """
@@ -149,7 +149,7 @@ def _entries(sddl: str) -> tuple[str, list[str]]:
 
 
 def _inheritance(sddl: str, letter: str) -> str:
-    """Return the access list without inherited entries (r), with explicit copies of them (d), or inheriting (e)."""
+    """Return the access list after /inheritance: inherited entries removed (r) or made explicit (d), or enabled (e)."""
     head, entries = _entries(sddl)
     if letter == "e":
         return re.sub(r"D:P?(?:AI)?", "D:", head) + "".join(entries)
@@ -161,7 +161,7 @@ def _inheritance(sddl: str, letter: str) -> str:
 
 
 def _trustee(machine: Machine, who: str) -> str | None:
-    r"""Return SDDL's name for an account (`NAME`, `AUTHORITY\NAME` or `*SID`); None if it does not exist."""
+    r"""Return the name in SDDL of an account (`NAME`, `AUTHORITY\NAME` or `*SID`); None if it does not exist."""
     found = accounts.resolve(machine, who.removeprefix("*"))
     return abbreviated(found) if found else None
 

@@ -4,9 +4,9 @@
 
 https://learn.microsoft.com/powershell/module/microsoft.wsman.management/set-wsmaninstance. Defaults:
 https://learn.microsoft.com/windows/win32/winrm/installation-and-configuration-for-windows-remote-management.
-A fresh simulated server is set up for Ansible, with basic authentication and an HTTPS listener. Windows' defaults,
-which apply to a machine from a generalized disk, include neither of them. `simulator.machine.winrm_settings` reads the
-settings.
+A fresh simulated server is set up for Ansible, with basic authentication and an HTTPS listener. A machine from a
+generalized disk has Windows' defaults instead, which include neither basic authentication nor an HTTPS listener.
+`simulator.machine.winrm_settings` reads the settings.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _transport(machine: Machine, bound: Bound) -> str:
     """Return the listener that a selector names.
 
     Raises:
-        CmdletError: it does not exist.
+        CmdletError: the listener does not exist.
     """
     selectors = {key.casefold(): value for key, value in _texts(bound.get("SelectorSet")).items()}
     transport = selectors.get("transport", "").upper()
@@ -131,7 +131,7 @@ def set_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _set_listener(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Change the certificate of a listener for new connections. Open connections keep the old one."""
+    """Change the certificate of a listener for new connections. Open connections keep the old certificate."""
     transport = _transport(machine, bound)
     if transport not in listeners(machine):
         raise _missing(bound)
@@ -179,7 +179,7 @@ def remove_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def enable_remoting(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Enable-PSRemoting: the service and a listener for HTTP, which servers have by default."""
+    """Simulate Enable-PSRemoting. It enables the service and an HTTP listener, which servers have by default."""
     _add(machine, "HTTP")
     if machine.services.exists("WinRM"):
         machine.services.configure("WinRM", Start=2)
@@ -188,7 +188,10 @@ def enable_remoting(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _add(machine: Machine, transport: str = "", certificate: str = "") -> None:
-    """Write a listener to the registry. If the registry has none yet, write the default listeners first."""
+    """Write a listener to the registry.
+
+    If the registry contains no listeners yet, write the default listeners first.
+    """
     for name in dict.fromkeys([*listeners(machine), *([transport] if transport else [])]):
         machine.registry.write(f"{KEY}\\Listener\\*+{name}", {"Port": _PORTS[name], "enabled": 1})
     if certificate:

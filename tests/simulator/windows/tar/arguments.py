@@ -22,7 +22,7 @@ _LONG_VALUES = ("file", "directory", "strip-components", "exclude", "include", "
 
 
 class TarUsageError(Exception):
-    """The command line is invalid. The text is what follows `tar: `."""
+    """An invalid command line. The text is the message, which bsdtar prints after `tar: `."""
 
 
 @dataclass
@@ -30,7 +30,7 @@ class TarArguments:
     """A parsed command line: the mode, options, archive, folder and patterns.
 
     Args:
-        names: the operands in order, each with the folder of the `-C` options before it.
+        names: the operands in order, each with the folders of the `-C` options that precede it.
     """
 
     mode: str = ""

@@ -25,7 +25,7 @@ _CHUNK = 1 << 20
 
 
 class Refused(Exception):
-    """An entry cannot be extracted, and bsdtar continues with the next one. The text is what follows `tar: `."""
+    """An entry that cannot be extracted. bsdtar prints the text after `tar: ` and continues with the next entry."""
 
 
 class Extractor:
@@ -64,7 +64,7 @@ class Extractor:
         """Write one entry.
 
         Raises:
-            Refused: the path or the access list of its folder does not allow it.
+            Refused: the path is not allowed, or the folder's access list does not allow writing there.
         """
         if self._run.stop.is_set():
             raise ProcessEndedError
@@ -118,7 +118,7 @@ class Extractor:
         self._machine.files.written(path)
 
     def _link(self, entry: ArchiveEntry, path: str) -> None:
-        """Create a link as a copy of its target, which must exist in the same folder tree."""
+        """Create a link as a copy of its target. The target must exist in the same folder tree."""
         base = entry.name.rpartition("/")[0] if entry.kind == "link" else ""
         target = self.place(f"{base}/{entry.target}".lstrip("/"))
         source = f"{self._folder.rstrip(chr(92))}\\{target}"

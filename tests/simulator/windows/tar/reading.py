@@ -20,12 +20,12 @@ Kind = Literal["file", "folder", "link", "hard link"]
 
 
 class TarArchiveError(Exception):
-    """The archive cannot be opened, or is damaged from the current position on."""
+    """An archive that cannot be opened, or that is damaged from the current position on."""
 
 
 @dataclass(frozen=True)
 class ArchiveEntry:
-    """An entry of an archive. `target` is that of a link, and `modified` is in seconds since 1970."""
+    """An entry of an archive. `target` is set if it is a link, and `modified` is in seconds since 1970."""
 
     name: str
     kind: Kind
@@ -84,8 +84,8 @@ def _zip_items(archive: zipfile.ZipFile) -> Iterator[Item]:
 def selects(pattern: str, name: str, *, anchored: bool = True) -> bool:
     """Return whether a pattern selects an entry, like libarchive's archive_pathmatch.
 
-    It matches the whole path or a folder above it. A leading `./` is ignored on both sides, and `*` also matches `/`.
-    An exclusion (not `anchored`) can also match from any folder of the path on.
+    A pattern matches a whole path or a folder above it. A leading `./` in the pattern or the name is ignored, and `*`
+    also matches `/`. An exclusion (not `anchored`) also matches if it matches the rest of the path after any folder.
     """
     requested, shown = _plain(pattern), _plain(name)
     parts = re.split(r"(\[[^\]]+\]|\*|\?)", requested)

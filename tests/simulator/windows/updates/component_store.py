@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The component store of a machine: installed, pending and superseded updates, and which updates are applicable.
+"""The component store of a machine: installed, pending and superseded updates, and the check of applicability.
 
 Three places indicate a pending reboot: Component Based Servicing's `RebootPending`, Windows Update's
 `RebootRequired`, and `PendingFileRenameOperations`. TrustedInstaller starts at boot while anything is pending.
@@ -36,7 +36,7 @@ _AUTOMATIC, _DEMAND = 2, 3
 
 @dataclass
 class StoredUpdate:
-    """An update in the store: its state, when it was added, and the number of reboots that it still needs."""
+    """An update in the store: its state, the time of its addition, and the number of reboots that it still needs."""
 
     update: Update
     state: State
@@ -47,10 +47,10 @@ class StoredUpdate:
 
 @dataclass
 class ComponentStore:
-    """The updates of one machine by KB article.
+    """The updates of one machine, by KB article.
 
     Args:
-        downloaded: articles of updates that Windows Update has downloaded.
+        downloaded: the articles of updates that Windows Update has downloaded.
         working: the updates that TiWorker is installing.
         committing: the updates that a boot was completing when the power failed.
     """
@@ -63,7 +63,10 @@ class ComponentStore:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __deepcopy__(self, memo: dict[int, object]) -> ComponentStore:
-        """Return a copy for a machine deployed from this one's disk. Its lock is new, as locks cannot be copied."""
+        """Return a copy for a machine that is deployed from this one's disk.
+
+        It has a new lock: locks cannot be copied.
+        """
         entries, downloaded = copy.deepcopy(self.entries, memo), set(self.downloaded)
         return ComponentStore(entries, downloaded, self.working, self.committing, self.filled)
 
@@ -118,10 +121,10 @@ def set_ubr(machine: Machine, ubr: int) -> None:
 
 
 def verdict(machine: Machine, update: Update, same_folder: tuple[str, ...] = ()) -> Verdict:
-    """Return whether an update can be installed now, or why not.
+    """Return whether an update can be installed now; if not, return the reason.
 
     Args:
-        same_folder: articles of the checkpoint updates in the folder of the update's file.
+        same_folder: the articles of the checkpoint updates in the folder that contains the update's file.
     """
     store = store_of(machine)
     own = store.entries.get(update.kb)
@@ -165,7 +168,7 @@ def take_in(machine: Machine, update: Update, client: Client) -> StoredUpdate:
 
 
 def _stack_of(machine: Machine, update: Update) -> Update | None:
-    """Return the servicing stack update in a cumulative update, which takes effect at once."""
+    """Return the servicing stack update that a cumulative update contains. It takes effect at once."""
     if update.chain != CUMULATIVE:
         return None
     stacks = [

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""dism.exe /Online: packages, features, /Cleanup-Image. Unlike wusa.exe it works in a network logon.
+"""dism.exe /Online: packages, features, /Cleanup-Image. Unlike wusa.exe, it works in a network logon.
 
 https://learn.microsoft.com/windows-hardware/manufacture/desktop/dism-operating-system-package-servicing-command-line-options
 """
@@ -27,7 +27,7 @@ _CLEANUPS = ("/startcomponentcleanup", "/restorehealth", "/checkhealth", "/scanh
 
 
 def dism(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate dism.exe /online with one servicing option."""
+    """Simulate dism.exe /Online with one servicing option."""
     words = [word.replace("-", "/", 1) if word.startswith("-") else word for word in run.argv]
     names = [word.partition(":")[0].casefold() for word in words]
     head = _head(machine)

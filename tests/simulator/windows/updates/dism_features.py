@@ -3,7 +3,7 @@
 """dism.exe /Online /Enable-Feature and /Disable-Feature.
 
 https://learn.microsoft.com/windows-hardware/manufacture/desktop/enable-or-disable-windows-features-using-dism. Unlike
-Install-WindowsFeature it does not check whether the processor supports Hyper-V.
+Install-WindowsFeature, DISM does not check whether the processor supports Hyper-V.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def change(machine: Machine, name: str, *, enable: bool, parents: bool) -> tuple
     """Enable or disable a feature.
 
     Args:
-        parents: whether to enable the features that contain it as well (/All).
+        parents: whether to also enable the features that contain it (/All).
 
     Returns:
         An HRESULT (0 for success), and whether a restart is needed.

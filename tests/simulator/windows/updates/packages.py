@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Installing package files in the running system with DISM and wusa.exe; Get- and Add-WindowsPackage -Online.
+"""Installation of package files in the running system: DISM, wusa.exe, Get- and Add-WindowsPackage -Online.
 
 https://learn.microsoft.com/powershell/module/dism/add-windowspackage. DISM and wusa.exe look for checkpoint
 updates in the folder of the package. States and release types: https://learn.microsoft.com/windows-hardware/manufacture/desktop/dism/.
@@ -68,9 +68,9 @@ def read_package(machine: Machine, path: str) -> UpdatePackage | int:
 
 
 def signature_problem(machine: Machine, signer: UpdateSigner | None) -> int:
-    """Return the component store's verdict on a signature: OK, or an HRESULT with the reason for its rejection.
+    """Return OK if the component store accepts a signature; otherwise return the HRESULT of the rejection.
 
-    A test signature is always accepted. The next boot decides whether Windows loads the files.
+    A test signature is always accepted here. At the next boot, Windows decides whether to load the signed files.
     """
     if signer is None:
         return update_install.NO_SIGNATURE
@@ -122,12 +122,15 @@ def _articles_in_folder(machine: Machine, path: str) -> tuple[str, ...]:
 
 
 def release_type(entry: StoredUpdate) -> str:
-    """Return the name of an entry's release type."""
+    """Return the name of the release type of an update in the store."""
     return "SecurityUpdate" if entry.update.category == "Security Updates" else "Update"
 
 
 def get_package(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-WindowsPackage -Online, which names a cumulative update by its build, not its article."""
+    """Simulate Get-WindowsPackage -Online.
+
+    The name of a cumulative update contains its build instead of its article.
+    """
     if "Path" in bound or "PackagePath" in bound:
         raise NotModelled("Get-WindowsPackage of an image or a file")
     for entry in store_of(machine).entries.values():

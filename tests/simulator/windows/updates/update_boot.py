@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Updates during a boot. Pending ones are completed and interrupted ones undone; then TiWorker works for a while.
+"""Updates during a boot: pending updates are completed, interrupted updates are undone, and TiWorker works afterwards.
 
-This family also contains the TrustedInstaller service, the status, the faults, and a fresh machine's updates.
+This module also provides the TrustedInstaller service, the status and faults of updates, and the updates of a fresh
+machine.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _SETTLE_SECONDS = 20.0
 
 
 def on_boot(machine: Machine) -> None:
-    """Complete or undo the updates of the previous session. TrustedInstaller starts with the services if needed."""
+    """Complete or undo the updates of the previous session. If necessary, TrustedInstaller starts with the services."""
     ubr = machine.registry.data(CURRENT_VERSION, "UBR", machine.windows.ubr)
     if isinstance(ubr, int) and ubr != machine.windows.ubr:
         # The disk was copied from another machine, which had different updates.
@@ -52,7 +53,7 @@ def on_boot(machine: Machine) -> None:
 
 
 def _before_shutdown(machine: Machine) -> float:
-    """Return how long "Working on updates" delays a shutdown. TrustedInstaller gets a preshutdown notification.
+    """Return the seconds by which "Working on updates" delays a shutdown (preshutdown of TrustedInstaller).
 
     https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_preshutdown_info
     """
@@ -61,7 +62,7 @@ def _before_shutdown(machine: Machine) -> float:
 
 
 def _go_on(machine: Machine, store: ComponentStore) -> bool:
-    """Undo the interrupted update, complete the pending ones, and return whether there were any."""
+    """Undo the interrupted update and complete pending updates. Return whether there were such updates."""
     waiting, cut_off = component_store.pending(machine), store.working
     if cut_off:
         component_store.roll_back(machine, cut_off, "the power was cut while it was installed")
@@ -73,7 +74,10 @@ def _go_on(machine: Machine, store: ComponentStore) -> bool:
 
 
 def _complete(machine: Machine, store: ComponentStore, entry: StoredUpdate) -> bool:
-    """Do this boot's part of a pending update. Return False if the machine goes down before this part is done."""
+    """Do the part of a pending update that belongs to this boot.
+
+    Return False if the machine goes down before the end.
+    """
     kb = entry.update.kb
     if store.committing == kb:
         component_store.roll_back(machine, kb, "the power was cut while the boot completed it")
@@ -102,7 +106,7 @@ def _complete(machine: Machine, store: ComponentStore, entry: StoredUpdate) -> b
 
 
 def _settle(machine: Machine, process: Process) -> None:
-    """Simulate the work of TiWorker after the boot. Updates report only after it that they need another reboot."""
+    """Simulate the work of TiWorker after the boot. Only afterwards do updates report that they need another reboot."""
     while machine.power.state != "on":
         process.sleep(0.02)
     configured = machine.settings.option("update_settle_seconds", _SETTLE_SECONDS)

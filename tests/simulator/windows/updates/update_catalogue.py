@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Windows updates, their effects, and which ones they supersede (sources: `data/updates.json`)."""
+"""Windows updates, their effects, and the updates that they supersede (sources: `data/updates.json`)."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Update:
         category: the classification in Windows Update (`Security Updates`, `Definition Updates` …).
         product: the product category in Windows Update.
         date: the date of publication, in ISO 8601.
-        builds: the builds of Windows that it applies to; empty for all.
+        builds: the builds of Windows that the update applies to; empty for all builds.
         ubr: for a cumulative update, the fourth part of Windows' version after its installation; otherwise 0.
-        needs_ubr: the minimum UBR that it requires.
-        chain, rank: of two updates in a chain, the one with the higher rank supersedes the other.
-        supersedes: further articles that it supersedes.
+        needs_ubr: the minimum UBR that the update requires.
+        chain, rank: an update supersedes all updates in the same chain that have a lower rank.
+        supersedes: the articles of further updates that it supersedes.
         reboots: the number of reboots until it is installed: 0, 1 or 2.
         hot_fix: the article that Get-HotFix shows for it; empty if it is not shown.
         package: the name in the component store; empty if it is not in the store.
@@ -43,7 +43,7 @@ class Update:
             file.
         seconds: the duration of the installation in Windows' time; None for the machine's setting.
         disk_mb: the free space that it needs, in MB.
-        exit_code: the exit code of its .exe, if not 0 or 3010.
+        exit_code: the exit code of the update's .exe, if it is neither 0 nor 3010.
         test_signed: whether its files have a test signature, so that Windows loads them only with test signing.
     """
 
@@ -127,7 +127,7 @@ def for_build(build: int) -> tuple[Update, ...]:
 
 
 def find(kb: str, build: int | None = None) -> Update | None:
-    """Return the update with this article from the catalogue."""
+    """Return the update with a KB article from the catalogue."""
     found = [update for update in _catalogue() if update.kb == kb]
     return next((update for update in found if build is None or not update.builds or build in update.builds), None)
 
@@ -197,7 +197,7 @@ def _dotnet(build: int, product: Mapping[str, str], entry: Mapping[str, str]) ->
 
 
 def _servicing_stack(build: int, product: Mapping[str, str], kb: str, revision: int, date: str) -> Update:
-    """Return a servicing stack update, which is part of a cumulative update and never offered separately."""
+    """Return a servicing stack update. It is part of a cumulative update and is never offered separately."""
     return Update(
         kb,
         f"{date[:7]} Servicing Stack Update for {product['long']} ({kb})",

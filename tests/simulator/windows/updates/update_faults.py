@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Faults of updates: the setting `update_faults` of a node (a list), or POST /simulator/faults for single ones.
+"""Faults of updates: a list in the setting `update_faults` of a node, or single faults by POST /simulator/faults.
 
 {"kind": "update_fails", "kb": KB | "*", "hresult": "0x800f0922", "at": "download" | "install" | "boot", "times": 1}
 {"kind": "update_slow", "kb": KB | "*", "seconds": 600}   seconds of Windows' time, scaled by time_scale
@@ -36,7 +36,7 @@ _PHASES = ("download", "install", "boot")
 
 @dataclass
 class UpdateFault:
-    """A fault of an update. `left` is how many more times it occurs; None for no limit."""
+    """A fault of an update. `left` is the number of times that it will still occur; None for no limit."""
 
     kind: str
     kb: str = "*"
@@ -49,7 +49,7 @@ class UpdateFault:
 
 @dataclass
 class UpdateFaults:
-    """The faults of one machine. From the first access on, they include the faults in its settings."""
+    """The faults of one machine. The first access adds the faults in the machine's settings."""
 
     waiting: list[UpdateFault] = field(default_factory=list)
     filled: bool = False
@@ -105,7 +105,7 @@ def _hresult(value: object) -> int:
 
 
 def take(machine: Machine, kind: str, kb: str, at: str = "") -> UpdateFault | None:
-    """Count and return the first fault that affects this update now; return None if there is none."""
+    """Return the first fault that affects an update now, and count it; None if no fault affects the update."""
     waiting = faults_of(machine).waiting
     for fault in waiting:
         if fault.kind != kind or fault.kb not in ("*", kb) or (at and fault.at != at):
@@ -119,7 +119,7 @@ def take(machine: Machine, kind: str, kb: str, at: str = "") -> UpdateFault | No
 
 
 def strike(machine: Machine, fault: UpdateFault) -> None:
-    """Cut the power or the link. A separate thread cuts the power, so that no caller has to wait for it."""
+    """Cut the power or the link. The power is cut in a separate thread, so that the caller does not wait."""
     if fault.action == "link":
         machine.network.drop_link(fault.seconds)
         return

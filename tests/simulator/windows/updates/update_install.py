@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Installing an update. TiWorker does the work for all callers, and continues when the caller ends.
+"""Installation of an update. TiWorker does the work for every caller, and continues if the caller ends.
 
 Only one installation runs at a time. The next boot undoes an installation that a power failure interrupted. HRESULTs:
 https://learn.microsoft.com/windows/win32/wua_sdk/wua-success-and-error-codes- and
@@ -120,7 +120,7 @@ def install(
 
 
 def start_service(machine: Machine, name: str) -> int:
-    """Start a service, and return OK, or the HRESULT if it cannot run."""
+    """Start a service. Return OK, or an HRESULT if the service cannot run."""
     try:
         machine.services.start(name)
     except ServiceError as error:
@@ -182,7 +182,7 @@ def _seconds(machine: Machine, update: Update) -> float:
 
 
 def rest(machine: Machine) -> None:
-    """Stop TrustedInstaller, because there is nothing left to do."""
+    """Stop TrustedInstaller, because no work is left."""
     try:
         machine.services.stop(TRUSTED_INSTALLER)
     except ServiceError:

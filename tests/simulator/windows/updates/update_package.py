@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Files of updates (.msu, .cab, .exe). A file describes its contents, and every changed byte is detected.
 
-Like the real ones they begin with `MSCF` (a cabinet), `MSWIM` (an .msu of newer builds) or `MZ`. A line
-`SIMULATED-UPDATE {…}` follows, with the update, its signer and the hash of the rest of the file.
+Like real files, simulated files begin with `MSCF` (a cabinet), `MSWIM` (an .msu for newer builds) or `MZ` (an .exe). A
+line `SIMULATED-UPDATE {…}` follows, with the update, its signer and the hash of the rest of the file.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _FIRST_WITH_IMAGES = 26100
 
 
 class NotAPackageError(ValueError):
-    """The file is not an update package (ERROR_INVALID_DATA)."""
+    """A file that is not an update package (ERROR_INVALID_DATA)."""
 
 
 class CorruptPackageError(ValueError):
-    """The file is an update package, but its contents do not match its signature."""
+    """An update package whose contents do not match its signature."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ SIGNERS: Mapping[str, UpdateSigner] = {
 
 @dataclass(frozen=True)
 class UpdatePackage:
-    """The contents of a file: an update and its signer (None: not signed)."""
+    """The contents of a file: an update and its signer (None if the file is not signed)."""
 
     update: Update
     container: Container
@@ -90,7 +90,7 @@ def make(
         update: the update, which need not be in the catalogue.
         container: the type of file.
         signer: a key of SIGNERS; None for no signature. An update that is `test_signed` is signed by `test` by default.
-        size: the size in bytes, if larger than the minimum.
+        size: the size in bytes. It has an effect only if it is larger than the minimum size.
         version: the version of an .exe.
     """
     name = "test" if update.test_signed and signer == "microsoft" else signer
@@ -139,7 +139,7 @@ def parse(data: bytes) -> UpdatePackage:
 
 
 def describe(document: Mapping[str, Any]) -> UpdatePackage:
-    """Return the package that the description in a file describes."""
+    """Return the package for the description in a file."""
     signer = document["signer"]
     return UpdatePackage(read(document["update"]), document["container"], UpdateSigner(**signer) if signer else None)
 

@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The background process of `ansible.windows.win_updates`.
 
-It searches, downloads and installs, and reports its progress through a named pipe. A scheduled task starts it, so it
-outlives the shell that started it, but not a reboot.
+It searches, downloads and installs, and reports its progress through a named pipe. A scheduled task starts the process,
+so the process outlives the shell of the module, but not a reboot.
 
-Its messages are those of win_updates.ps1 (ansible.windows 3): lines {task, result}. The last one is `exit`, which is
-repeated until the session is cancelled.
+Its messages have the form of win_updates.ps1 (ansible.windows 3): lines {task, result}. The last one is `exit`, which
+is repeated until the session is cancelled.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class UpdateRequest:
 
 
 class Pipe:
-    """The lines that a session has written and the module has not read."""
+    """The lines that a session has written but the module has not read yet."""
 
     def __init__(self) -> None:
         self._lines: deque[dict[str, Any]] = deque()
@@ -72,7 +72,7 @@ class Pipe:
             self._changed.notify_all()
 
     def read(self, timeout: float) -> dict[str, Any] | None:
-        """Return the next line; None if the time limit is reached. The line `exit` is not removed."""
+        """Return the next line; None if the time limit is reached. The line `exit` stays in the pipe."""
         with self._changed:
             if not self._changed.wait_for(lambda: bool(self._lines), timeout):
                 return None
@@ -285,7 +285,7 @@ class Work:
 
 
 class _FailedError(Exception):
-    """The session ends with an error. The text is the reason."""
+    """An error with which the session ends. The text is the reason."""
 
 
 def _result(update: Update, hresult: int) -> dict[str, Any]:
@@ -294,5 +294,5 @@ def _result(update: Update, hresult: int) -> dict[str, Any]:
 
 
 def signed(hresult: int) -> int:
-    """Return an HRESULT as a signed number, like .NET."""
+    """Return an HRESULT as a signed number, as .NET does."""
     return hresult - (1 << 32) if hresult & 0x80000000 else hresult

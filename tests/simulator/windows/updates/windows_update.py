@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Windows Update agent: the updates that it offers, their source, and its errors.
+"""The Windows Update agent: the updates that it offers, the source of the updates, and the agent's errors.
 
-Settings of a node: `windows_update` (`false`: Microsoft is not reachable; `{until: 2024-12-31, offers: [KB…]}`) and
-`wsus` (`{url: http://wsus:8530, approved: [KB…]}`). Policies:
+Settings of a node: `windows_update` (`false` if Microsoft is not reachable, or `{until: 2024-12-31, offers: [KB…]}`)
+and `wsus` (`{url: http://wsus:8530, approved: [KB…]}`). Policies:
 https://learn.microsoft.com/windows/deployment/update/waas-wu-settings; HRESULTs:
 https://learn.microsoft.com/windows/win32/wua_sdk/wua-success-and-error-codes- and …/wua-networkerror-codes.
 """
@@ -84,7 +84,7 @@ def _policy(machine: Machine, name: str, key: str = POLICY) -> object:
 
 
 def _is_managed(machine: Machine, selection: Selection) -> bool:
-    """Return whether to use WSUS. This requires a policy that contains the URL of WSUS."""
+    """Return whether to use WSUS. WSUS is used only if a policy contains its URL."""
     configured = bool(_policy(machine, "WUServer")) and _policy(machine, "UseWUServer", f"{POLICY}\\AU") == 1
     return configured and selection != "windows_update"
 
@@ -118,7 +118,7 @@ def _from_microsoft(machine: Machine) -> list[Update]:
 
 
 def _named(machine: Machine, entries: Iterable[object]) -> list[Update]:
-    """Return updates by article, or from their definition in the fleet file."""
+    """Return the updates that a list of articles or of definitions in the fleet file describes."""
     found: list[Update] = []
     for entry in entries:
         update = (
@@ -132,6 +132,6 @@ def _named(machine: Machine, entries: Iterable[object]) -> list[Update]:
 
 
 def _is_applicable(machine: Machine, update: Update) -> bool:
-    """Return whether an update is applicable. Windows Update includes the required checkpoints."""
+    """Return whether an update is applicable. Windows Update installs the checkpoint updates that it requires."""
     checkpoints = tuple(kb for kb, _ in update.checkpoints)
     return component_store.verdict(machine, update, checkpoints) == "applicable"

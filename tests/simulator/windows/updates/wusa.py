@@ -4,7 +4,8 @@
 
 https://support.microsoft.com/help/934307 (wusa's arguments). wusa.exe does not work in a network logon: "WUSA returns
 0x5 ERROR_ACCESS_DENIED when deploying .msu files through WinRM and Windows Remote Shell" (Microsoft's sus team, quoted
-in jberezanski/ChocolateyPackages#69). It needs the wuauserv service (1058 if the service is disabled).
+in jberezanski/ChocolateyPackages#69). It needs the service wuauserv (if the service is disabled, the exit code is
+1058).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def exit_code(hresult: int) -> int:
 
 
 def is_network_logon(run: Invocation) -> bool:
-    """Return whether a program runs in a network logon of WinRM, without credentials on the machine."""
+    """Return whether a program runs in a network logon of WinRM, in which it has no credentials on the machine."""
     short = run.user.rsplit("\\", 1)[-1].casefold()
     return short not in ("system", "localsystem") and run.logon != "batch"
 
@@ -74,7 +75,7 @@ def _end(machine: Machine, options: Collection[str], *, reboot: bool) -> Program
 
 
 def _wait_for_a_user(run: Invocation) -> ProgramResult:
-    """Show a window that no user sees, until the process is ended."""
+    """Wait until the process is ended, as if a window that nobody sees waited for a user."""
     run.stop.wait()
     raise ProcessEndedError
 

@@ -49,7 +49,7 @@ def _check_namespace(bound: Bound) -> None:
 
 
 def _find(machine: Machine, bound: Bound) -> list[PSObject]:
-    """Return the instances that match ClassName and Filter, or Query."""
+    """Return the instances that match the parameters ClassName and Filter, or the parameter Query."""
     _check_namespace(bound)
     try:
         if bound.get("Query"):
@@ -66,7 +66,7 @@ def _find(machine: Machine, bound: Bound) -> list[PSObject]:
 
 
 def _only(item: PSObject, names: tuple[str, ...]) -> PSObject:
-    """Return the object with all properties except the requested ones set to null, as -Property does."""
+    """Return the object as -Property does: all properties that were not requested are null."""
     if not names or "*" in names:
         return item
     requested = {name.casefold() for name in names}
@@ -87,7 +87,7 @@ def _key(item: PSObject) -> object:
 
 
 def _again(machine: Machine, item: PSObject) -> PSObject:
-    """Return the current instance with the key of the given one."""
+    """Return the current state of a given instance, which is found by its key."""
     now = CLASSES[_class(class_of(item))](machine)
     found = next((other for other in now if _key(other) == _key(item)), None)
     if found is None:
@@ -146,7 +146,7 @@ def _number(value: object) -> int:
 
 
 def new_instance(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate New-CimInstance for a page file. Other classes require -ClientOnly."""
+    """Simulate New-CimInstance for a page file. For other classes, only -ClientOnly is modelled."""
     name = bound.text("ClassName")
     properties = _pairs(bound.get("Property"))
     if bound.flag("ClientOnly"):

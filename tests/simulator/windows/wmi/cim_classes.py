@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The modelled CIM classes of root/cimv2.
 
-https://learn.microsoft.com/windows/win32/cimwin32prov/win32-provider, with the same units
-(memory of Win32_OperatingSystem in KB).
+Source: https://learn.microsoft.com/windows/win32/cimwin32prov/win32-provider. Properties have the same units (for
+example, Win32_OperatingSystem has memory sizes in KB).
 """
 
 from __future__ import annotations

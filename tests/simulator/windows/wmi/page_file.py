@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""Page files, as configured in the registry: `PagingFiles` in Session Manager\Memory Management.
 
-`?:\pagefile.sys` is automatic. `C:\pagefile.sys 0 0` has a size that the system manages, and `C:\pagefile.sys 1024
-2048` a fixed size (in MB). Changes take effect at the next boot.
-https://learn.microsoft.com/windows/win32/cimwin32prov/win32-pagefilesetting
+With `?:\pagefile.sys`, Windows manages the page files of all drives. With `C:\pagefile.sys 0 0`, it manages the size of
+one page file. `C:\pagefile.sys 1024 2048` has a minimum and a maximum size (in MB). Changes take effect at the next
+boot. https://learn.microsoft.com/windows/win32/cimwin32prov/win32-pagefilesetting
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def is_automatic(machine: Machine) -> bool:
 
 
 def configured(machine: Machine) -> list[PageFile]:
-    """Return the configured page files; none if they are managed automatically."""
+    """Return the configured page files; none if Windows manages the page files of all drives."""
     found = []
     for entry in _entries(machine):
         parts = entry.split()
@@ -68,7 +68,7 @@ def configure(machine: Machine, files: list[PageFile]) -> None:
 
 
 def make_automatic(machine: Machine, automatic: bool) -> None:
-    """Enable or disable automatic management. Disabling it keeps the files in use."""
+    """Enable or disable automatic management. If it is disabled, the page files in use stay configured."""
     if automatic:
         machine.registry.set(KEY, "PagingFiles", [_AUTOMATIC], "MultiString")
     elif is_automatic(machine):

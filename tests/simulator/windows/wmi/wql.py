@@ -23,7 +23,7 @@ _SELECT = re.compile(
 
 
 class WqlError(ValueError):
-    """The query is invalid (0x80041017)."""
+    """An invalid query (0x80041017)."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Query:
-    """A query: the class, the requested properties (`*` for all), the condition."""
+    """A query: the class, the requested properties (`*` for all properties), and the condition."""
 
     class_name: str
     names: tuple[str, ...]
@@ -58,7 +58,7 @@ def parse(text: str) -> Query:
 
 
 def parse_condition(text: str) -> list[list[Term]]:
-    """Parse a condition: alternatives (OR) of terms that must all be true (AND).
+    """Parse a condition: alternatives (OR), each of which is a list of terms that must all be true (AND).
 
     Raises:
         WqlError: the query is invalid or not modelled.

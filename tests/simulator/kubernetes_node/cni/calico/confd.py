@@ -4,9 +4,9 @@
 
 Sources: node/windows-packaging/CalicoWindows/confd/confd-service.ps1, and config-bgp.psm1 and templates in
 confd/windows-packaging of v3.31.5. confd starts config-bgp.ps1 only when its files have changed, and errors of cmdlets
-do not count as a failure. Therefore, if the router cannot be configured, this is not tried again until a peer or block
-changes or confd restarts. Not modelled: peers with selectors, and sessions with peers, which the simulator does not
-run.
+do not count as a failure. Therefore, if config-bgp.ps1 cannot configure the router, it does not run again until a peer
+or block changes or confd restarts. Not modelled: peers with selectors, and sessions with peers, which the simulator
+does not run.
 """
 
 from __future__ import annotations

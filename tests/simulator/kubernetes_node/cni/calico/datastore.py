@@ -86,7 +86,7 @@ class Datastore:
         """Return one of Calico's objects.
 
         Raises:
-            DatastoreError: it does not exist, or cannot be read.
+            DatastoreError: the object does not exist, or it cannot be read.
         """
         return self.request("GET", f"{_CRD}/{plural}/{name}", f"{_KINDS[plural]}({name})")
 
@@ -94,7 +94,7 @@ class Datastore:
         """Return one of Calico's objects; None if it does not exist.
 
         Raises:
-            DatastoreError: it cannot be read.
+            DatastoreError: the object cannot be read.
         """
         try:
             return self.get(plural, name)
@@ -107,7 +107,7 @@ class Datastore:
         """Return all objects of a kind. A kind without a CustomResourceDefinition has no objects.
 
         Raises:
-            DatastoreError: they cannot be read.
+            DatastoreError: the objects cannot be read.
         """
         try:
             return list(self.request("GET", f"{_CRD}/{plural}", _KINDS[plural]).get("items") or [])
@@ -152,7 +152,7 @@ class Datastore:
         """Return a node.
 
         Raises:
-            DatastoreError: it does not exist, or cannot be read.
+            DatastoreError: the object does not exist, or it cannot be read.
         """
         return self.request("GET", f"/api/v1/nodes/{name}", f"Node({name})")
 

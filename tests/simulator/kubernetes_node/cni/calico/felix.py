@@ -3,8 +3,7 @@
 """Felix: routes to the pods of other nodes in HNS, network policies as rules of endpoints, and its health.
 
 Sources: felix/dataplane/windows/{vxlan_mgr,endpoint_mgr,win_dataplane}.go, felix/daemon/daemon.go. Felix creates routes
-    only for blocks of pools with VXLAN. It reads the port for VXLAN but does not use it, because Windows always uses
-    4789.
+only for blocks of pools with VXLAN. It reads the port for VXLAN but does not use it, because Windows always uses 4789.
 """
 
 from __future__ import annotations

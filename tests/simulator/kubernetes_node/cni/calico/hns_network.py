@@ -29,7 +29,7 @@ Log = Callable[[str, str], object]
 
 
 def ensure(machine: Machine, mode: str, block: ipaddress.IPv4Network, vni: int, log: Log) -> hns.Network:
-    """Create the network and the node's endpoint. Replace existing ones that do not match.
+    """Create the network and the node's endpoint. Replace an existing network or endpoint that does not match.
 
     Args:
         mode: `vxlan` for an overlay network; any other value for an L2Bridge.

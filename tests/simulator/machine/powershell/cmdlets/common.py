@@ -25,7 +25,7 @@ def host(bound: Bound) -> Interpreter:
     """Return the interpreter of the script that calls a cmdlet.
 
     Raises:
-        NotModelled: it is called outside of a script.
+        NotModelled: the cmdlet is called outside of a script.
     """
     if not in_script(bound):
         raise NotModelled(f"{bound.command} outside a script")
@@ -73,7 +73,7 @@ def has(item: object, name: str) -> bool:
 
 
 def terminating(error: CmdletError) -> CmdletError:
-    """Return an error as one that terminates its statement."""
+    """Return the same error as an error that terminates its statement."""
     from simulator.machine.powershell.running.stages import TerminatingError
 
     made = TerminatingError(error.category, error.error_id, error.message, error.exception_type)

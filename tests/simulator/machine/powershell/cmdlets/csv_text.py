@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Comma-separated values: ConvertTo-Csv, ConvertFrom-Csv, Export-Csv, Import-Csv."""
+"""Comma-separated values: ConvertTo-Csv, ConvertFrom-Csv, Export-Csv and Import-Csv."""
 
 from __future__ import annotations
 

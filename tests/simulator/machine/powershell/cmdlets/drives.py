@@ -17,7 +17,7 @@ _DRIVES = ("function", "variable", "alias")
 
 
 def answer(run: Interpreter, bound: Bound) -> list[object] | None:
-    """Return the result of a cmdlet for a path on one of these drives; None for other paths.
+    """Return the result of a cmdlet for a path on `Function:`, `Variable:` or `Alias:`; None for other paths.
 
     Raises:
         NotModelled: the cmdlet is not modelled for this drive.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Creating and inspecting objects: New-Object, Add-Member, Get-Member, Tee-Object."""
+"""Creating, inspecting and storing objects: New-Object, Add-Member, Get-Member and Tee-Object."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def new_object(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def add_member(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Add-Member: note properties, script properties and script methods."""
+    """Simulate Add-Member for note properties, script properties and script methods."""
     for item in given(bound):
         if not isinstance(item, PSObject):
             raise NotModelled("Add-Member to a value that is not an object")
@@ -81,7 +81,7 @@ def _added(bound: Bound) -> dict[str, object]:
 
 
 def get_member(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-Member, for note properties only."""
+    """Simulate Get-Member. Only note properties are modelled."""
     if bound.text("MemberType").casefold() not in ("noteproperty", "properties", "property"):
         raise NotModelled("Get-Member of anything but properties")
     seen: set[str] = set()

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Cmdlets for the objects in the pipeline: Select-Object, Sort-Object, Measure-Object, Group-Object, Compare-Object …
+"""Cmdlets for the objects in the pipeline, such as Select-Object, Sort-Object, Measure-Object and Group-Object.
 
-ForEach-Object, Where-Object and others that process their input object by object are in `running/stages.py`.
+Cmdlets that process their input object by object, such as ForEach-Object, are in `running/stages.py`.
 """
 
 from __future__ import annotations

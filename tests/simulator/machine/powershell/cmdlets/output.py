@@ -74,7 +74,7 @@ def _stopping(bound: Bound, parameter: str, preference: str) -> str:
 
 
 def write_host(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Write-Host: writes to the console, or to the information stream."""
+    """Simulate Write-Host. It writes to the console or to the information stream."""
     separator = to_text(bound.get("Separator", " "))
     objects = items(bound.get("Object")) if "Object" in bound else list(bound.pipeline)
     newline = not bound.flag("NoNewline")
@@ -114,12 +114,15 @@ def write_information(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def nothing(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Do nothing, for cmdlets without an effect here: Write-Progress, Import-Module of built-in modules …"""
+    """Do nothing. This is for cmdlets without an effect here, such as Write-Progress."""
     return []
 
 
 def write_output(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Write-Output in a batch, which returns its input, including null. In scripts, a stage does this."""
+    """Simulate Write-Output in a batch.
+
+    It returns its input, including null. In scripts, `running/stages.py` does this.
+    """
     if "InputObject" in bound and (bound["InputObject"] is None or bound.flag("NoEnumerate")):
         return [bound["InputObject"]]
     return given(bound)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Cmdlets for the session: variables, aliases, commands, strict mode, running pieces of script."""
+"""Cmdlets for the session: variables, aliases, commands, strict mode, and running parts of scripts."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def set_strict_mode(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_command(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-Command: aliases, functions, cmdlets, programs on PATH."""
+    """Simulate Get-Command for aliases, functions, cmdlets, and programs on PATH."""
     names = bound.texts("Name")
     if not names or any(char in name for name in names for char in "*?["):
         raise NotModelled("Get-Command of all commands")

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`-WhatIf`: print what a cmdlet would do, without doing it.
+"""`-WhatIf`: a cmdlet describes its changes without making them.
 
-The sentences are those of FileSystemProviderStrings.resx in https://github.com/PowerShell/PowerShell.
+Source of the sentences: FileSystemProviderStrings.resx in https://github.com/PowerShell/PowerShell.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Sentences = Iterator[tuple[str, str]]
 
 
 def only_prints(run: Interpreter, bound: Bound, description: Contract) -> bool:
-    """Return whether a cmdlet should only print what it would do."""
+    """Return whether a cmdlet should only describe its changes."""
     if "WhatIf" in bound:
         return bound.flag("WhatIf")
     return truth(run.variables.get("WhatIfPreference")) and "whatif" in description.parameters
@@ -103,7 +103,7 @@ _SENTENCES: dict[str, Callable[[Interpreter, Bound], Sentences]] = {
 
 
 def show(run: Interpreter, bound: Bound) -> None:
-    """Print what a cmdlet would do.
+    """Print the description of a cmdlet's changes.
 
     Raises:
         NotModelled: the cmdlet's messages are not known.

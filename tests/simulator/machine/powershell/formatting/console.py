@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Objects as text on a console: what powershell.exe prints."""
+"""Objects as text on a console, in the form in which powershell.exe prints them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ TABLE_COLUMNS = 4
 
 
 def lines(objects: Sequence[object]) -> list[str]:
-    """Return the lines that a console would show.
+    """Return the lines that a console shows for objects.
 
     Raises:
         NotModelled: the view of a type is not modelled.

@@ -17,18 +17,18 @@ _MONTHS = (
 
 
 def long_date(value: datetime) -> str:
-    """Return a date as the console shows it: its DateTime property, formats D and T."""
+    """Return a date as the console shows it: its property DateTime, which has the formats D and T."""
     day = f"{_DAYS[value.weekday()]}, {_MONTHS[value.month - 1]} {value.day}, {value.year}"
     return f"{day} {value.hour % 12 or 12}:{value:%M:%S} {_half(value)}"
 
 
 def short_date(value: datetime) -> str:
-    """Return the date without the time: format d."""
+    """Return a date without the time (format d)."""
     return f"{value.month}/{value.day}/{value.year}"
 
 
 def short_time(value: datetime) -> str:
-    """Return the time of day without seconds: format t."""
+    """Return the time of day without seconds (format t)."""
     return f"{value.hour % 12 or 12}:{value:%M} {_half(value)}"
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files and folders on the console of Windows PowerShell 5.1: one table per folder, below the folder's name.
+"""Files and folders on the console of Windows PowerShell 5.1: one table for each folder, below the folder's name.
 
 https://github.com/PowerShell/PowerShell/issues/7353 shows an example. Names are padded to the width of the console (119
 without a window). Windows 10 2004 and later, including Server 2022, print one more space before the time, as listings

@@ -40,7 +40,7 @@ def _cell(value: object, *, in_table: bool = False) -> str:
 
 
 def _right(value: object) -> bool:
-    """Return whether a column whose first cell is this value is right-aligned."""
+    """Return whether a column is right-aligned if its first cell contains a value."""
     if isinstance(value, (Char, datetime)):
         raise NotModelled("a column of characters or dates")
     return isinstance(value, (bool, int, float, Decimal, Enumeration))
@@ -49,7 +49,7 @@ def _right(value: object) -> bool:
 def table(rows: Sequence[PSObject], columns: Sequence[str], *, headers: bool = True, sized: bool = False) -> list[str]:
     """Return objects as a table. Columns are as wide as their longest cell, and numbers are right-aligned.
 
-    `sized` ignores the column widths of the type's own view (-AutoSize, or columns that the caller selected).
+    `sized` ignores the column widths of the type's own view, as -AutoSize and columns selected by the caller do.
     """
     if any(name not in row.properties and row.find(name) is None for row in rows for name in columns) and len(rows) > 1:
         raise NotModelled("a table of objects with different properties")

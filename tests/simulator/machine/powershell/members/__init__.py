@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Properties and methods of values.
 
-A member that exists in .NET but is not modelled raises an error that names it. For a member that does not exist, the
-result is that of PowerShell: null for a property, an error for a method.
+A member that exists in .NET but is not modelled raises an error that names it. For a member that does not exist in
+.NET, the result is the same as in PowerShell: null for a property, an error for a method.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def read(value: object, name: str, *, strict: bool = False) -> object:
     """Return a property; None if it does not exist and strict mode is off.
 
     Raises:
-        CmdletError: it does not exist, in strict mode.
+        CmdletError: strict mode is on, and the property does not exist.
         NotModelled: .NET has the property, but the simulator does not model it.
     """
     lower = name.casefold()
@@ -129,7 +129,7 @@ def write(value: object, name: str, new: object) -> None:
     """Set a property.
 
     Raises:
-        CmdletError: it does not exist.
+        CmdletError: the property does not exist.
     """
     if isinstance(value, dict):
         collections.store(value, name, new)

@@ -37,7 +37,7 @@ def equal(left: object, right: object) -> bool:
 
 
 def index_of(found: Items, requested: object) -> int:
-    """Return the position of an item, or -1."""
+    """Return the position of an item; -1 if the collection does not contain it."""
     return next((at for at, item in enumerate(found) if equal(item, requested)), -1)
 
 
@@ -252,7 +252,7 @@ DICTIONARY = Members(
 
 
 def index(found: Items | str, at: object) -> object:
-    """Return an item of a list or a character of a text; null if it is out of range.
+    """Return an item of a list or a character of a text; null if the index is out of range.
 
     Raises:
         CmdletError: the index is null or not a number.

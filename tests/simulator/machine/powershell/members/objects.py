@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Members of objects: those from Add-Member, `.psobject`, and the properties of common types."""
+"""Members of objects: members from Add-Member, `.psobject`, and the properties of common types."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class PropertyBag(list[object]):
         self.owner = owner
 
     def find(self, name: object) -> object:
-        """Return the property with this name; None if there is none."""
+        """Return the property with a name; None if the object has no such property."""
         requested = to_text(name).casefold()
         return next(
             (item for item in self if isinstance(item, PSObject) and to_text(item.get("Name")).casefold() == requested),
@@ -124,14 +124,14 @@ BAG = Members(
 
 
 def type_names(value: PSObject) -> list[object]:
-    """Return the type names of an object, if they are known."""
+    """Return the known type names of an object."""
     if value.type_name == CUSTOM_OBJECT:
         return [CUSTOM_OBJECT, "System.Object"]
     return _Names(value.type_name)
 
 
 class _Names(list[object]):
-    """Type names of which only the first is known. The unknown ones are its base types in .NET."""
+    """Type names of which only the first is known. The other type names are its base types in .NET."""
 
     def __init__(self, first: str) -> None:
         super().__init__([first])
@@ -157,7 +157,7 @@ def ps_object(value: object) -> object:
 
 
 def read(value: PSObject, name: str, *, strict: bool = False) -> object:
-    """Return an object's property. A missing property results in None, or in an error if strict mode is on."""
+    """Return an object's property. If it does not exist, return None, or raise an error if strict mode is on."""
     lower = name.casefold()
     if isinstance(value, ErrorRecord) and lower in _RECORD:
         raise NotModelled(f"the property {name} of an error record")
@@ -193,7 +193,7 @@ def write(value: object, name: str, new: object) -> None:
     """Set a property.
 
     Raises:
-        CmdletError: the object does not have it.
+        CmdletError: the object does not have the property.
     """
     message = f"The property '{name}' cannot be found on this object. Verify that the property exists and can be set."
     if isinstance(value, PropertyInfo):

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Non-public members of PowerShell's own objects, which scripts access by reflection.
 
-pypsrp's copy.ps1 removes the limit on the input's size in this way: it gets from `$Host` to the transport, and from the
-transport to the deserialization context. The names are those of PowerShell/PowerShell: InternalHost, ServerRemoteHost,
+pypsrp's copy.ps1 removes the limit on the input's size in this way. From `$Host`, it reaches the transport, and from
+there the deserialization context. The names come from PowerShell/PowerShell: InternalHost, ServerRemoteHost,
 AbstractServerTransportManager, Fragmentor, DeserializationContext.
 """
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The members of a type: those that the simulator models, and the names of all others."""
+"""The members of a type: the members that the simulator models, and the names of all others."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Members:
     """The methods of a type.
 
     Args:
-        methods: for each lower-case name the minimum and maximum number of arguments, and the function, which is called
-            with the value and the arguments.
+        methods: the minimum and maximum number of arguments and the function for each lower-case name. The function is
+            called with the value and the arguments.
         others: the lower-case names of methods and properties that exist in .NET but are not modelled; None if they are
             not known.
     """

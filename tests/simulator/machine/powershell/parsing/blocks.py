@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parsing statements with blocks: conditions, loops, try, functions, script blocks."""
+"""Parsing statements with blocks: conditions, loops, `try`, functions and script blocks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from simulator.machine.powershell.parsing.syntax import (
 
 
 class PipelineParser(Protocol):
-    """The methods of the parser that blocks use."""
+    """The methods of the statement parser that the parser for blocks uses."""
 
     expressions: Expressions
 
@@ -85,7 +85,7 @@ class Blocks:
         )
 
     def block(self, scanner: TextScanner) -> Block:
-        """Parse a script block after its opening brace, including the closing one."""
+        """Parse a script block after its opening brace, including its closing brace."""
         contents = self.contents(scanner, "}")
         scanner.expect("}")
         return contents

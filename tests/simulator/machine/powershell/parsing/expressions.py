@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Parsing expressions: operators by precedence, literals, members, casts.
 
-Precedence: https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_operator_precedence
+Source for the precedence:
+https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_operator_precedence
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 class Statements(Protocol):
-    """The methods of the statement parser that expressions use."""
+    """The methods of the statement parser that the parser for expressions uses."""
 
     def statements(self, scanner: TextScanner, *ends: str) -> tuple[SyntaxNode, ...]:
         """Parse statements up to a closing token, which is not consumed."""
@@ -61,7 +62,7 @@ class Statements(Protocol):
         """Parse one statement."""
 
     def block(self, scanner: TextScanner) -> Block:
-        """Parse a script block after its opening brace, including the closing one."""
+        """Parse a script block after its opening brace, including its closing brace."""
 
 
 class Expressions:
@@ -71,7 +72,7 @@ class Expressions:
         self._parent = parent
 
     def expression(self, scanner: TextScanner, level: int = 0, *, commas: bool = True) -> SyntaxNode:
-        """Parse an expression at a precedence level. Without `commas` it ends at the first comma."""
+        """Parse an expression at a precedence level. Without `commas`, it ends at the first comma."""
         if level == len(_LEVELS):
             return self.array(scanner) if commas else self.unary(scanner)
         left = self.expression(scanner, level + 1, commas=commas)
@@ -182,7 +183,7 @@ class Expressions:
         return Member(target, name, static, arguments)
 
     def _arguments(self, scanner: TextScanner) -> tuple[SyntaxNode, ...]:
-        """Parse a method's arguments. The comma separates them here, and binds less tightly than any operator."""
+        """Parse a method's arguments. Here, the comma separates arguments and binds less tightly than any operator."""
         arguments = [self.expression(scanner, commas=False)]
         while self._comma(scanner):
             arguments.append(self.expression(scanner, commas=False))

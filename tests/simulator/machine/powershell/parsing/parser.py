@@ -58,7 +58,7 @@ class Parser:
         return block
 
     def statements(self, scanner: TextScanner, *ends: str) -> tuple[SyntaxNode, ...]:
-        """Parse statements up to a closing token, which is not consumed, or the end of the text."""
+        """Parse statements up to the end of the text or a closing token, which is not consumed."""
         found: list[SyntaxNode] = []
         while True:
             scanner.separators()
@@ -79,7 +79,7 @@ class Parser:
                 raise scanner.fail("Unexpected token", "UnexpectedToken" if wrong else "")
 
     def block(self, scanner: TextScanner) -> Block:
-        """Parse a script block after its opening brace, including the closing one."""
+        """Parse a script block after its opening brace, including its closing brace."""
         return self._blocks.block(scanner)
 
     def statement(self, scanner: TextScanner) -> SyntaxNode:
@@ -188,7 +188,7 @@ class Parser:
         return Argument(None, self._word_list(scanner))
 
     def _word_list(self, scanner: TextScanner) -> SyntaxNode:
-        """Parse a word, or several that are separated by commas."""
+        """Parse a word, or several words that are separated by commas."""
         items = [self.word(scanner)]
         while True:
             place = scanner.position

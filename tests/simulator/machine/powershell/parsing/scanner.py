@@ -82,14 +82,14 @@ class TextScanner:
         return self.text.startswith(text, self.position)
 
     def take(self, text: str) -> bool:
-        """Consume a text if it comes next."""
+        """Consume a text if it comes next, and return whether it does."""
         if self.looking_at(text):
             self.position += len(text)
             return True
         return False
 
     def expect(self, text: str) -> None:
-        """Consume a text, or raise ParseError."""
+        """Consume a text. If another text comes next, raise ParseError."""
         if not self.take(text):
             # A word where an expression must end is also an error in PowerShell.
             wrong = text == ")" and re.match(r"[A-Za-z$'\"]", self.peek() or " ")
@@ -108,7 +108,7 @@ class TextScanner:
         return re.compile(pattern, re.IGNORECASE).match(self.text, self.position)
 
     def keyword(self, *words: str) -> str | None:
-        """Consume one of the words if it is the whole next word."""
+        """Consume the next word if it is one of the given words."""
         found = self.see(r"[A-Za-z]+(?![\w\-.\\:/])")
         if found and found[0].casefold() in words:
             self.position = found.end()
@@ -116,7 +116,7 @@ class TextScanner:
         return None
 
     def number(self) -> tuple[int | float, str] | None:
-        """Consume a number that ends like a name, and return its value and its text."""
+        """Consume a number that ends where a name can end. Return its value and its text."""
         found = _NUMBER.match(self.text, self.position)
         if not found or not _BOUNDARY.match(self.text, found.end()):
             return None
@@ -132,7 +132,7 @@ class TextScanner:
 
 
 def _number(digits: str, suffix: str, size: str) -> int | float:
-    """Return the value of a literal: Int32 if it fits, else Int64; Double if it has a point or an exponent."""
+    """Return the value of a literal: Int32 if it fits, otherwise Int64; Double if it has a point or an exponent."""
     lower = digits.casefold()
     if suffix == "d" or (suffix and size):
         raise NotModelled("a literal of the type Decimal")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""String literals: verbatim, expandable, here-strings."""
+"""String literals: verbatim strings, expandable strings and here-strings."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _double_quoted(scanner: TextScanner, statements: Callable[[TextScanner], tup
 
 
 def expand(text: str, statements: Callable[[TextScanner], tuple[SyntaxNode, ...]]) -> SyntaxNode:
-    """Parse an expandable text without quotes around it (here-strings, words of commands)."""
+    """Parse an expandable text without quotes around it, as in here-strings and words of commands."""
     scanner = TextScanner(text)
     parts: list[SyntaxNode] = []
     plain = ""

@@ -100,7 +100,7 @@ class Attribute(SyntaxNode):
         return [item for node in self.arguments for item in _constants(node)]
 
     def flag(self, name: str) -> bool:
-        """Return whether a named argument is true. An argument without a value counts as true."""
+        """Return whether a named argument is true, which is also the case for an argument without a value."""
         return name in self.named and bool(_constants(self.named[name])[0])
 
     def number(self, name: str) -> int:
@@ -147,7 +147,7 @@ class Block(SyntaxNode):
 
     @property
     def advanced(self) -> bool:
-        """Whether the block is an advanced function, which has [CmdletBinding()] or a [Parameter()]."""
+        """Whether the block is an advanced function, that is, it has [CmdletBinding()] or a [Parameter()]."""
         own = any(item.name == "cmdletbinding" for item in self.attributes)
         return own or any(item.name == "parameter" for each in self.parameters for item in each.attributes)
 
@@ -215,7 +215,7 @@ class Argument(SyntaxNode):
 
 @dataclass(frozen=True)
 class Redirection(SyntaxNode):
-    """`2>&1`, `> file`: the stream (`*` for all), whether to append, and the target (a stream's number or a file)."""
+    """`2>&1` or `> file`: the stream (`*` for all), whether to append, and the target (a stream's number or a file)."""
 
     stream: str
     append: bool
@@ -234,7 +234,7 @@ class CommandInvocation(SyntaxNode):
 
 @dataclass(frozen=True)
 class Pipeline(SyntaxNode):
-    """Commands joined by pipes. The first one may be an expression."""
+    """Commands joined by pipes. The first element may be an expression."""
 
     elements: tuple[SyntaxNode, ...]
     redirections: tuple[Redirection, ...] = ()

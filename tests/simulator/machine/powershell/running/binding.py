@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Binding the arguments of functions: names, positions, types, defaults, validation, parameter sets, pipeline input.
+"""Binding of functions' arguments: names, positions, types, defaults, validation, parameter sets, pipeline input.
 
 https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_functions_advanced_parameters
 """
@@ -69,8 +69,8 @@ class CommandArguments:
     Args:
         named: named values, in order.
         positional: unnamed values.
-        loose: parameters in the form `-Name value` that may be switches. Each is the name, and the position of the
-            value in `positional`.
+        loose: the parameters in the form `-Name value` that may be switches. Each entry is the name and the position of
+            the value in `positional`.
     """
 
     named: list[tuple[str, object]]
@@ -139,7 +139,7 @@ def _sets(parameter: FunctionParameter) -> list[str]:
 
 
 def full_type(parameter: FunctionParameter) -> str:
-    """Return the full name of a parameter's type; empty if it has none."""
+    """Return the full name of a parameter's type; empty if the parameter has no type."""
     return names.resolve(parameter.type) if parameter.type else ""
 
 
@@ -274,7 +274,7 @@ def _named(run: Interpreter, binding: Binding, values: dict[str, object], key: s
 
 
 def _common(run: Interpreter, binding: Binding, key: str, value: object) -> None:
-    """Apply a common parameter of an advanced function, which sets a preference in the function's scope."""
+    """Apply a common parameter of an advanced function: set the corresponding preference in the function's scope."""
     lower = key.casefold()
     aliases = {alias: name for name, (_, others) in COMMON.items() for alias in (name.casefold(), *others)}
     known = aliases.get(lower) or next((name for name in COMMON if name.casefold().startswith(lower)), None)

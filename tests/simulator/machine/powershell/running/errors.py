@@ -67,7 +67,7 @@ _FULL = {name.casefold(): name for name in (*BASES, EXCEPTION)}
 
 
 def full_exception_name(name: str) -> str | None:
-    """Return an exception's full name as .NET spells it; None if it is unknown. `System.` may be missing in `name`."""
+    """Return the full name of an exception; None if it is unknown. `System.` may be missing in `name`."""
     lower = name.casefold()
     return _FULL.get(lower) or _FULL.get(f"system.{lower}")
 
@@ -95,7 +95,7 @@ def failure(
     kind: str = RUNTIME,
     inner: PSObject | None = None,
 ) -> CmdletError:
-    """Return an error of the PowerShell language."""
+    """Return an error of the language PowerShell."""
     error = CmdletError(category, error_id, message, kind)
     error.inner = inner
     return error

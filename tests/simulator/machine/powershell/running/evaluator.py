@@ -64,12 +64,12 @@ class Evaluator:
         return None if found is EMPTY else found
 
     def emit(self, node: SyntaxNode, emit: Emit) -> None:
-        """Pass on the value of an expression. Lists are passed on item by item."""
+        """Pass the value of an expression to `emit`. The items of a list are passed one by one."""
         self.pass_on(self.raw(node), emit)
 
     @staticmethod
     def pass_on(value: object, emit: Emit) -> None:
-        """Pass on a value. Lists are passed on item by item."""
+        """Pass a value to `emit`. The items of a list are passed one by one."""
         if value is EMPTY:
             return
         if isinstance(value, (list, tuple, bytes, bytearray)):
@@ -79,7 +79,7 @@ class Evaluator:
             emit(value)
 
     def raw(self, node: SyntaxNode) -> object:
-        """Return the value of an expression, or EMPTY if a command returned nothing."""
+        """Return the value of an expression; EMPTY if the expression is a command that returned nothing."""
         if isinstance(node, Literal):
             return node.value
         if isinstance(node, VariableExpression):
@@ -272,7 +272,10 @@ class Evaluator:
         return byte_array(bytes(found)) if isinstance(found, (bytes, bytearray)) else found
 
     def _own_call(self, target: object, name: str, arguments: list[object]) -> object:
-        """Call a method that runs script blocks, and so needs the interpreter. Other methods return NotImplemented."""
+        """Call a method that runs script blocks, which needs the interpreter.
+
+        Return NotImplemented for other methods.
+        """
         lower = name.casefold()
         if isinstance(target, PSObject):
             if target.type_name.endswith("InternalHost"):
@@ -368,7 +371,7 @@ class PSReference(PSObject):
 
 
 class _Referred(dict[str, object]):
-    """The properties of a reference, whose value is that of the variable."""
+    """The properties of a reference. The value of the reference is the value of the variable."""
 
     def __init__(self, interpreter: Interpreter, name: str) -> None:
         super().__init__(Value=interpreter.variables.get(name))
@@ -382,7 +385,7 @@ class _Referred(dict[str, object]):
 
 
 def _single(output: list[object]) -> object:
-    """Return the output as a single value; EMPTY if there is none."""
+    """Return output as a single value; EMPTY if there is no output."""
     if not output:
         return EMPTY
     return output[0] if len(output) == 1 else output

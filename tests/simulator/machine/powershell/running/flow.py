@@ -6,11 +6,11 @@ from __future__ import annotations
 
 
 class FlowControl(Exception):
-    """The base class of control flow out of a loop, a function or the script."""
+    """The base class of exceptions that leave a loop, a function or the script."""
 
 
 class LoopFlow(FlowControl):
-    """`break` or `continue` of the innermost loop, or of the one with a label."""
+    """`break` or `continue` of the innermost loop, or of the loop with a label."""
 
     def __init__(self, label: str = "") -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class ExitFlow(FlowControl):
 
 
 class StopUpstream(Exception):
-    """A command needs no more input, so the commands before it in the pipeline end."""
+    """Raised by a command that needs no more input, so that the commands before it in the pipeline end."""
 
     def __init__(self, stage: object) -> None:
         super().__init__()

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Running a script's statements.
 
-How errors propagate: a non-terminating error of a cmdlet is only written. Any other error ends its statement. Outside
-of `try` it is written, and the next statement of the same block runs. `throw`, and errors that -ErrorAction or
-$ErrorActionPreference Stop make terminating, end the script.
+A non-terminating error of a cmdlet is only written. Any other error ends its statement. Outside of `try`, this error is
+written, and the next statement of the same block runs. The script ends at `throw`, and at an error that is terminating
+because of -ErrorAction Stop or $ErrorActionPreference.
 https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_error_handling
 """
 
@@ -80,7 +80,7 @@ class Interpreter:
             self.variables.scope, self.sinks = kept
 
     def run(self, statements: Sequence[SyntaxNode], emit: Emit) -> None:
-        """Run statements, with their output going to `emit`.
+        """Run statements, and pass their output to `emit`.
 
         Raises:
             CmdletError: a terminating error.
@@ -125,7 +125,7 @@ class Interpreter:
             self.sinks.error(error)
 
     def note(self, error: CmdletError) -> None:
-        """Add an error to $Error, unless it is already there."""
+        """Add an error to $Error, unless $Error already contains it."""
         record = error_record(error)
         if not any(known is record for known in self.runspace.errors):
             self.runspace.errors.insert(0, record)
@@ -208,7 +208,8 @@ class Interpreter:
             arguments, named: the arguments of the call.
             item: the value of `$_`, if `has_item`.
             pipeline: the pipeline input.
-            new_scope: whether it gets its own scope (`&`, a function) or uses the caller's (`.`, ForEach-Object).
+            new_scope: whether the block gets its own scope (`&`, a function) instead of the caller's (`.`,
+                ForEach-Object).
         """
         output: list[object] = []
         if has_item:

@@ -45,17 +45,17 @@ class PipelineStage(Protocol):
     """A command in a pipeline."""
 
     def begin(self) -> None:
-        """Start, before the first object."""
+        """Start the stage. This is called before the first object."""
 
     def process(self, item: object) -> None:
         """Process an object."""
 
     def end(self) -> None:
-        """End, after the last object."""
+        """End the stage. This is called after the last object."""
 
 
 class Redirected:
-    """A command with redirected streams. Everything that the command runs also gets these streams."""
+    """A command with redirected streams. All commands that it runs also get these streams."""
 
     def __init__(self, run: Interpreter, stage: PipelineStage, sinks: Sinks, close: Callable[[], None]) -> None:
         self._run = run
@@ -236,7 +236,7 @@ class PipelineRunner:
     def _into_file(
         self, redirection: Redirection, emit: Emit, close: Callable[[], None]
     ) -> tuple[Emit, Callable[[], None]]:
-        """Return a function that receives a stream's objects, and one that writes them to the file at the end."""
+        """Return two functions: one receives a stream's objects, and one writes them to the file at the end."""
         if isinstance(redirection.target, str):
             return emit, close
         value = self._run.evaluator.value(redirection.target)

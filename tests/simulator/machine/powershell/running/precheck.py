@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Rejecting a script before it has any effect, if its text contains something that is not modelled.
+"""Rejecting a script before it has any effect, if its text contains syntax or commands that are not modelled.
 
-The check covers only statements that certainly run: those of the script itself up to the first `exit`, `return` or
-`throw`, without the blocks of conditions, loops, `try` and functions. Everything else is rejected when it is reached.
+The check covers only statements that certainly run: the script's own statements up to the first `exit`, `return` or
+`throw`, without the blocks of conditions, loops, `try` and functions. Other statements are rejected when they are
+reached.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ _STREAMED = ("foreach-object", "where-object", "write-output", "out-null", "out-
 
 
 def check(machine: Machine, statements: Sequence[SyntaxNode], known: set[str]) -> None:
-    """Reject a script that uses something that is not modelled.
+    """Reject a script that uses syntax or commands that are not modelled.
 
     Args:
         known: the existing functions and aliases, in lower case.
 
     Raises:
-        NotModelled: the simulator does not model it.
+        NotModelled: the simulator does not model a part of the script.
     """
     defined = set(known)
     for statement in statements:
@@ -55,7 +56,7 @@ def check(machine: Machine, statements: Sequence[SyntaxNode], known: set[str]) -
 
 
 def _parts(node: SyntaxNode) -> Iterator[SyntaxNode]:
-    """Yield a node and all nodes in it, except those in script blocks."""
+    """Yield a node and all nodes in it, except for nodes in script blocks."""
     yield node
     if not isinstance(node, Block):
         for value in vars(node).values():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ProgramStage:
-    """A program. Pipeline input becomes its standard input, and each line of its output an object."""
+    """A program. Pipeline input becomes its standard input, and each line of its output becomes an object."""
 
     def __init__(self, run: Interpreter, name: str, step: PipelineStep, emit: Emit, *, piped: bool) -> None:
         self._run = run

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Variables and functions: scopes, automatic variables, `$env:`, `$function:`."""
+"""Variables and functions: scopes, automatic variables, `$env:` and `$function:`."""
 
 from __future__ import annotations
 
@@ -83,7 +83,9 @@ class Runspace:
     environment: dict[str, str] | None = None
 
     def enter(self, session: Session) -> None:
-        """Start a pipeline in the current folder of the previous one. The first one starts in the Documents folder.
+        """Start a pipeline in the current folder of the previous pipeline.
+
+        The first pipeline starts in the Documents folder.
 
         See HandleRunspaceCreated in ServerRunspacePoolDriver.cs of PowerShell/PowerShell.
         """
@@ -139,7 +141,10 @@ class VisibleVariables:
         return None if found is EMPTY else found
 
     def raw(self, name: str) -> object:
-        """Return a variable's value: EMPTY if it was assigned the output of a command that returned nothing."""
+        """Return a variable's value.
+
+        It is EMPTY if the output of a command that returned nothing was assigned to it.
+        """
         space, lower = self._place(name)
         if space == "env":
             return self.session.variable(name.partition(":")[2]) or None
@@ -168,7 +173,7 @@ class VisibleVariables:
         return known or lower in ("null", "?") or self._automatic(lower) is not None
 
     def set(self, name: str, value: object, *, kind: str | None = None) -> None:
-        """Set a variable in the given or the current scope. `kind` is the type of all values assigned from now on."""
+        """Set a variable in the given or the current scope. `kind` is the type of this and all later values."""
         space, lower = self._place(name)
         if space == "env":
             self._set_environment(name.partition(":")[2], value)
@@ -198,7 +203,7 @@ class VisibleVariables:
             raise metadata_error(error) from None
 
     def remove(self, name: str) -> bool:
-        """Remove a variable from the current scope or an outer one, and return whether it existed."""
+        """Remove a variable from the current scope or an outer scope, and return whether it existed."""
         space, lower = self._place(name)
         for scope in self._chain(space):
             if lower in scope.variables:
@@ -281,13 +286,13 @@ class VisibleVariables:
         return fixed.get(name)
 
     def _host(self) -> PSObject:
-        """Return `$Host`, which is the console or represents a remote client."""
+        """Return `$Host`, which represents the console or a remote client."""
         remote = self.session.process.name.casefold() == "wsmprovhost.exe"
         name = "ServerRemoteHost" if remote else "ConsoleHost"
         return PSObject(HOST, {"Name": name, "Version": version(self.session.machine.windows.powershell)})
 
     def _context(self) -> PSObject:
-        """Return `$ExecutionContext`, of which only paths are modelled."""
+        """Return `$ExecutionContext`. Only its functions for paths are modelled."""
 
         def full_path(text: object) -> str:
             path = to_text(text)

@@ -35,7 +35,7 @@ class TerminatingError(CmdletError):
 
 
 class ScriptBound(Bound):
-    """The parameters of a cmdlet that a script runs. The cmdlet's messages are passed on immediately."""
+    """The parameters of a cmdlet that a script runs. The cmdlet's messages are written immediately."""
 
     stage: CmdletStage
 
@@ -87,7 +87,7 @@ class CmdletStage:
         check(self.description.command, self.values)
 
     def _arranged(self, named: dict[str, object], positional: list[object]) -> tuple[dict[str, object], list[object]]:
-        """Return the arguments, after assigning unnamed ones for which the contract describes no position."""
+        """Return the arguments, after assigning unnamed arguments for which the contract describes no position."""
         command = self.description.command
         rest = _REMAINING.get(command)
         if rest is not None and positional:
@@ -107,7 +107,7 @@ class CmdletStage:
         self.given.append(item)
 
     def action(self, parameter: str, preference: str) -> str:
-        """Return the action for a stream, from the call's own parameter or the preference variable."""
+        """Return the action for a stream: the value of the call's own parameter, or of the preference variable."""
         own = self.values.get(parameter)
         return str(own) if own is not None else self.run.preference(preference)
 
@@ -178,7 +178,7 @@ class ForEachStage(CmdletStage):
     """ForEach-Object, which runs its blocks in its caller's scope."""
 
     def begin(self) -> None:
-        """Run the first block if there is more than one."""
+        """Run the first block if there are several blocks."""
         self.bind()
         self._blocks = items(self.values.get("Process"))
         self._first, self._last = self.values.get("Begin"), self.values.get("End")
@@ -262,7 +262,7 @@ class WhereStage(CmdletStage):
 
 
 class SelectStage(CmdletStage):
-    """Select-Object. With -First it stops the commands before it."""
+    """Select-Object. With -First, it stops the commands before it."""
 
     _STREAMED = frozenset(("First", "Skip", "Property", "ExpandProperty", "ExcludeProperty"))
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Preparing the commands of a pipeline: names, arguments, splatting."""
+"""Preparing the commands of a pipeline: names, arguments and splatting."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class PipelineStep:
 
     Args:
         named: values by the names that the caller used; PRESENT for a name without a value.
-        loose: names before a value that may belong to them, each with the position of the value in `positional`.
+        loose: the names that precede a value which may belong to the name, each with the value's position in
+            `positional`.
         program_arguments: the arguments in the form that a program gets.
     """
 
@@ -79,7 +80,7 @@ def _plain(value: object) -> object:
 
 
 def _without_value(run: Interpreter, name: str, key: str) -> CmdletError | None:
-    """Return the error for a parameter whose value is missing; None if the parameter does not exist."""
+    """Return the error for a parameter without a value; None if the parameter does not exist."""
     description = commands.describe(run.session.machine, commands.ALIASES.get(name.casefold(), name))
     known = [] if description is None else list(description.parameters.values())
     own = [
@@ -166,7 +167,10 @@ def _take(run: Interpreter, step: PipelineStep, node: SyntaxNode, pending: str) 
 
 
 def _program_arguments(node: SyntaxNode, value: object) -> list[str]:
-    """Return a value as arguments of a program: a number with its original text, a list as several arguments."""
+    """Return a value as arguments of a program.
+
+    A number has its original text, and a list becomes several arguments.
+    """
     if isinstance(node, Literal) and node.text is not None:
         return [node.text]
     if isinstance(node, ArrayLiteral) and all(isinstance(item, Literal) for item in node.items):
@@ -178,7 +182,7 @@ def is_function(name: str) -> bool:
     """Return whether a name is a built-in function of PowerShell.
 
     Raises:
-        NotModelled: the simulator does not know whether it is, as for most functions.
+        NotModelled: the simulator does not know whether the name is a built-in function.
     """
     if name.casefold() in _NOT_MODELLED:
         raise NotModelled(f"the function {name}")

@@ -17,8 +17,8 @@ class HostText:
     """A line that was written directly to the console, by Write-Host or as a warning.
 
     Args:
-        source: for a record of the information stream, the cmdlet that wrote it.
-        shown: whether the console shows it. A record of the information stream may only be stored.
+        source: the cmdlet that wrote the line, if the line is a record of the information stream.
+        shown: whether the console shows the line. Some records of the information stream are stored but not shown.
     """
 
     text: str
@@ -44,7 +44,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Sinks:
-    """The current target of each stream: 2 errors, 3 warnings, 4 verbose, 5 debug, 6 information."""
+    """The current target of each stream (2 errors, 3 warnings, 4 verbose, 5 debug, 6 information)."""
 
     error: Callable[[CmdletError], None]
     warning: Callable[[str], None]
@@ -92,7 +92,7 @@ def _record(kind: str, text: str) -> PSObject:
 
 
 def native_record(line: str) -> object:
-    """Return a line from a program's standard error as PowerShell passes it on."""
+    """Return the object into which PowerShell converts a line of a program's standard error."""
     kind = "System.Management.Automation.RemoteException"
     return error_record(CmdletError("NotSpecified", "NativeCommandError", line, kind))
 
@@ -116,7 +116,7 @@ def _into(stream: str, emit: Emit) -> dict[str, Callable[..., None]]:
 
 
 def redirected(sinks: Sinks, stream: str, emit: Emit | None) -> Sinks:
-    """Return streams of which one (or all, `*`) is redirected to an output, or discarded."""
+    """Return sinks in which a stream (`*` for all streams) is redirected to an output or discarded."""
     for each in _NAMES if stream == "*" else [stream]:
         changes = _into(each, emit if emit is not None else drop)
         sinks = replace(sinks, **changes)

@@ -28,7 +28,7 @@ IO_ERROR = "System.IO.IOException"
 
 
 class FileStream(PSObject):
-    """An open file. Written data reaches the disk at a flush or when it is closed."""
+    """An open file. Written data reaches the disk when the file is flushed or closed."""
 
     def __init__(self, session: Session, path: str, data: bytes, *, writable: bool) -> None:
         super().__init__("System.IO.FileStream", {"Name": path})
@@ -155,7 +155,7 @@ class StreamReader(PSObject):
 
 
 class HashAlgorithm(PSObject):
-    """A hash algorithm, which is applied to a whole content or block by block."""
+    """A hash algorithm. It hashes a whole content at once or block by block."""
 
     def __init__(self, name: str) -> None:
         kind = "CryptoServiceProvider" if name in ("sha1", "md5") else "Managed"
@@ -201,17 +201,17 @@ class HashAlgorithm(PSObject):
 
 
 class MissingFile(PSObject):
-    """A FileInfo for a missing file, of which some properties throw exceptions."""
+    """A FileInfo for a file that does not exist. Some of its properties throw exceptions."""
 
     def find(self, name: str) -> str | None:
-        """Return a property's name. Rejects properties that throw exceptions."""
+        """Return a property's name. Reject properties that throw exceptions."""
         if name.casefold() in ("length", "lastwritetime", "creationtime", "attributes", "mode", "openread"):
             raise NotModelled(f"{name} of a file that does not exist")
         return super().find(name)
 
 
 def file_info(session: Session, path: str) -> PSObject:
-    """Return a new FileInfo, for an existing or a missing file."""
+    """Return a new FileInfo for a file, which need not exist."""
     from simulator.machine.core.item_objects import item
     from simulator.machine.core.paths import ProviderItem
 

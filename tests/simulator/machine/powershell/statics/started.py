@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """System.Diagnostics.Process: starting a program without waiting for it.
 
-https://learn.microsoft.com/dotnet/api/system.diagnostics.process and …processstartinfo. Without a redirection, the
-program writes to the streams of the process that started it; with one, what no handler reads is discarded.
+https://learn.microsoft.com/dotnet/api/system.diagnostics.process and …processstartinfo. If a stream is not redirected,
+the program uses the stream of the process that started it. If it is redirected, output that no handler reads is
+discarded.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _ERRORS = {
 
 
 def start_info(session: Session) -> PSObject:
-    """Return a new ProcessStartInfo. Its environment is that of the process."""
+    """Return a new ProcessStartInfo with the environment of the current process."""
     return PSObject(
         START_INFO,
         {
@@ -81,7 +82,7 @@ def start(session: Session, given: list[object]) -> object:
 
 
 def _wait(session: Session, process: Process, shown: PSObject, limit: object) -> bool:
-    """Wait for the end of a process, and return whether it has ended."""
+    """Wait until a process ends or a time limit is reached, and return whether the process has ended."""
     end = time.monotonic() + (limit / 1000 if isinstance(limit, (int, float)) else float("inf"))
     while not process.ended.is_set() and process.alive and time.monotonic() < end:
         if session.process.stop.is_set():

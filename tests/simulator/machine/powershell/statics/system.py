@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Static methods that access the machine: Environment, File, Directory, Path, hashes, sockets."""
+"""Static methods that access the machine: Environment, File, Directory, Path, hashes and sockets."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _set_variable(session: Session, given: list[object]) -> object:
 
 
 def _file(session: Session, given: list[object], name: str) -> str:
-    """Return the path of a file to read. Raises the error of the .NET method."""
+    """Return the path of a file to read. If it cannot be read, raise the error of the .NET method."""
     path = session.absolute(to_text(given[0]))
     files = session.machine.files
     if files.is_directory(path):
@@ -67,7 +67,7 @@ def _file(session: Session, given: list[object], name: str) -> str:
 
 
 def _utf8(given: list[object], name: str) -> None:
-    """Reject encodings other than UTF-8, the default of .NET."""
+    """Reject encodings other than UTF-8, which is the default of .NET."""
     for encoding in given[1:]:
         if not isinstance(encoding, PSObject) or encoding.get("WebName") != "utf-8":
             raise NotModelled(f"[IO.File]::{name}() with an encoding")

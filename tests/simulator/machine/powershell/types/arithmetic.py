@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Arithmetic: conversion of operands to numbers, and the type of the result, which is Double if no other type fits.
+"""Arithmetic: conversion of operands to numbers, and the type of results (Double if no other type fits).
 
 https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_arithmetic_operators
 """
@@ -57,7 +57,7 @@ def parse(text: str, kind: str = "System.Int32") -> Number:
 
 
 def whole(number: int) -> int | float:
-    """Return a number in the smallest of Int32, Int64 and Double that can represent it."""
+    """Return a number in the first type of Int32, Int64 and Double that can represent it."""
     if -(2**31) <= number < 2**31:
         return int(number)
     return Int64(number) if -(2**63) <= number < 2**63 else float(number)
@@ -67,7 +67,7 @@ def number(value: object) -> Number:
     """Return an operand as a number.
 
     Raises:
-        CmdletError: it cannot be converted.
+        CmdletError: the operand cannot be converted.
     """
     if value is None:
         return 0
@@ -90,7 +90,7 @@ def integer(value: object) -> int:
     """Return an operand as an integer, rounded half to even.
 
     Raises:
-        CmdletError: it cannot be converted.
+        CmdletError: the operand cannot be converted.
     """
     found = number(value)
     return int(found) if isinstance(found, int) else round(found)
@@ -185,7 +185,7 @@ def subtract(left: object, right: object) -> object:
 
 
 def multiply(left: object, right: object) -> object:
-    """Return `left * right`. A text or list is repeated."""
+    """Return `left * right`. If the left operand is a text or a list, it is repeated."""
     if left is None:
         return None
     if isinstance(left, str) and not isinstance(left, Char):
@@ -196,7 +196,7 @@ def multiply(left: object, right: object) -> object:
 
 
 def divide(left: object, right: object) -> object:
-    """Return `left / right`, which is an integer if there is no remainder."""
+    """Return `left / right`. The result is an integer if there is no remainder."""
     first, second = number(left), number(right)
     if isinstance(first, int) and isinstance(second, int):
         if second == 0:

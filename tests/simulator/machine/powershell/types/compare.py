@@ -67,7 +67,7 @@ def _plain(value: object) -> object:
 
 
 def compare(left: object, right: object, *, sensitive: bool = False) -> int:
-    """Return -1, 0 or 1, after converting the right value to the type of the left one.
+    """Return -1, 0 or 1 after converting the right value to the type of the left value.
 
     Raises:
         CmdletError: the right value cannot be converted.
@@ -171,7 +171,7 @@ def same(left: object, right: object, *, sensitive: bool = False) -> bool:
 
 
 def find_key(table: dict[object, object], requested: object) -> object:
-    """Return the table's own key that equals the requested one; None if there is none.
+    """Return the key in a table that equals the requested key; None if no key equals it.
 
     The comparison of text is case-sensitive only in a Dictionary.
     """

@@ -55,14 +55,14 @@ def truth(value: object) -> bool:
 
 
 def items(value: object) -> list[object]:
-    """Return the items that a pipeline would pass on for a value. Null has no items."""
+    """Return the items that a pipeline passes on for a value. Null has no items."""
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def single(values: list[object]) -> object:
-    """Return the value of a pipeline's output: nothing, one object, or a list."""
+    """Return a pipeline's output as a value: null, one object, or a list."""
     if not values:
         return None
     return values[0] if len(values) == 1 else values
@@ -151,7 +151,7 @@ def _version(value: object, kind: str) -> object:
 
 
 def _through(short: str) -> Callable[[object, str], object]:
-    """Return a conversion that is the same as in the parameter binding of cmdlets."""
+    """Return a conversion that converts values as the parameter binding of cmdlets does."""
 
     def work(value: object, kind: str) -> object:
         if value is None:

@@ -3,7 +3,8 @@
 """.NET types without a counterpart in Python.
 
 Int32, Double, String, Boolean and Object[] are Python's int, float, str, bool and list. A plain dict, which cmdlets
-return, counts as a Hashtable. All other types are subclasses of these, so that cmdlets accept them without conversion.
+return, counts as a Hashtable. The classes in this module are subclasses of these Python types, so that cmdlets accept
+them without conversion.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ class Queue(Growing):
 
 
 class Stack(Growing):
-    """System.Collections.Stack, with the top first."""
+    """System.Collections.Stack. The first item is the top of the stack."""
 
     type_name = "System.Collections.Stack"
 
@@ -152,7 +153,7 @@ class GenericDictionary(dict[object, object]):
 
 
 class Empty:
-    """The value of a command that returned nothing (AutomationNull): a null that a pipeline does not pass on."""
+    """The value of a command that returned nothing (AutomationNull), a null that pipelines do not pass on."""
 
 
 EMPTY = Empty()
@@ -222,5 +223,5 @@ def to_bytes(value: object) -> bytes | None:
 
 
 def is_collection(value: object) -> bool:
-    """Return whether a value is passed on item by item: arrays and lists, but not text or dictionaries."""
+    """Return whether a pipeline passes on a value item by item, as it does for lists but not for dictionaries."""
     return isinstance(value, (list, tuple, bytes, bytearray))

@@ -262,7 +262,7 @@ def resolve(name: str) -> str:
 
 
 def is_missing(name: str) -> bool:
-    """Return whether a type cannot exist, because it is in none of the namespaces that PowerShell has loaded."""
+    """Return whether a type certainly does not exist, because no namespace that PowerShell has loaded contains it."""
     root, dot, _ = name.casefold().partition(".")
     return bool(dot) and root not in _NAMESPACES
 
@@ -281,7 +281,7 @@ def is_exception(full_name: str) -> bool:
 
 
 def member(full_name: str, text: str) -> Enumeration | None:
-    """Return the member of an enumeration with this name; None if there is none."""
+    """Return the member of an enumeration with a name; None if no member has this name."""
     for name, number in ENUMERATIONS[full_name].items():
         if name.casefold() == text.strip().casefold():
             return Enumeration(name, number, full_name)
@@ -302,7 +302,7 @@ def flags(full_name: str, text: str) -> Enumeration | None:
 
 
 def by_number(full_name: str, number: int) -> Enumeration:
-    """Return the member of an enumeration with this number."""
+    """Return the member of an enumeration with a number."""
     for name, known in ENUMERATIONS[full_name].items():
         if known == number:
             return Enumeration(name, number, full_name)

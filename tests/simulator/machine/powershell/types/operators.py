@@ -21,7 +21,7 @@ LONGEST_RANGE = 1_000_000
 
 
 def _filtering(test: Callable[[object, object, bool], bool]) -> Operator:
-    """Return a comparison operator. If its left operand is a list, it returns the items for which the test is true."""
+    """Return a comparison operator. If its left operand is a list, it returns the items that pass the test."""
 
     def operate(left: object, right: object, sensitive: bool) -> object:
         if isinstance(left, list):
@@ -80,7 +80,7 @@ def _split(left: object, right: object, sensitive: bool) -> object:
 
 
 def split_words(value: object) -> object:
-    """Return `-split value`, which is the list of words."""
+    """Return `-split value`, which is the list of words in a value."""
     words: list[object] = [word for item in items(value) for word in to_text(item).split()]
     return TypedArray(words, "System.String")
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Patterns: conversion of .NET's regular expressions to Python's, wildcards, replacements."""
+"""Patterns: conversion of .NET's regular expressions to Python's syntax, wildcards, and replacement texts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def compiled(pattern: object, *, sensitive: bool = False) -> re.Pattern[str]:
 
 
 def groups(found: re.Match[str]) -> dict[object, object]:
-    """Return the value of $Matches."""
+    """Return the value of $Matches for a match."""
     names = {number: name for name, number in found.re.groupindex.items()}
     captured: dict[object, object] = {}
     unnamed = 1

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Text for values, as scripts see it: `"$value"`, `-join`, the console."""
+"""The text of values in strings (`"$value"`), in the results of `-join`, and on the console."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_TEXT = ("Exception", ".ErrorCategoryInfo", ".InvocationInfo")
 
 
 def double_text(value: float) -> str:
-    """Return the text of a Double in PowerShell: 15 digits (.NET's G15), in the invariant culture.
+    """Return the text of a Double in PowerShell, with 15 digits (.NET's G15) and in the invariant culture.
 
     https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/engine/LanguagePrimitives.cs
     (DoublePrecision)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Text for values by .NET format strings: `-f`, ToString(format), dates."""
+"""The text of values by .NET format strings: `-f`, ToString(format) and dates."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CODES = {"MMMM": "%B", "MMM": "%b", "dddd": "%A", "ddd": "%a"}
 
 
 def format_text(left: object, right: object, sensitive: bool = False) -> str:
-    """Return the result of `-f`: `{0}`, `{1,5}`, `{0:x2}`, `{0:N1}`, `{0:yyyy-MM-dd}`."""
+    """Return the result of `-f` for formats such as `{0}`, `{1,5}`, `{0:x2}`, `{0:N1}` and `{0:yyyy-MM-dd}`."""
     arguments = items(right) if isinstance(right, list) else [right]
 
     def fill(match: re.Match[str]) -> str:
