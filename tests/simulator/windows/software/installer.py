@@ -71,13 +71,8 @@ def msiexec(machine: Machine, run: Invocation) -> ProgramResult:
     return ProgramResult(code)
 
 
-<<<<<<< HEAD
 def _act(machine: Machine, action: str, target: str, properties: Mapping[str, str]) -> int:
     """Open the package as the caller. The installer's service, which runs as SYSTEM, installs or removes it.
-=======
-def _act(machine: Machine, action: str, target: str) -> int:
-    """Open the package as the caller, and let the installer's service (which runs as SYSTEM) install or remove it.
->>>>>>> w-e4
 
     If the caller is not an administrator, packages for all users fail with 1603 (errors 1925 and 1730):
     https://learn.microsoft.com/windows/win32/msi/windows-installer-error-messages

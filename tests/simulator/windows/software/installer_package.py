@@ -33,14 +33,9 @@ class InstallerPackage:
     """The contents of a package.
 
     Args:
-<<<<<<< HEAD
         programs: for the Windows path of each executable, the identity of the program.
         texts: for the Windows path of each text file, its contents.
         generated: the same for files that its custom actions write. They stay when the product is removed.
-=======
-        programs: the identity of the program for the Windows path of each executable.
-        texts: the contents of each text file by Windows path.
->>>>>>> w-e4
         users: the local users that it creates.
         system_property: a public property. If it has a value, the services run as LocalSystem, without these users.
         code: the ProductCode, if it is the same for all versions.
@@ -63,16 +58,11 @@ class InstallerPackage:
 
     @property
     def product_code(self) -> str:
-<<<<<<< HEAD
         """The ProductCode. It usually differs for each version."""
         return (
             self.code
             or "{" + str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.publisher}/{self.name}/{self.version}")).upper() + "}"
         )
-=======
-        """The ProductCode, which is different for each version of the product."""
-        return "{" + str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.publisher}/{self.name}/{self.version}")).upper() + "}"
->>>>>>> w-e4
 
 
 def make(package: InstallerPackage) -> bytes:
