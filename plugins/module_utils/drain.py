@@ -43,7 +43,7 @@ class DrainOptions(t.NamedTuple):
     """Options of draining."""
 
     mark: CordonMark
-    """The annotation for the nodes that are cordoned."""
+    """The content of the annotation that is written on the nodes that this drain cordons."""
     timeout: float
     """Time limit for all nodes together, in seconds."""
     force: bool = False

@@ -17,6 +17,7 @@ import typing as t
 
 from ..specification.describe import SECRET
 from ..values.errors import ResourceError
+from ..values.shown import AsItIs
 
 GUID = re.compile(r"\{?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\}?")
 _SID = re.compile(r"S-1-5-21(?:-\d{1,10}){3}(?:-\d{1,10})?")
@@ -24,6 +25,7 @@ _OBJECT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 _ACCOUNT = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?/[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 _DOMAIN = ("Sid", "MachineAccountName", "Guid", "DnsTreeName", "DnsName", "NetBiosName")
 _PLUGIN = ("PortableCcgVersion", "PluginGUID", "PluginInput")
+_ANOTHER = AsItIs("another value")
 _HINT = "Create it with New-CredentialSpec (module CredentialSpec), and read its file as JSON."
 
 
@@ -57,12 +59,12 @@ def check(spec: t.Mapping[str, t.Any], where: str) -> None:
     """
     _fields(spec, where, ("CmsPlugins", "DomainJoinConfig", "ActiveDirectoryConfig"))
     if not _is_list(spec["CmsPlugins"]) or list(spec["CmsPlugins"]) != ["ActiveDirectory"]:
-        raise ResourceError(f"{where}.CmsPlugins", "another value", "expected [ActiveDirectory]", _HINT)
+        raise ResourceError(f"{where}.CmsPlugins", _ANOTHER, "expected [ActiveDirectory]", _HINT)
     domain = _texts(spec["DomainJoinConfig"], f"{where}.DomainJoinConfig", _DOMAIN)
     for name, form in (("Sid", _SID), ("Guid", GUID)):
         if not form.fullmatch(domain[name]):
             place = f"{where}.DomainJoinConfig.{name}"
-            raise ResourceError(place, "another text", f"expected the {name.upper()} of the domain", _HINT)
+            raise ResourceError(place, AsItIs("another text"), f"expected the {name.upper()} of the domain", _HINT)
     place = f"{where}.ActiveDirectoryConfig"
     _fields(spec["ActiveDirectoryConfig"], place, ("GroupManagedServiceAccounts",), ("HostAccountConfig",))
     accounts = spec["ActiveDirectoryConfig"]["GroupManagedServiceAccounts"]
@@ -73,7 +75,9 @@ def check(spec: t.Mapping[str, t.Any], where: str) -> None:
     if "HostAccountConfig" in spec["ActiveDirectoryConfig"]:
         plugin = _texts(spec["ActiveDirectoryConfig"]["HostAccountConfig"], f"{place}.HostAccountConfig", _PLUGIN)
         if not GUID.fullmatch(plugin["PluginGUID"]):
-            raise ResourceError(f"{place}.HostAccountConfig.PluginGUID", "another text", "expected the plugin's CLSID")
+            raise ResourceError(
+                f"{place}.HostAccountConfig.PluginGUID", AsItIs("another text"), "expected the plugin's CLSID"
+            )
 
 
 def to_json(spec: t.Mapping[str, t.Any]) -> str:
@@ -92,12 +96,12 @@ def _is_list(value: object) -> bool:
 def _fields(value: object, where: str, required: t.Sequence[str], optional: t.Sequence[str] = ()) -> None:
     """Require a mapping with all required keys and no unknown keys."""
     if not isinstance(value, t.Mapping):
-        raise ResourceError(where, "another value", f"expected a mapping with {', '.join(required)}", _HINT)
+        raise ResourceError(where, _ANOTHER, f"expected a mapping with {', '.join(required)}", _HINT)
     if missing := [name for name in required if name not in value]:
         raise ResourceError(f"{where}.{missing[0]}", None, "expected a value", _HINT)
     if unknown := sorted(str(name) for name in value if name not in (*required, *optional)):
         expected = f"expected only {', '.join((*required, *optional))}"
-        raise ResourceError(where, f"the key {unknown[0]}", expected, "Names are case-sensitive.")
+        raise ResourceError(where, AsItIs(f"the key {unknown[0]}"), expected, "Names are case-sensitive.")
 
 
 def _texts(value: object, where: str, names: t.Sequence[str]) -> dict[str, str]:
@@ -107,5 +111,5 @@ def _texts(value: object, where: str, names: t.Sequence[str]) -> dict[str, str]:
     for name, text in values.items():
         # The API server accepts only texts.
         if not isinstance(text, str) or not text.strip():
-            raise ResourceError(f"{where}.{name}", "another value" if text else None, "expected a text", _HINT)
+            raise ResourceError(f"{where}.{name}", _ANOTHER if text else None, "expected a text", _HINT)
     return values

@@ -40,7 +40,7 @@ class SpaceNeed:
     size: int | None
     """Maximum number of bytes; None: unknown."""
     later: bool = False
-    """Whether the node can be asked for the size again after the changes that come before this change."""
+    """Whether the node must be asked for the size again after the changes that come before this change."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

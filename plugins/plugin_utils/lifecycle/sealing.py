@@ -42,7 +42,7 @@ _BETWEEN = 2.0
 CONFIRMATION = 900
 """Seconds that the batch waits for the controller, which may have to connect again."""
 START_LIMIT = 86400
-"""Seconds that the batch waits until TASK runs."""
+"""Maximum number of seconds that the batch waits for TASK to run."""
 _PAUSE = 3.0
 """Seconds between the confirmation and the closing of WinRM, in which the controller receives the response."""
 

@@ -50,7 +50,10 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def _entries(values: t.Mapping[str, t.Any]) -> t.Iterator[tuple[str, t.Any]]:
-    """Return each entry with its place in the list. The argument specification rejects values that are not lists."""
+    """Yield each entry of both lists of patches with its place, such as `windows_patches_public[0]`.
+
+    Values that are neither lists nor accepted texts are skipped: the argument specification rejects them.
+    """
     for name in (_PUBLIC, _PRIVATE):
         entries = values.get(name) or []
         if isinstance(entries, str) and name == _PUBLIC:

@@ -89,10 +89,10 @@ class ProgramGroup:
     """Programs that run together, log into one folder, and end when this process ends or is killed."""
 
     def __init__(self, logs: Path, environment: Mapping[str, str]) -> None:
-        """Create the object without starting a program.
+        """Start reaper.py, which kills the programs and removes `logs` if this process is killed.
 
         Args:
-            logs: a folder that only these programs use. It is removed if this process is killed.
+            logs: a folder that only these programs use.
             environment: the environment of each program.
         """
         self._logs = logs

@@ -239,7 +239,7 @@ def remove(machine: Machine, path: str) -> None:
 
 
 def move_over(machine: Machine, path: str, destination: str) -> None:
-    """Simulate File.Replace if the destination exists, else File.Move. File.Replace keeps the owner and access list.
+    """Simulate File.Replace, which keeps the destination's owner and access list, if it exists; else File.Move.
 
     https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
 

@@ -75,7 +75,7 @@ class TransportFault:
 
 
 class FaultPlan:
-    """The pending faults of a node, which several threads can use."""
+    """The pending faults of a node. Several threads can use the object."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

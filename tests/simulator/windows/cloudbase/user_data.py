@@ -44,7 +44,10 @@ def template_engine(data: bytes) -> JinjaEngine | None:
 
 
 class CloudbaseUserDataPlugin:
-    """UserDataPlugin. `program.py` derives a class with the run from it, as plugins take no arguments."""
+    """cloudbase-init's UserDataPlugin.
+
+    Plugins are created without arguments, so `own_plugins.py` derives a subclass whose attribute `run` is set.
+    """
 
     run: CloudbaseRun
 

@@ -46,15 +46,15 @@ def test_specs_with_and_without_a_plugin_are_accepted() -> None:
     ("spec", "text"),
     [
         (changed("CmsPlugins", None), "x.CmsPlugins: expected a value, got nothing. Create it with New-CredentialSpec"),
-        (changed("CmsPlugins", ["Other"]), "x.CmsPlugins: expected [ActiveDirectory], got 'another value'"),
-        (changed("CmsPlugins", 1), "x.CmsPlugins: expected [ActiveDirectory], got 'another value'"),
-        (SPEC | {"CmsPlugins": None}, "x.CmsPlugins: expected [ActiveDirectory], got 'another value'"),
+        (changed("CmsPlugins", ["Other"]), "x.CmsPlugins: expected [ActiveDirectory], got another value"),
+        (changed("CmsPlugins", 1), "x.CmsPlugins: expected [ActiveDirectory], got another value"),
+        (SPEC | {"CmsPlugins": None}, "x.CmsPlugins: expected [ActiveDirectory], got another value"),
         (changed("cmsplugins", SECRET), "x: expected only CmsPlugins, DomainJoinConfig, ActiveDirectoryConfig, got"),
         (changed("DomainJoinConfig", SECRET), "x.DomainJoinConfig: expected a mapping with Sid, MachineAccountName,"),
         (changed("DomainJoinConfig.Sid", SECRET), "x.DomainJoinConfig.Sid: expected the SID of the domain, got"),
         (changed("DomainJoinConfig.Guid", "1"), "x.DomainJoinConfig.Guid: expected the GUID of the domain, got"),
         (changed("DomainJoinConfig.NetBiosName", ""), "x.DomainJoinConfig.NetBiosName: expected a text, got nothing"),
-        (changed("DomainJoinConfig.DnsName", 7), "x.DomainJoinConfig.DnsName: expected a text, got 'another value'"),
+        (changed("DomainJoinConfig.DnsName", 7), "x.DomainJoinConfig.DnsName: expected a text, got another value"),
         (
             SPEC | {"DomainJoinConfig": SPEC["DomainJoinConfig"] | {"DnsName": None}},
             "x.DomainJoinConfig.DnsName: expected a text, got nothing",
@@ -69,7 +69,7 @@ def test_specs_with_and_without_a_plugin_are_accepted() -> None:
         ),
         (
             changed("ActiveDirectoryConfig.HostAccountConfig.PluginGUID", SECRET),
-            "x.ActiveDirectoryConfig.HostAccountConfig.PluginGUID: expected the plugin's CLSID, got 'another text'",
+            "x.ActiveDirectoryConfig.HostAccountConfig.PluginGUID: expected the plugin's CLSID, got another text",
         ),
         (
             changed("ActiveDirectoryConfig.HostAccountConfig.Password", SECRET),
