@@ -99,6 +99,8 @@ def test_no_windows_host_is_in_a_group_of_kubespray() -> None:
     assert HOST not in kubespray
 
 
+# test_kubespray_calico.py joins a node of the same inventory.
+@pytest.mark.variant
 def test_a_node_of_the_sample_inventory_joins(site: Site, first: PlayRun) -> None:
     nodes = cluster_nodes(site)
     assert {name: node["ready"] for name, node in nodes.items()} == {HOST: True}
@@ -106,6 +108,8 @@ def test_a_node_of_the_sample_inventory_joins(site: Site, first: PlayRun) -> Non
     assert nodes[HOST]["version"] == "v1.37.1"
 
 
+# test_kubespray_calico.py joins a node of the same inventory.
+@pytest.mark.variant
 def test_pods_run_the_images_of_the_site(site: Site, first: PlayRun) -> None:
     api = client.CoreV1Api(cluster_api(site))
 
