@@ -44,7 +44,7 @@ class ActionModule(ControllerAction):
         if options["e2e_test"] and not pathlib.Path(options["e2e_test"]).is_file():
             expected = "expected the path of Kubernetes' e2e.test on the controller"
             raise ResourceError(f"{_PREFIX}_e2e_test", options["e2e_test"], expected)
-        name = options["name"] or f"verify-{(release.commit or f'{release.date:%Y%m%d}')[:8].lower()}"
+        name = options["name"] or f"verify-{release.commit[:8].lower()}"
         if not NODE_NAME.fullmatch(name):
             expected = "expected at most 63 lower-case letters, digits and hyphens"
             raise ResourceError(f"{_PREFIX}_name", name, expected)

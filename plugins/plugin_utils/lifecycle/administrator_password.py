@@ -17,6 +17,7 @@ import typing as t
 
 from ansible.plugins.loader import module_loader
 
+from ...module_utils.redaction import BLANK
 from ..engine import managed_marks
 from ..remote.errors import NodeError
 from ..remote.session import NodeSession
@@ -146,7 +147,7 @@ class AdministratorPassword:
             if result is None:
                 continue
             if result.get("failed"):
-                message = str(result.get("msg") or "the module failed").replace(password, "***")
+                message = str(result.get("msg") or "the module failed").replace(password, BLANK)
                 raise self._failed(f"{' '.join(message.split())}")
             return
         raise self._failed("the connection failed before it was known whether the password was set. Run it again")

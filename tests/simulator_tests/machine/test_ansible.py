@@ -74,7 +74,7 @@ PLAY: list[dict[str, Any]] = [
         },
     },
     {"name": "script", "ansible.builtin.script": "{{ playbook_dir }}/own.ps1", "ignore_errors": True},
-    {"name": "unknown", "ansible.windows.win_user": {"name": "x"}, "ignore_errors": True},
+    {"name": "unknown", "ansible.windows.win_share": {"name": "x"}, "ignore_errors": True},
 ]
 
 
@@ -152,6 +152,6 @@ def test_ansible_modules(simulated_fleet: FleetFactory, tmp_path: Path, connecti
     assert results["powershell"]["result"] == {"Name": "W32Time", "Status": status}
     assert not results["powershell"]["changed"]
     assert (results["script"]["rc"], results["script"]["stdout"].strip()) == (4, "x")
-    assert results["unknown"]["msg"] == "the simulator does not model the module win_user"
+    assert results["unknown"]["msg"] == "the simulator does not model the module win_share"
     leftovers = machine.files.listing(r"C:\Users\Administrator\AppData\Local\Temp")
     assert leftovers == [], "Ansible removes its temporary folders"

@@ -94,6 +94,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "the sha256 of each of windows_patches_private",
     ),
     "disk": (from_image(os_disk_gib=20), "os_disk_gib to be at least 30"),
+    "cloudbase-init": (from_image(cloudbase_init_platform="gce"), "cloudbase_init_platform to be azure, ec2"),
     "release": (from_image(release="2026-11-26"), "release to be YYYYMMDD.commithash"),
     "image name": (from_image(image_name="a b"), "image_name to have 2 to 80 letters"),
     "template in a password": (from_iso(build_password="a{{b"), "build_password without {{"),

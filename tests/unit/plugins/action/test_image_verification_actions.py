@@ -198,11 +198,6 @@ def test_the_plan_names_the_machine(document: Path, options: dict[str, t.Any], n
     assert "Windows Server 2022" in result["summary"]
 
 
-def test_a_release_without_a_commit_is_named_after_its_date(document: Path) -> None:
-    change(document, release="20261126")
-    assert run(image_verification_plan, {"release_notes": str(document), **PLAN})["name"] == "verify-20261126"
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -189,7 +189,7 @@ def test_the_first_boot_tries_again_what_failed(make_machine: MakeMachine, monke
     seal(machine)
     wait(lambda: machine.power.state == "off")
     attempts: list[str] = []
-    real = storage._unallocated
+    real = storage.unallocated
 
     def late(of: Machine) -> int:
         attempts.append(of.files.read_text(ERROR) if of.files.exists(ERROR) else "")
@@ -197,7 +197,7 @@ def test_the_first_boot_tries_again_what_failed(make_machine: MakeMachine, monke
             raise storage._storage_error("StorageWMI 40001", "Access denied")
         return real(of)
 
-    monkeypatch.setattr(storage, "_unallocated", late)
+    monkeypatch.setattr(storage, "unallocated", late)
     new = make_machine("new", machine, user="Administrator", unallocated_gb=5)
     size = machine.files.size()
     wait(lambda: not new.part(Tasks).tasks)

@@ -28,7 +28,9 @@ _OF_SEVERAL = ("node_join", "node_reset")
 
 @pytest.mark.parametrize("role", [role for role in ROLES if role not in _OF_SEVERAL])
 def test_the_defaults_of_each_role_are_resources(role: str) -> None:
-    assert load(of_role(role, host(role)))
+    # The role cloudbase_init has resources only while an image is built.
+    building = {"winkube_builds_image": True, "cloudbase_init_enabled": True, "cloudbase_init_platform": "nocloud"}
+    assert load(of_role(role, host(role, **building)))
 
 
 def test_a_role_without_resources_is_refused() -> None:
