@@ -117,10 +117,18 @@ def test_the_log_shipper_keeps_its_positions_on_the_node(applied: Site) -> None:
             assert files.is_file(rf"C:\var\lib\kubelet\winkube-logs\{name}")
 
 
+def missing_sockets(site: Site) -> list[str]:
+    """Return the drivers whose registration socket does not exist yet. A pod may be Ready before its driver has one."""
+    return [
+        f"{name} on {host}"
+        for host in HOSTS
+        for name in ("smb.csi.k8s.io", "disk.csi.azure.com", "file.csi.azure.com")
+        if not site.machine(host).files.is_file(rf"C:\var\lib\kubelet\plugins_registry\{name}-reg.sock")
+    ]
+
+
 def test_the_drivers_are_offered_to_the_kubelet(applied: Site) -> None:
-    for host in HOSTS:
-        for name in ("smb.csi.k8s.io", "disk.csi.azure.com", "file.csi.azure.com"):
-            assert applied.machine(host).files.is_file(rf"C:\var\lib\kubelet\plugins_registry\{name}-reg.sock")
+    wait_for(lambda: not missing_sockets(applied), "all drivers have a socket", 30)
 
 
 def test_the_cloud_provider_initializes_the_nodes(applied: Site) -> None:
