@@ -10,6 +10,7 @@ from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.lifecycle import administrator_password
 from ..plugin_utils.lifecycle.administrator_password import LONGEST, SHORTEST, AdministratorPassword
 from ..plugin_utils.lifecycle.password_file import PasswordFile
+from ..plugin_utils.remote.other_modules import check_installed
 from ..plugin_utils.remote.session import NodeSession
 from ..plugin_utils.values.errors import ResourceError
 
@@ -25,7 +26,7 @@ class ActionModule(NodeAction):
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         if not SHORTEST <= options["length"] <= LONGEST:
             raise ResourceError("length", options["length"], f"expected {SHORTEST} to {LONGEST}")
-        administrator_password.check_installed()
+        check_installed(administrator_password.MODULE, "node_prepare_administrator_password")
         file = PasswordFile(options["file"], "file") if options["file"] else None
         if file is not None:
             file.check()

@@ -5,13 +5,11 @@
 from __future__ import annotations
 
 import datetime
-import pathlib
 import typing as t
 
 from ..plugin_utils.actions.controller_action import ControllerAction, registered
 from ..plugin_utils.diagnosis.cluster_view import ClusterView
 from ..plugin_utils.reports import doctor, files
-from ..plugin_utils.values.errors import ResourceError
 from ..plugin_utils.values.printable import all_printable
 from ..plugin_utils.values.terminal import show
 
@@ -45,9 +43,9 @@ class ActionModule(ControllerAction):
         if not self._task.check_mode:
             now = datetime.datetime.now(datetime.UTC)
             document = doctor.document(hosts, time=f"{now:%Y-%m-%dT%H:%M:%SZ}")
-            self._write("path", options["path"], lambda path: files.write_json(path, document))
+            files.write_result("path", options["path"], document)
             html = doctor.page(hosts, written=f"Checked {now:%Y-%m-%d %H:%M} UTC")
-            self._write("page", options["page"], lambda path: files.write_text(path, html))
+            files.write_result("page", options["page"], html)
         return {
             "changed": False,
             "table": lines,
@@ -57,10 +55,3 @@ class ActionModule(ControllerAction):
             "path": options["path"],
             "page": options["page"],
         }
-
-    @staticmethod
-    def _write(option: str, path: str, write: t.Callable[[pathlib.Path], None]) -> None:
-        try:
-            write(pathlib.Path(path))
-        except OSError as error:
-            raise ResourceError(option, path, f"expected the path of a file that can be written ({error})") from error

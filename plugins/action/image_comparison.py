@@ -5,14 +5,12 @@
 from __future__ import annotations
 
 import dataclasses
-import pathlib
 import typing as t
 
 from ..plugin_utils.actions.controller_action import ControllerAction
 from ..plugin_utils.release_notes import comparison, page
 from ..plugin_utils.release_notes.files import read_notes
 from ..plugin_utils.reports import files
-from ..plugin_utils.values.errors import ResourceError
 from ..plugin_utils.values.terminal import show
 
 
@@ -39,9 +37,9 @@ class ActionModule(ControllerAction):
         }
         if not self._task.check_mode:
             document = {"schema_version": 1, "before": before.release, "after": after.release, **result}
-            self._write("path", options["path"], lambda path: files.write_json(path, document))
+            files.write_result("path", options["path"], document)
             html = page.comparison_page(before, after, differences)
-            self._write("page", options["page"], lambda path: files.write_text(path, html))
+            files.write_result("page", options["page"], html)
         return {
             "changed": False,
             "table": lines,
@@ -50,10 +48,3 @@ class ActionModule(ControllerAction):
             "path": options["path"],
             "page": options["page"],
         }
-
-    @staticmethod
-    def _write(option: str, path: str, write: t.Callable[[pathlib.Path], None]) -> None:
-        try:
-            write(pathlib.Path(path))
-        except OSError as error:
-            raise ResourceError(option, path, f"expected the path of a file that can be written ({error})") from error

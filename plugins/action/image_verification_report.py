@@ -46,9 +46,9 @@ class ActionModule(ControllerAction):
         if not self._task.check_mode:
             now = datetime.datetime.now(datetime.UTC)
             data = verification.document(verified, time=f"{now:%Y-%m-%dT%H:%M:%SZ}")
-            self._write("path", options["path"], lambda path: files.write_json(path, data))
+            files.write_result("path", options["path"], data)
             html = verification.page(verified, written=f"Checked {now:%Y-%m-%d %H:%M} UTC")
-            self._write("page", options["page"], lambda path: files.write_text(path, html))
+            files.write_result("page", options["page"], html)
         return {
             "changed": False,
             "table": lines,
@@ -67,10 +67,3 @@ class ActionModule(ControllerAction):
             raise ResourceError("stages", given, "expected stages with a name")
         stage = {"name": name, "failure": str(given.get("failure") or ""), "junit": folder}
         return {**stage, **(junit.read(pathlib.Path(folder)).to_result() if folder else {})}
-
-    @staticmethod
-    def _write(option: str, path: str, write: t.Callable[[pathlib.Path], None]) -> None:
-        try:
-            write(pathlib.Path(path))
-        except OSError as error:
-            raise ResourceError(option, path, f"expected the path of a file that can be written ({error})") from error

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import datetime
-import pathlib
 import typing as t
 
 from ..plugin_utils.actions.controller_action import ControllerAction
@@ -37,9 +36,9 @@ class ActionModule(ControllerAction):
         if not self._task.check_mode:
             now = datetime.datetime.now(datetime.UTC)
             data = network.document(result, time=f"{now:%Y-%m-%dT%H:%M:%SZ}", allow_not_run=accepted)
-            self._write("path", options["path"], lambda path: files.write_json(path, data))
+            files.write_result("path", options["path"], data)
             html = network.page(result, written=f"Checked {now:%Y-%m-%d %H:%M} UTC", allow_not_run=accepted)
-            self._write("page", options["page"], lambda path: files.write_text(path, html))
+            files.write_result("page", options["page"], html)
         return {
             "changed": False,
             "table": lines,
@@ -49,10 +48,3 @@ class ActionModule(ControllerAction):
             "path": options["path"],
             "page": options["page"],
         }
-
-    @staticmethod
-    def _write(option: str, path: str, write: t.Callable[[pathlib.Path], None]) -> None:
-        try:
-            write(pathlib.Path(path))
-        except OSError as error:
-            raise ResourceError(option, path, f"expected the path of a file that can be written ({error})") from error

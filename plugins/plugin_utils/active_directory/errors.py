@@ -4,43 +4,19 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import re
 
-from ..specification.data_files import load_data
+from ..windows import error_codes
 from ..wire.calls import query
 from ..wire.messages import Call, CallResult
 
+_CODES = "domain_join_errors.yml"
 _LOG = "C:\\Windows\\debug\\NetSetup.LOG"
 _TAIL = 60
 """Number of lines that are read from the end of the log, where a join writes its result."""
 _LOGGED = re.compile(r"\b(?:NetpDoDomainJoin|NetRequestOfflineDomainJoin): status: 0x([0-9a-fA-F]{1,8})\b")
 _REPORTED = re.compile(r"\(0x([0-9a-fA-F]{8})\)")
 """The code in microsoft.ad.membership's message about an offline join."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class JoinErrorText:
-    """What an error code of a join means."""
-
-    code: int
-    name: str
-    cause: str
-    fix: str
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class JoinErrorTexts:
-    """Content of data/domain_join_errors.yml."""
-
-    errors: tuple[JoinErrorText, ...]
-    source: str
-
-
-@functools.cache
-def _texts() -> dict[int, JoinErrorText]:
-    return {one.code: one for one in load_data(JoinErrorTexts, "domain_join_errors.yml").errors}
 
 
 def log_call() -> Call:
@@ -68,7 +44,7 @@ def explained(message: str, code: int | None) -> str:
         message: the module's message.
         code: the error code; None if it is unknown.
     """
-    known = _texts().get(code or 0)
+    known = error_codes.load(_CODES).get(code or 0)
     if known is None:
         number = f" (error {code})" if code else ""
         return f"{message}{number}. {_LOG} on the machine describes each step of the join"

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ansible.plugins.loader import module_loader
-
+from ..remote import other_modules
 from ..remote.errors import NodeError
 from ..remote.session import NodeSession
 from ..values.printable import printable
@@ -35,11 +34,7 @@ def check_installed() -> None:
     Raises:
         NodeError: the collection microsoft.ad is not installed.
     """
-    if not module_loader.find_plugin_with_context(MODULE, mod_type=".ps1").resolved:
-        raise NodeError(
-            f"node_join_domain needs the module {MODULE}, which is not installed. Install the collection microsoft.ad "
-            "(ansible-galaxy collection install microsoft.ad; the package `ansible` contains it)"
-        )
+    other_modules.check_installed(MODULE, "node_join_domain", "the package `ansible` contains it")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,6 @@ import secrets
 import string
 import typing as t
 
-from ansible.plugins.loader import module_loader
-
 from ...module_utils.redaction import BLANK
 from ..engine import managed_marks
 from ..remote.errors import NodeError
@@ -154,16 +152,3 @@ class AdministratorPassword:
 
     def _failed(self, why: str) -> NodeError:
         return NodeError(f"{self._session.name}: {_STEP}: {why}")
-
-
-def check_installed() -> None:
-    """Check that the controller has the module, before a machine is contacted.
-
-    Raises:
-        NodeError: the collection ansible.windows is not installed.
-    """
-    if not module_loader.find_plugin_with_context(MODULE, mod_type=".ps1").resolved:
-        raise NodeError(
-            f"node_prepare_administrator_password needs the module {MODULE}, which is not installed. Install the "
-            "collection ansible.windows (ansible-galaxy collection install ansible.windows)"
-        )

@@ -4,33 +4,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-import re
+from . import known_failures
 
-from ..specification.data_files import load_data
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class KubeadmFailure:
-    """A known cause of a failure."""
-
-    pattern: str
-    """Regular expression of a text in kubeadm's output. Case is ignored."""
-    cause: str
-    remedy: str
-    source: str
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _KubeadmFailures:
-    failures: tuple[KubeadmFailure, ...]
-
-
-@functools.cache
-def known() -> tuple[KubeadmFailure, ...]:
-    """Return the known causes, in the order in which they are tried."""
-    return load_data(_KubeadmFailures, "kubeadm_failures.yml").failures
+DATA = "kubeadm_failures.yml"
 
 
 def message(output: str, exit_code: int | None) -> str:
@@ -41,7 +17,5 @@ def message(output: str, exit_code: int | None) -> str:
         exit_code: the exit code; None if kubeadm did not end by itself.
     """
     reported = f"exit code {exit_code}: {output}" if exit_code else output
-    for failure in known():
-        if re.search(failure.pattern, output, re.IGNORECASE):
-            return f"{failure.cause}. {failure.remedy}. kubeadm reports: {reported}"
-    return reported
+    explained = known_failures.explain(DATA, output)
+    return f"{explained}. kubeadm reports: {reported}" if explained else reported

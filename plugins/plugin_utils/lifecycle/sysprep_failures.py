@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-import re
 import typing as t
 
-from ..specification.data_files import load_data
 from ..wire.calls import query
 from ..wire.messages import Call, Observation
+from . import known_failures
+
+DATA = "sysprep_failures.yml"
 
 _PANTHER = "C:\\Windows\\System32\\Sysprep\\Panther"
 ERROR_LOG = f"{_PANTHER}\\setuperr.log"
@@ -19,28 +18,6 @@ _ACTIVITY_LOG = f"{_PANTHER}\\setupact.log"
 _RUN = "Beginning of a new sysprep run"
 """Each run of sysprep appends this line to its activity log (github.com/notepad-plus-plus/notepad-plus-plus issue
 13675)."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class SysprepFailure:
-    """A known cause of a failure."""
-
-    pattern: str
-    """Regular expression of a text in sysprep's logs."""
-    cause: str
-    remedy: str
-    source: str
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Failures:
-    failures: tuple[SysprepFailure, ...]
-
-
-@functools.cache
-def known() -> tuple[SysprepFailure, ...]:
-    """Return the known causes."""
-    return load_data(_Failures, "sysprep_failures.yml").failures
 
 
 def log_calls() -> tuple[Call, ...]:
@@ -61,18 +38,8 @@ def reason(seen: Observation, lines: int = 12) -> str:
     if not log:
         return "sysprep left no log"
     end = "\n".join(log.splitlines()[-lines:])
-    explained = next(filter(None, map(explain, texts)), "")
+    explained = next(filter(None, (known_failures.explain(DATA, text) for text in texts)), "")
     return f"{explained} sysprep's log ends with:\n{end}" if explained else f"sysprep's log ends with:\n{end}"
-
-
-def explain(log: str) -> str:
-    """Return the known cause of a failure and its remedy; empty if the log shows no known cause."""
-    for failure in known():
-        match = re.search(failure.pattern, log, re.IGNORECASE)
-        if match:
-            first = match[1] if match.re.groups else ""
-            return f"{failure.cause.replace('{1}', first)}. {failure.remedy}"
-    return ""
 
 
 def _latest(log: str) -> str:

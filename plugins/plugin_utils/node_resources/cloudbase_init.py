@@ -17,7 +17,7 @@ from ..role_variables.cloudbase_init import ConfigurationVariables
 from ..specification.describe import SECRET
 from ..values.versions import DATA
 from . import cloudbase_configuration as configuration
-from .downloads import Downloads, Proxy, ResourceMapping
+from .downloads import Downloads, ResourceMapping
 from .variables import Variables
 
 ROLE = "cloudbase_init"
@@ -54,8 +54,7 @@ class CloudbaseInitSettings(ConfigurationVariables):
         Returns:
             The settings.
         """
-        proxy = Proxy.for_downloads(variables, prefix)
-        return variables.fields(cls, prefix, downloads=variables.fields(Downloads, prefix, proxy=proxy))
+        return variables.fields(cls, prefix, downloads=Downloads.of_downloading_role(variables, prefix))
 
 
 def of_host(variables: Variables) -> list[ResourceMapping]:

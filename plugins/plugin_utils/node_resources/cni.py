@@ -17,7 +17,7 @@ from ..role_variables.cni import CniProgramVariables, PodNetworkVariables
 from ..values.versions import Version
 from ..windows import node_paths
 from ..windows.azure_platform import platform
-from .downloads import Downloads, Proxy, ResourceMapping, unpacked
+from .downloads import Downloads, ResourceMapping, unpacked
 from .services import DOCKER_RUNTIMES
 from .variables import Variables
 
@@ -152,13 +152,8 @@ def image_archive(variables: Variables) -> ResourceMapping | None:
     if known is None or cluster is None or not images(pod_network(variables).settings, cluster):
         return None
     sha256 = str(variables.value(f"{ROLE}_{known.variables}_sha256"))
-    downloads = _downloads(variables, ROLE)
+    downloads = Downloads.of_downloading_role(variables, ROLE)
     return downloads.artifact(known.artifact, cluster.network_version, url=url, sha256=sha256)
-
-
-def _downloads(variables: Variables, prefix: str) -> Downloads:
-    # The role has only one proxy variable, because it uses the proxy only for downloads.
-    return variables.fields(Downloads, prefix, proxy=Proxy.for_downloads(variables, prefix))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -184,7 +179,11 @@ class CniSettings(CniProgramVariables):
         """
         network, archive = pod_network(variables), image_archive(variables)
         return variables.fields(
-            cls, prefix, downloads=_downloads(variables, prefix), network=network, image_archive=archive
+            cls,
+            prefix,
+            downloads=Downloads.of_downloading_role(variables, prefix),
+            network=network,
+            image_archive=archive,
         )
 
 

@@ -82,6 +82,19 @@ class Downloads(DownloadVariables):
 
     proxy: Proxy
 
+    @classmethod
+    def of_downloading_role(cls, variables: Variables, prefix: str) -> Downloads:
+        """Read the variables of a role that uses its proxy only for downloads, so it has one proxy variable.
+
+        Args:
+            variables: the host's variables.
+            prefix: prefix of the role's variables.
+
+        Returns:
+            The sources, the folder and the proxy.
+        """
+        return variables.fields(cls, prefix, proxy=Proxy.for_downloads(variables, prefix))
+
     def artifact(self, kind: str, version: str, *, url: str = "", sha256: str = "") -> ResourceMapping:
         """Return the Artifact resource of one version.
 

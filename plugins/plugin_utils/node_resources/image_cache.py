@@ -11,7 +11,7 @@ from ..artifacts import cache
 from ..container_images import listing
 from ..role_variables.image_cache import CachedArtifactVariables, CachedImageVariables, ImageStoreVariables
 from . import registry_files
-from .downloads import Downloads, Proxy, ResourceMapping, unpacked
+from .downloads import Downloads, ResourceMapping, unpacked
 from .variables import Variables
 
 ROLE = "image_cache"
@@ -49,8 +49,7 @@ class ArtifactCacheSettings(CachedArtifactVariables):
         Returns:
             The settings.
         """
-        proxy = Proxy.for_downloads(variables, prefix)
-        return variables.fields(cls, prefix, downloads=variables.fields(Downloads, prefix, proxy=proxy))
+        return variables.fields(cls, prefix, downloads=Downloads.of_downloading_role(variables, prefix))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

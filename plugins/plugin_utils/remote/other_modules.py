@@ -6,9 +6,31 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible.plugins.loader import module_loader
+
 from .ansible_connection import KEEPS_FILES, ConnectionLost, ModuleRunner, keeps_files
 from .errors import NodeError
 from .missing_answers import failure
+
+
+def check_installed(module: str, variable: str, hint: str = "") -> None:
+    """Check that the controller has a Windows module, before a node is contacted.
+
+    Args:
+        module: the module, such as `microsoft.ad.membership`.
+        variable: the variable that needs the module.
+        hint: what else provides the module.
+
+    Raises:
+        NodeError: the module's collection is not installed.
+    """
+    if not module_loader.find_plugin_with_context(module, mod_type=".ps1").resolved:
+        collection = module.rpartition(".")[0]
+        also = f"; {hint}" if hint else ""
+        raise NodeError(
+            f"{variable} needs the module {module}, which is not installed. Install the collection {collection} "
+            f"(ansible-galaxy collection install {collection}{also})"
+        )
 
 
 class OtherModules:

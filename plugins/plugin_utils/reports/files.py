@@ -10,6 +10,8 @@ import pathlib
 import tempfile
 import typing as t
 
+from ..values.errors import ResourceError
+
 
 def write_json(path: pathlib.Path, document: t.Mapping[str, t.Any]) -> None:
     """Write a JSON document atomically, because a monitoring system may read it at any time."""
@@ -22,3 +24,23 @@ def write_text(path: pathlib.Path, text: str) -> None:
     with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=path.name, delete=False, encoding="utf-8") as file:
         file.write(text)
     os.replace(file.name, path)  # noqa: PTH105 - Path.replace does the same
+
+
+def write_result(option: str, path: str, result: t.Mapping[str, t.Any] | str) -> None:
+    """Write a result to the file that an option names: a mapping as JSON, a text as it is.
+
+    Args:
+        option: name of the option, for messages.
+        path: the option's value.
+        result: the content.
+
+    Raises:
+        ResourceError: the file cannot be written.
+    """
+    try:
+        if isinstance(result, str):
+            write_text(pathlib.Path(path), result)
+        else:
+            write_json(pathlib.Path(path), result)
+    except OSError as error:
+        raise ResourceError(option, path, f"expected the path of a file that can be written ({error})") from error

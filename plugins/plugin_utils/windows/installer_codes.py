@@ -4,10 +4,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-
-from ..specification.data_files import load_data
+from . import error_codes
 
 REBOOT = (1641, 3010)
 """The product is installed, and a reboot completes the installation (ERROR_SUCCESS_REBOOT_INITIATED,
@@ -17,32 +14,12 @@ BUSY = 1618
 """Another installation is running (ERROR_INSTALL_ALREADY_RUNNING). Windows allows only one at a time."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class InstallerCode:
-    """What an exit code means."""
-
-    code: int
-    name: str
-    cause: str
-    fix: str
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class InstallerCodes:
-    """Content of data/windows_installer_codes.yml."""
-
-    codes: tuple[InstallerCode, ...]
-    source: str
-
-
-@functools.cache
-def _by_code() -> dict[int, InstallerCode]:
-    return {one.code: one for one in load_data(InstallerCodes, "windows_installer_codes.yml").codes}
+_CODES = "windows_installer_codes.yml"
 
 
 def final() -> tuple[int, ...]:
     """Return the known exit codes after which another attempt is useless."""
-    return tuple(sorted(set(_by_code()) - {BUSY}))
+    return tuple(sorted(set(error_codes.load(_CODES)) - {BUSY}))
 
 
 def explained(code: int | None) -> str:
@@ -51,7 +28,7 @@ def explained(code: int | None) -> str:
     Args:
         code: the exit code; None if the program was ended.
     """
-    known = _by_code().get(-1 if code is None else code)
+    known = error_codes.load(_CODES).get(-1 if code is None else code)
     if known is None:
         return "Read the log" if code is None else f"Windows Installer ended with {code}. Read the log"
     return f"{known.cause[0].upper()}{known.cause[1:]} ({known.code}, {known.name}). {known.fix}"

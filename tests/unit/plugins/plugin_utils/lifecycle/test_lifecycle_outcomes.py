@@ -20,6 +20,8 @@ from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import (
     image_identity,
     image_proxies,
     join_state,
+    known_failures,
+    kubeadm_failures,
     sealing,
     sysprep,
     sysprep_failures,
@@ -87,9 +89,10 @@ def test_the_reason_of_a_failure_comes_from_the_logs() -> None:
     assert reason("", old).startswith("the volume of Windows is encrypted")
 
 
-def test_each_known_failure_has_a_pattern_and_a_source() -> None:
-    failures = sysprep_failures.known()
-    assert len(failures) >= 10
+@pytest.mark.parametrize(("data", "least"), [(sysprep_failures.DATA, 10), (kubeadm_failures.DATA, 5)])
+def test_each_known_failure_has_a_pattern_and_a_source(data: str, least: int) -> None:
+    failures = known_failures.load(data)
+    assert len(failures) >= least
     for failure in failures:
         assert re.compile(failure.pattern).search("") is None
         assert "." in failure.source

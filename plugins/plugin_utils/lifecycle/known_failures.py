@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Known causes of a program's failures, by the text that it prints or logs: files `data/*_failures.yml` (no I/O)."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+
+from ..specification.data_files import load_data
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KnownFailure:
+    """A known cause of a failure."""
+
+    pattern: str
+    """Regular expression of a text that the program prints or logs. Case is ignored."""
+    cause: str
+    """The cause. `{1}` is replaced by the first group of the pattern."""
+    remedy: str
+    source: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _KnownFailures:
+    failures: tuple[KnownFailure, ...]
+
+
+@functools.cache
+def load(name: str) -> tuple[KnownFailure, ...]:
+    """Return the known causes in a data file, in the order in which they are tried.
+
+    Args:
+        name: name of the file, such as `kubeadm_failures.yml`.
+    """
+    return load_data(_KnownFailures, name).failures
+
+
+def explain(name: str, text: str) -> str:
+    """Return the first known cause of which a text shows signs, and its remedy; empty if there is none.
+
+    Args:
+        name: name of the data file.
+        text: what the program printed or logged.
+    """
+    for failure in load(name):
+        if match := re.search(failure.pattern, text, re.IGNORECASE):
+            first = (match[1] or "") if match.re.groups else ""
+            return f"{failure.cause.replace('{1}', first)}. {failure.remedy}"
+    return ""

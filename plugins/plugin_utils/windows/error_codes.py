@@ -1,0 +1,37 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What error and exit codes of Windows' programs mean, and what to do about them: data files with `codes` (no I/O)."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import typing as t
+
+from ..specification.data_files import load_data
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ErrorCode:
+    """What a code means."""
+
+    code: int
+    name: str
+    cause: str
+    fix: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _ErrorCodes:
+    codes: tuple[ErrorCode, ...]
+    source: str
+
+
+@functools.cache
+def load(name: str) -> t.Mapping[int, ErrorCode]:
+    """Return the codes in a data file, by number.
+
+    Args:
+        name: name of the file, such as `windows_installer_codes.yml`.
+    """
+    return {one.code: one for one in load_data(_ErrorCodes, name).codes}
