@@ -12,19 +12,14 @@ from typing import Any
 import pytest
 import yaml
 from integration.conftest import SiteFactory
-from integration.joined_nodes import KUBERNETES, make_token, prepare, ready_nodes, server, wait_for
+from integration.joined_nodes import make_token, prepare, ready_nodes, server, wait_for
+from integration.launcher_machines import install_launcher
 from integration.playbooks import Site, cluster_api
 from kubernetes import client, dynamic
 from simulator_tests.kubernetes_node.manifests import BASE
-from unit.direct_node import DirectNode
 from unit.plugins.plugin_utils.node_resources import samples
 
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
-from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import kubernetes_node
 from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks.settings import ClusterSettings
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
-from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
-from simulator.machine.executables import make
 from simulator.machine.machine import Machine
 
 pytestmark = [pytest.mark.integration, pytest.mark.waits]
@@ -43,23 +38,7 @@ def machine(site: Site) -> Machine:
     """Return a machine with everything that an image contains, and a cluster with the DaemonSets."""
     prepare(site, HOST)
     machine = site.machine(HOST)
-    machine.services.delete("kubelet")
-    for path, program in (
-        (r"C:\nssm\win64\nssm.exe", "nssm"),
-        *((rf"C:\k\{one}.exe", one) for one in ("kubectl", "kube-proxy")),
-    ):
-        machine.files.make_directory(path.rpartition("\\")[0])
-        machine.files.write_bytes(path, make(program, KUBERNETES))
-    settings = samples.kubernetes(
-        version=KUBERNETES, kubelet_service="launcher", nssm_dir=r"C:\nssm", kubelet_log_file="", network_labels=LABELS
-    )
-    prepared = [
-        one
-        for one in kubernetes_node.resources(settings)
-        if one["type"] in ("File", "Directory", "Registry", "Service")
-    ]
-    outcome = Convergence(NodeSession(DirectNode(machine)), load(prepared)).run()
-    assert outcome.failures == []
+    install_launcher(machine, LABELS, programs=("kubectl", "kube-proxy"))
     apply(site)
     machine.services.start("kubelet")
     return machine

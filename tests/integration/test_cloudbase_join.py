@@ -13,19 +13,14 @@ import pytest
 from integration.cluster_api_data import join_configuration, user_data
 from integration.conftest import SiteFactory
 from integration.image_sites import log_of
-from integration.joined_nodes import KUBERNETES, make_token, prepare, server, wait_for
+from integration.imaging import put
+from integration.joined_nodes import make_token, prepare, server, wait_for
+from integration.launcher_machines import install_launcher
 from integration.playbooks import Site, cluster_nodes
-from unit.direct_node import DirectNode
-from unit.plugins.plugin_utils.node_resources import samples
 from unit.roles import resource_cases
 
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
-from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import kubernetes_node
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.roles import of_role
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
-from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 from simulator.artifacts import windows_software
-from simulator.machine.executables import make
 from simulator.machine.machine import Machine
 
 pytestmark = [pytest.mark.integration, pytest.mark.waits]
@@ -46,20 +41,10 @@ def image(site: Site) -> str:
     """Generalize a machine with the kubelet's launcher and with what the role cloudbase_init applies."""
     prepare(site, HOST)
     machine = site.machine(HOST)
-    machine.services.delete("kubelet")
-    machine.files.make_directory(r"C:\nssm\win64")
-    machine.files.write_bytes(r"C:\nssm\win64\nssm.exe", make("nssm", KUBERNETES))
-    settings = samples.kubernetes(
-        version=KUBERNETES, kubelet_service="launcher", nssm_dir=r"C:\nssm", kubelet_log_file="", network_labels={}
-    )
-    kinds = ("File", "Directory", "Registry", "Service")
-    kubelet = [one for one in kubernetes_node.resources(settings) if one["type"] in kinds]
     variables = {**resource_cases.IMAGE, "cloudbase_init_platform": "openstack"}
     artifact, *cloudbase = of_role("cloudbase_init", resource_cases.variables(variables))
-    machine.files.make_directory(artifact["path"].rpartition("\\")[0])
-    machine.files.write_bytes(artifact["path"], windows_software.cloudbase_init("1.1.8"))
-    outcome = Convergence(NodeSession(DirectNode(machine)), load([*kubelet, *cloudbase])).run()
-    assert outcome.failures == []
+    put(machine, artifact["path"], windows_software.cloudbase_init("1.1.8"))
+    install_launcher(machine, {}, cloudbase)
     # Role sysprep gives the service this start mode.
     machine.services.configure("cloudbase-init", Start=3)
     ended = machine.programs.run(SYSPREP, ["/oobe", "/generalize", "/quit", f"/unattend:{UNATTEND}"])

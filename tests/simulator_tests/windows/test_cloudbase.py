@@ -7,12 +7,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from email.mime.multipart import MIMEMultipart
-from email.mime.text import MIMEText
 from pathlib import Path
 from typing import Any
 
 import pytest
+from simulator_tests.windows.multi_part import mime
 
 from simulator.artifacts import windows_software
 from simulator.machine import accounts
@@ -84,16 +83,6 @@ def wait(condition: Callable[[], object]) -> None:
 
 def config(**keys: object) -> str:
     return f"#cloud-config\n{json.dumps(keys)}\n"
-
-
-def mime(*parts: tuple[str, str, str]) -> str:
-    message = MIMEMultipart()
-    for kind, text, name in parts:
-        part = MIMEText(text, kind)
-        if name:
-            part.add_header("Content-Disposition", "attachment", filename=name)
-        message.attach(part)
-    return message.as_string()
 
 
 def test_options_have_sections_lists_and_lines_that_continue() -> None:

@@ -10,11 +10,10 @@ import dataclasses
 import json
 import typing as t
 from collections.abc import Iterator
-from email.mime.multipart import MIMEMultipart
-from email.mime.text import MIMEText
 from pathlib import Path
 
 import pytest
+from simulator_tests.windows.multi_part import mime
 from unit.direct_node import DirectNode
 from unit.plugins.plugin_utils.resources.test_on_a_simulated_machine import node, settles
 
@@ -140,16 +139,6 @@ def run(machine: Machine, user_data: str | bytes, host: str = "node-1.example") 
 def config(text: str = "{{ ds.meta_data.local_hostname }}", **more: object) -> str:
     keys = {"write_files": [{"path": r"C:\x.txt", "content": text, "owner": "root:root"}], **more}
     return f"## template: jinja\n#cloud-config\n{json.dumps(keys)}\n"
-
-
-def mime(*parts: tuple[str, str, str]) -> str:
-    message = MIMEMultipart()
-    for kind, text, name in parts:
-        part = MIMEText(text, kind)
-        if name:
-            part.add_header("Content-Disposition", "attachment", filename=name)
-        message.attach(part)
-    return message.as_string()
 
 
 ACCEPTED = {
