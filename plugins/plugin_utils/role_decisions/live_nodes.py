@@ -69,12 +69,13 @@ def first_unreachable(results: t.Iterable[t.Mapping[str, t.Any]]) -> str:
 
 
 _MAINTENANCE_RESULTS = (
-    *("node_prepare_converged", "node_join_converged", "cni_daemon_sets_removed", "cni_config_maps_removed"),
+    *("node_prepare_converged", "node_join_domain_joined", "node_join_guard", "node_join_converged"),
+    *("cni_daemon_sets_removed", "cni_config_maps_removed"),
     *("cni_network_removed", "cni_former_account_nodes", "cni_former_account_removed"),
     *("cni_network_recorded", "cni_pods_deleted", "cni_new_pods", "cni_former_label", "cni_new_label"),
     *("cni_guard", "cni_guard_ended", "cni_former_nodes"),
 )
-"""Registered results of the tasks that change a drained node."""
+"""Registered results of the tasks that change a drained or a new node."""
 
 
 def _is_live(host: Variables) -> bool:

@@ -9,6 +9,10 @@ import pytest
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import kubeadm_failures
 
 DISCOVERY = "error execution phase preflight: couldn't validate the identity of the API Server: "
+HEALTH = (
+    "error execution phase kubelet-start: The HTTP call equal to 'curl -sSL http://127.0.0.1:10248/healthz' returned "
+    'error: Get "http://127.0.0.1:10248/healthz": '
+)
 INFO = 'failed to request the cluster-info ConfigMap: Get "https://cp:6443/api/v1/…": '
 
 
@@ -52,6 +56,12 @@ INFO = 'failed to request the cluster-info ConfigMap: Get "https://cp:6443/api/v
             "node_doctor",
         ),
         ("[kubelet-check] The kubelet is not healthy after 4m0s", "the kubelet does not start", "node_doctor"),
+        (
+            f"{HEALTH}dial tcp 127.0.0.1:10248: connectex: … the target machine actively refused it.",
+            "the kubelet does not start",
+            "node_doctor",
+        ),
+        (f"{HEALTH}context deadline exceeded", "the kubelet does not start", "node_doctor"),
         (
             "unable to fetch the kubeadm-config ConfigMap: failed to get config map: Unauthorized",
             "rejects the node's credentials",
