@@ -64,7 +64,7 @@ $(COLLECTION):
 	@mkdir -p $(@D)
 	@ln -sfn $(CURDIR) $@
 
-demo: $(DEMO_READY) ## Turn four simulated servers into cluster nodes, and upgrade one (4 minutes): build/demo/report.html
+demo: $(DEMO_READY) ## Turn four simulated servers into cluster nodes, and upgrade one (2 minutes): build/demo/report.html
 	cd tests && $(BIN)/python -m demo
 
 test: $(READY) ## Lint, the quick checks of sanity, unit, simulator and integration tests, molecule, in one pytest run

@@ -24,7 +24,7 @@ from simulator.fleet import read_fleet
 from simulator.world import World
 
 BUILD = ROOT / "build" / "demo"
-MINUTES = 4
+MINUTES = 2
 """The duration of the demo, which README.md also states."""
 IN_PLACE = ("win-2019", "win-2022", "win-2025")
 OLDER = "win-2019"

@@ -119,5 +119,5 @@ def test_the_demo_installs_what_it_imports_and_nothing_for_tests() -> None:
 def test_the_demo_prints_its_duration() -> None:
     script = (ROOT / "tests" / "demo" / "__main__.py").read_text(encoding="utf-8")
     (minutes,) = re.findall(r"^MINUTES = (\d+)$", script, re.MULTILINE)
-    assert minutes == "4"
-    assert "demo takes about four minutes" in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert minutes == "2"
+    assert "demo takes about two minutes" in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
