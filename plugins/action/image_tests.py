@@ -9,10 +9,12 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import typing as t
 
 from ..module_utils.redaction.texts import Redaction
 from ..plugin_utils.actions.controller_action import ControllerAction
+from ..plugin_utils.reports import junit
 from ..plugin_utils.values.errors import ResourceError
 from ..plugin_utils.values.printable import printable
 
@@ -24,6 +26,11 @@ _PSRP = {
 _NAMES = ("ansible_host", "ansible_port", "ansible_user", "ansible_password", *_PSRP.values())
 _LAST = 4000
 """Number of characters of the output that are returned."""
+
+
+def _as_printed(password: str) -> set[str]:
+    """Return the forms in which Python and JSON print a password."""
+    return {password, repr(password)[1:-1], json.dumps(password)[1:-1]}
 
 
 class ActionModule(ControllerAction):
@@ -49,19 +56,26 @@ class ActionModule(ControllerAction):
             "WINKUBE_TEST_VARIABLES": json.dumps(hosts),
             "WINKUBE_RELEASE_NOTES": str(pathlib.Path(options["release_notes"]).resolve()),
         }
-        code, output = self._run(self._command(suite, options["directory"]), environment, options["timeout"])
-        shown = printable(Redaction([str(known.get("ansible_password") or "")]).text(output))[-_LAST:]
-        return {"changed": False, "rc": code, "output": shown}
+        redaction = Redaction(_as_printed(str(known.get("ansible_password") or "")))
+        # Others cannot read this folder. Failures may contain the variables of fixtures, so only a redacted copy is kept.
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "junit_testinfra.xml"
+            code, output = self._run(self._command(suite, file), environment, options["timeout"])
+            junit.copy_redacted(file, pathlib.Path(options["directory"]).resolve() / file.name, redaction.text)
+        return {"changed": False, "rc": code, "output": printable(redaction.text(output))[-_LAST:]}
 
     @staticmethod
-    def _command(suite: pathlib.Path, directory: str) -> list[str]:
-        """Return the command line. Only the fixtures of the suite and of its parent folders apply."""
+    def _command(suite: pathlib.Path, file: pathlib.Path) -> list[str]:
+        """Return the command line. Only the fixtures of the suite and of its parent folders apply.
+
+        Short tracebacks do not print the arguments of functions, which may contain the password.
+        """
         root = suite.parent.parent
-        junit = pathlib.Path(directory).resolve() / "junit_testinfra.xml"
         options = ["-c", os.devnull, f"--rootdir={root}", f"--confcutdir={root}", "--import-mode=importlib"]
         # If pytest-ansible is installed, it and testinfra both define the option --ansible-inventory.
         plugins = ["-p", "no:pytest-ansible", "-p", "no:cacheprovider"]
-        return [sys.executable, "-m", "pytest", "-q", *options, *plugins, f"--junitxml={junit}", str(suite)]
+        shown = ["-q", "--tb=short", f"--junitxml={file}"]
+        return [sys.executable, "-m", "pytest", *shown, *options, *plugins, str(suite)]
 
     @staticmethod
     def _run(command: list[str], environment: dict[str, str], timeout: int) -> tuple[int, str]:
