@@ -57,7 +57,7 @@ class ActionModule(ControllerAction):
             "WINKUBE_RELEASE_NOTES": str(pathlib.Path(options["release_notes"]).resolve()),
         }
         redaction = Redaction(_as_printed(str(known.get("ansible_password") or "")))
-        # Others cannot read this folder. Failures may contain the variables of fixtures, so only a redacted copy is kept.
+        # Others cannot read this folder. Failures may contain variables of fixtures, so only a redacted copy is kept.
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "junit_testinfra.xml"
             code, output = self._run(self._command(suite, file), environment, options["timeout"])
