@@ -24,6 +24,8 @@ _PSRP = {
 }
 """Variables of the connection plugin psrp, by those of winrm, which testinfra uses in any case."""
 _NAMES = ("ansible_host", "ansible_port", "ansible_user", "ansible_password", *_PSRP.values())
+_EXPECTED = ("container_runtime_install_dir",)
+"""Variables from which the suite takes what it expects."""
 _LAST = 4000
 """Number of characters of the output that are returned."""
 
@@ -50,7 +52,8 @@ class ActionModule(ControllerAction):
         if self._task.check_mode:
             return {"changed": False, "rc": 0, "output": ""}
         known = self._connection_variables(variables)
-        hosts = {str(variables["inventory_hostname"]): known}
+        expected = {name: self._templar.template(variables[name]) for name in _EXPECTED if name in variables}
+        hosts = {str(variables["inventory_hostname"]): known | expected}
         environment = {
             **os.environ,
             "WINKUBE_TEST_VARIABLES": json.dumps(hosts),

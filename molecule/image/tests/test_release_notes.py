@@ -107,7 +107,7 @@ def container_images(host: Host, variables: dict[str, Any]) -> dict[str, str]:
     if NOTES["runtime"] == "docker":
         form = "{{.Repository}}:{{.Tag}}|{{.Digest}}"
         return table(host.check_output(f'docker images --digests --no-trunc --format "{form}"'))
-    folder = variables.get("container_runtime_containerd_dir", r"C:\Program Files\containerd")
+    folder = variables.get("container_runtime_install_dir", r"C:\Program Files\containerd")
     lines = host.check_output(f'"{folder}\\bin\\ctr.exe" -n k8s.io images list').splitlines()[1:]
     return {line.split()[0].casefold(): line.split()[2] for line in lines}
 

@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The testinfra suite in molecule/image/tests with the variables that the action image_tests passes to it.
+
+A stand-in for the machine answers only the commands that a test lists. The molecule scenario `image` runs the suite on
+a simulated machine.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import typing as t
+from pathlib import Path
+
+import pytest
+from unit.action_run import run
+
+from ansible_collections.winkube.node.plugins.action import image_tests
+
+SUITE = Path(__file__).parents[4] / "molecule" / "image" / "tests"
+PAUSE = "registry.k8s.io/pause:3.10.2"
+NOTES: dict[str, t.Any] = {
+    **dict.fromkeys(["features", "updates", "services", "registry_fixes", "artifacts"], []),
+    "runtime": "containerd",
+    "container_images": [{"names": [PAUSE], "digest": "sha256:1"}],
+    "disk": {"total": 100},
+}
+HOST = {"inventory_hostname": "verify-1", "ansible_user": "Administrator", "ansible_password": "s3cret-password"}
+IMAGES = f"REF TYPE DIGEST\n{PAUSE} application/x sha256:1\n"
+MACHINE = """
+import json, os, pathlib, pytest
+def answer(command):
+    answers = json.loads(pathlib.Path(__file__).with_name("answers.json").read_text())
+    return next(text for known, text in answers.items() if known in command)
+class Host:
+    check_output = staticmethod(answer)
+@pytest.fixture(scope="module")
+def host(): return Host()
+@pytest.fixture(scope="module")
+def powershell(): return answer
+@pytest.fixture(scope="module")
+def variables():
+    (found,) = json.loads(os.environ["WINKUBE_TEST_VARIABLES"]).values()
+    return found
+"""
+
+
+class RunsSuite(t.Protocol):
+    """Runs tests of the suite, and returns the result of the action."""
+
+    def __call__(
+        self, test: str, answers: t.Mapping[str, str], notes: t.Mapping[str, t.Any] = {}, **variables: t.Any
+    ) -> t.Mapping[str, t.Any]: ...
+
+
+@pytest.fixture
+def tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunsSuite:
+    """Return a function that runs tests of the suite on the stand-in."""
+    folder = tmp_path / "scenarios" / "image" / "tests"
+    shutil.copytree(SUITE, folder)
+    (tmp_path / "scenarios" / "conftest.py").write_text(MACHINE, encoding="utf-8")
+
+    def execute(
+        test: str, answers: t.Mapping[str, str], notes: t.Mapping[str, t.Any] = {}, **variables: t.Any
+    ) -> t.Mapping[str, t.Any]:
+        monkeypatch.setenv("PYTEST_ADDOPTS", f"-k {test}")
+        (tmp_path / "scenarios" / "answers.json").write_text(json.dumps(answers), encoding="utf-8")
+        (tmp_path / "notes.json").write_text(json.dumps({**NOTES, **notes}), encoding="utf-8")
+        options = {"suite": str(folder), "release_notes": str(tmp_path / "notes.json"), "directory": str(tmp_path)}
+        result: t.Mapping[str, t.Any] = run(image_tests, options, {**HOST, **variables})
+        return result
+
+    return execute
+
+
+@pytest.mark.parametrize("variables", [{}, {"container_runtime_install_dir": r"D:\containerd"}])
+def test_containerd_is_in_the_folder_of_the_role(tested: RunsSuite, variables: dict[str, str]) -> None:
+    folder = variables.get("container_runtime_install_dir", r"C:\Program Files\containerd")
+    result = tested("test_a_container_image", {rf'"{folder}\bin\ctr.exe" -n k8s.io images list': IMAGES}, **variables)
+    assert result["rc"] == 0, result["output"]
+    assert "1 passed" in result["output"]
