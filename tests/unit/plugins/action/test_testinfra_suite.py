@@ -21,7 +21,7 @@ from ansible_collections.winkube.node.plugins.action import image_tests
 SUITE = Path(__file__).parents[4] / "molecule" / "image" / "tests"
 PAUSE = "registry.k8s.io/pause:3.10.2"
 NOTES: dict[str, t.Any] = {
-    **dict.fromkeys(["features", "updates", "services", "registry_fixes", "artifacts"], []),
+    **{key: [] for key in ("features", "updates", "services", "registry_fixes", "artifacts")},
     "runtime": "containerd",
     "container_images": [{"names": [PAUSE], "digest": "sha256:1"}],
     "disk": {"total": 100},
