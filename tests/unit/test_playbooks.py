@@ -204,3 +204,30 @@ def test_nodes_are_replaced_only_after_a_yes(variables: dict[str, Any], goes_on:
     asks = playbook_task("replace_nodes.yml", "Ask for confirmation")["when"]
     is_known = {"replace_confirmation", "skip_confirmation", "ansible_check_mode"} & variables.keys()
     assert holds(known, asks) is (not is_known)
+
+
+CONNECTION = re.compile(r"ansible_(host|port|user|password|connection|(winrm|psrp|ssh)_\w+)")
+
+
+def connection_variables(value: object) -> set[str]:
+    """Return the connection variables that tasks and blocks set for themselves."""
+    if isinstance(value, list):
+        return set().union(*map(connection_variables, value))
+    if not isinstance(value, dict):
+        return set()
+    own = {name for name in value.get("vars") or {} if CONNECTION.fullmatch(name)}
+    return own.union(*map(connection_variables, value.values()))
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted([*ROOT.glob("playbooks/**/*.yml"), *ROOT.glob("roles/*/tasks/*.yml")]),
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_no_task_replaces_the_connection_of_the_host_it_is_delegated_to(path: Path) -> None:
+    assert connection_variables(yaml.safe_load(path.read_text(encoding="utf-8"))) == set()
+
+
+def test_connection_variables_are_found_in_blocks() -> None:
+    task = {"import_role": {"name": "x"}, "vars": {"ansible_host": "localhost", "x": 1}}
+    assert connection_variables([{"tasks": [{"block": [task]}]}]) == {"ansible_host"}
