@@ -92,6 +92,8 @@ def verifications() -> dict[str, Rehearsal]:
             verify_image_delete_command=[],
             verify_image_delete_tasks=str(_HOOKS / "delete_machine.yml"),
         ),
+        # This task fails all hosts of a play.
+        "verify_image/no-cluster": _with(run, {"cluster_info": [cluster(), LOST]}),
         "verify_image/lost": _with(run, {"Converge the node": LOST}),
         "verify_image/not-compared": _with(run, {"image_verification": LOST, "Delete the machine": {"rc": 1}}),
         "verify_image/kept": _with(run, {"Join the node": {"failed": True, "msg": "no"}}, verify_image_keep=True),
