@@ -206,6 +206,24 @@ def test_nodes_are_replaced_only_after_a_yes(variables: dict[str, Any], goes_on:
     assert holds(known, asks) is (not is_known)
 
 
+@pytest.mark.parametrize(
+    ("extra", "passes"),
+    [
+        ({}, True),
+        ({"artifact_mirror": "http://mirror.example"}, False),
+        ({"artifact_sites": [{"url": "http://site.example"}]}, False),
+        ({"bundle_dir": "/bundle"}, False),
+    ],
+)
+def test_an_offline_verification_refuses_extra_variables_with_downloads(extra: dict[str, Any], passes: bool) -> None:
+    facts = playbook_task("verify_image.yml", "Use no sites, no mirror and no bundle")["ansible.builtin.set_fact"]
+    check = playbook_task("verify_image.yml", "Fail if sites, a mirror or a bundle are extra variables")
+    # Extra variables take precedence over facts.
+    found = templar([], {"verify_image_is_offline": True, **facts, **extra})
+    assert holds(found, check["ansible.builtin.assert"]["that"]) is passes
+    assert holds(found, check["when"])
+
+
 CONNECTION = re.compile(r"ansible_(host|port|user|password|connection|(winrm|psrp|ssh)_\w+)")
 
 
