@@ -24,7 +24,7 @@ _PSRP = {
 }
 """Variables of the connection plugin psrp, by those of winrm, which testinfra uses in any case."""
 _NAMES = ("ansible_host", "ansible_port", "ansible_user", "ansible_password", *_PSRP.values())
-_EXPECTED = ("container_runtime_install_dir",)
+_EXPECTED = ("container_runtime_install_dir", "verify_image_max_fill_percent")
 """Variables from which the suite takes what it expects."""
 _LAST = 4000
 """Number of characters of the output that are returned."""

@@ -80,3 +80,28 @@ def test_containerd_is_in_the_folder_of_the_role(tested: RunsSuite, variables: d
     result = tested("test_a_container_image", {rf'"{folder}\bin\ctr.exe" -n k8s.io images list': IMAGES}, **variables)
     assert result["rc"] == 0, result["output"]
     assert "1 passed" in result["output"]
+
+
+@pytest.mark.parametrize(
+    ("free", "variables", "passes"),
+    [
+        (10, {}, True),
+        (9, {}, False),
+        (0, {"verify_image_max_fill_percent": "0"}, True),
+        (9, {"verify_image_max_fill_percent": 95}, True),
+        (4, {"verify_image_max_fill_percent": 95}, False),
+    ],
+)
+def test_the_disk_may_be_as_full_as_the_playbook_allows(
+    tested: RunsSuite, free: int, variables: dict[str, t.Any], passes: bool
+) -> None:
+    result = tested("test_the_disk", {"Win32_LogicalDisk": f"100 {free}", "Get-Partition": "0"}, **variables)
+    assert ("1 passed" in result["output"]) is passes, result["output"]
+
+
+@pytest.mark.parametrize(("total", "passes"), [(None, True), (100, True), (101, False)])
+def test_the_disk_is_compared_with_a_known_size(tested: RunsSuite, total: int | None, passes: bool) -> None:
+    answers = {"Win32_LogicalDisk": "100 50", "Get-Partition": "0"}
+    result = tested("test_the_disk", answers, {"disk": {"total": total}})
+    assert ("1 passed" in result["output"]) is passes, result["output"]
+    assert "TypeError" not in result["output"]
