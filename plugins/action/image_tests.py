@@ -101,8 +101,10 @@ class ActionModule(ControllerAction):
     def _connection_variables(self, variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Return the machine's variables for testinfra's connection over WinRM."""
         settings = {name: self._templar.template(variables[name]) for name in (*_PSRP, *_NAMES) if name in variables}
-        psrp = str(self._templar.template(variables.get("ansible_connection", ""))).endswith("psrp")
-        if psrp:
+        if str(self._templar.template(variables.get("ansible_connection", ""))).endswith("psrp"):
             settings |= {ours: settings[theirs] for theirs, ours in _PSRP.items() if theirs in settings}
+        # testinfra's default is https in any case; that of Ansible's connection plugins depends on the port.
+        if str(settings.get("ansible_port")) == "5985":
+            settings.setdefault("ansible_winrm_scheme", "http")
         host = settings.get("ansible_host") or variables["inventory_hostname"]
         return {name: settings[name] for name in _NAMES if name in settings} | {"ansible_host": str(host)}

@@ -82,6 +82,27 @@ def test_the_suite_knows_the_machine_and_the_release_notes(suite: Path, tmp_path
     assert case.get("name") == "test_it"
 
 
+@pytest.mark.parametrize(
+    ("settings", "scheme"),
+    [
+        ({"ansible_port": 5985}, "http"),
+        ({"ansible_port": "5985", "ansible_connection": "psrp"}, "http"),
+        ({"ansible_port": 5986}, None),
+        ({}, None),
+        ({"ansible_port": 5985, "ansible_winrm_scheme": "https"}, "https"),
+        ({"ansible_port": 5985, "ansible_connection": "psrp", "ansible_psrp_protocol": "https"}, "https"),
+    ],
+)
+def test_port_5985_is_http_unless_the_scheme_is_set(
+    suite: Path, tmp_path: Path, settings: dict[str, t.Any], scheme: str | None
+) -> None:
+    """As for Ansible's connection plugins."""
+    host = {**{name: HOST[name] for name in ("inventory_hostname", "ansible_user", "ansible_password")}, **settings}
+    execute(suite, tmp_path, host=host)
+    seen = json.loads((suite / "seen.json").read_text(encoding="utf-8"))
+    assert seen["hosts"]["verify-1"].get("ansible_winrm_scheme") == scheme
+
+
 def test_a_failure_is_returned_without_the_password(suite: Path, tmp_path: Path) -> None:
     result = execute(suite, tmp_path, passes=False)
     assert result["rc"] == 1

@@ -8,6 +8,7 @@ a simulated machine.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 import typing as t
@@ -105,3 +106,22 @@ def test_the_disk_is_compared_with_a_known_size(tested: RunsSuite, total: int | 
     result = tested("test_the_disk", answers, {"disk": {"total": total}})
     assert ("1 passed" in result["output"]) is passes, result["output"]
     assert "TypeError" not in result["output"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "ending"),
+    [
+        ({}, ":5986?"),
+        ({"ansible_port": 5985}, ":5985?no_ssl=true"),
+        ({"ansible_port": "5985", "ansible_winrm_scheme": "https"}, ":5985?"),
+        ({"ansible_winrm_scheme": "http"}, ":5985?no_ssl=true"),
+    ],
+)
+def test_the_suite_alone_connects_as_ansible_does(settings: dict[str, t.Any], ending: str) -> None:
+    specification = importlib.util.spec_from_file_location("suite_conftest", SUITE.parents[1] / "conftest.py")
+    assert specification
+    assert specification.loader
+    fixtures = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(fixtures)
+    found = fixtures.host_specification({**HOST, "ansible_host": "10.0.0.31", **settings})
+    assert found == f"winrm://Administrator:s3cret-password@10.0.0.31{ending}"
