@@ -40,7 +40,9 @@ def host_specification(variables: dict[str, Any]) -> str:
         variables: the host's ansible_host, ansible_port, ansible_user, ansible_password and ansible_winrm_* variables.
     """
     user, password = (quote(variables[f"ansible_{name}"], safe="") for name in ("user", "password"))
-    http = variables.get("ansible_winrm_scheme") == "http"
+    # As for Ansible's connection plugin winrm.
+    plain = "http" if str(variables.get("ansible_port")) == "5985" else "https"
+    http = variables.get("ansible_winrm_scheme", plain) == "http"
     port = variables.get("ansible_port", 5985 if http else 5986)
     unchecked = variables.get("ansible_winrm_server_cert_validation") == "ignore"
     options = [name for name, wanted in (("no_ssl", http), ("no_verify_ssl", unchecked)) if wanted]

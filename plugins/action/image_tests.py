@@ -9,10 +9,12 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import typing as t
 
 from ..module_utils.redaction.texts import Redaction
 from ..plugin_utils.actions.controller_action import ControllerAction
+from ..plugin_utils.reports import junit
 from ..plugin_utils.values.errors import ResourceError
 from ..plugin_utils.values.printable import printable
 
@@ -22,8 +24,15 @@ _PSRP = {
 }
 """Variables of the connection plugin psrp, by those of winrm, which testinfra uses in any case."""
 _NAMES = ("ansible_host", "ansible_port", "ansible_user", "ansible_password", *_PSRP.values())
+_EXPECTED = ("container_runtime_install_dir", "verify_image_max_fill_percent")
+"""Variables from which the suite takes what it expects."""
 _LAST = 4000
 """Number of characters of the output that are returned."""
+
+
+def _as_printed(password: str) -> set[str]:
+    """Return the forms in which Python and JSON print a password."""
+    return {password, repr(password)[1:-1], json.dumps(password)[1:-1]}
 
 
 class ActionModule(ControllerAction):
@@ -43,25 +52,33 @@ class ActionModule(ControllerAction):
         if self._task.check_mode:
             return {"changed": False, "rc": 0, "output": ""}
         known = self._connection_variables(variables)
-        hosts = {str(variables["inventory_hostname"]): known}
+        expected = {name: self._templar.template(variables[name]) for name in _EXPECTED if name in variables}
+        hosts = {str(variables["inventory_hostname"]): known | expected}
         environment = {
             **os.environ,
             "WINKUBE_TEST_VARIABLES": json.dumps(hosts),
             "WINKUBE_RELEASE_NOTES": str(pathlib.Path(options["release_notes"]).resolve()),
         }
-        code, output = self._run(self._command(suite, options["directory"]), environment, options["timeout"])
-        shown = printable(Redaction([str(known.get("ansible_password") or "")]).text(output))[-_LAST:]
-        return {"changed": False, "rc": code, "output": shown}
+        redaction = Redaction(_as_printed(str(known.get("ansible_password") or "")))
+        # Others cannot read this folder. Failures may contain variables of fixtures, so only a redacted copy is kept.
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "junit_testinfra.xml"
+            code, output = self._run(self._command(suite, file), environment, options["timeout"])
+            junit.copy_redacted(file, pathlib.Path(options["directory"]).resolve() / file.name, redaction.text)
+        return {"changed": False, "rc": code, "output": printable(redaction.text(output))[-_LAST:]}
 
     @staticmethod
-    def _command(suite: pathlib.Path, directory: str) -> list[str]:
-        """Return the command line. Only the fixtures of the suite and of its parent folders apply."""
+    def _command(suite: pathlib.Path, file: pathlib.Path) -> list[str]:
+        """Return the command line. Only the fixtures of the suite and of its parent folders apply.
+
+        Short tracebacks do not print the arguments of functions, which may contain the password.
+        """
         root = suite.parent.parent
-        junit = pathlib.Path(directory).resolve() / "junit_testinfra.xml"
         options = ["-c", os.devnull, f"--rootdir={root}", f"--confcutdir={root}", "--import-mode=importlib"]
         # If pytest-ansible is installed, it and testinfra both define the option --ansible-inventory.
         plugins = ["-p", "no:pytest-ansible", "-p", "no:cacheprovider"]
-        return [sys.executable, "-m", "pytest", "-q", *options, *plugins, f"--junitxml={junit}", str(suite)]
+        shown = ["-q", "--tb=short", f"--junitxml={file}"]
+        return [sys.executable, "-m", "pytest", *shown, *options, *plugins, str(suite)]
 
     @staticmethod
     def _run(command: list[str], environment: dict[str, str], timeout: int) -> tuple[int, str]:
@@ -84,8 +101,10 @@ class ActionModule(ControllerAction):
     def _connection_variables(self, variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Return the machine's variables for testinfra's connection over WinRM."""
         settings = {name: self._templar.template(variables[name]) for name in (*_PSRP, *_NAMES) if name in variables}
-        psrp = str(self._templar.template(variables.get("ansible_connection", ""))).endswith("psrp")
-        if psrp:
+        if str(self._templar.template(variables.get("ansible_connection", ""))).endswith("psrp"):
             settings |= {ours: settings[theirs] for theirs, ours in _PSRP.items() if theirs in settings}
+        # testinfra's default is https in any case; that of Ansible's connection plugins depends on the port.
+        if str(settings.get("ansible_port")) == "5985":
+            settings.setdefault("ansible_winrm_scheme", "http")
         host = settings.get("ansible_host") or variables["inventory_hostname"]
         return {name: settings[name] for name in _NAMES if name in settings} | {"ansible_host": str(host)}

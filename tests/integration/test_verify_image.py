@@ -23,6 +23,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("verify_image")]
 
 SPARE, NAME = "spare", "verify-1a2b3c4d"
 CTR = r"C:\containerd\ctr.exe"
+HIDDEN = "4f1c9e7a"
+"""What a task with no_log prints. Nothing else hides it."""
 
 
 @pytest.fixture(scope="module")
@@ -52,19 +54,32 @@ def site(start_site: SiteFactory) -> Iterator[SiteWithSpares]:
         yield site
 
 
-def run(site: SiteWithSpares) -> PlayRun:
+def run(site: SiteWithSpares, **changes: Any) -> PlayRun:
     """Run the playbook; the variables of hooks are those of the controller, too."""
     variables = {name: value for name, value in site.variables.items() if name.startswith("verify_image_")}
-    return site.run("verify_image.yml", variables=variables)
+    return site.run("verify_image.yml", variables=variables | changes)
+
+
+def failing_deletion(site: SiteWithSpares) -> dict[str, Any]:
+    """Return the variables of a hook that deletes the machine, and then fails without showing why."""
+    argv = site.variables["verify_image_delete_command"]
+    path = site.hooks / "delete.yml"
+    tasks = [
+        {"name": "Call the hook", "ansible.builtin.command": {"argv": argv}},
+        {"name": "End the session", "ansible.builtin.fail": {"msg": f"no session {HIDDEN}"}, "no_log": True},
+    ]
+    path.write_text(json.dumps(tasks), encoding="utf-8")
+    return {"verify_image_delete_command": [], "verify_image_delete_tasks": str(path)}
 
 
 @pytest.fixture(scope="module")
 def not_created(site: SiteWithSpares) -> tuple[PlayRun, list[str], Mapping[str, Any]]:
-    """Let the hook that creates the machine fail; returns the run, the calls of the hooks, and the report."""
+    """Let the hooks fail; returns the run, the calls of the hooks, and the report with its page."""
     failing = site.hooks / "create fails"
     failing.touch()
-    found = run(site)
-    calls, known = site.calls(), report(site)
+    found = run(site, **failing_deletion(site))
+    page = (site.folder / "build" / "image-verification.html").read_text(encoding="utf-8")
+    calls, known = site.calls(), {**report(site), "page": page}
     failing.unlink()
     return found, calls, known
 
@@ -96,6 +111,15 @@ def test_a_machine_that_was_not_created_is_deleted(
     assert "verify_image_create_command ended with 1: no quota, password=***" in known["problem"]
     assert known["checks"] == []
     assert "s3cret" not in found.output
+
+
+def test_no_report_contains_what_no_log_hides(not_created: tuple[PlayRun, list[str], Mapping[str, Any]]) -> None:
+    found, _calls, known = not_created
+    assert "delete: End the session: the task's message is hidden (no_log)" in known["problem"]
+    assert HIDDEN not in json.dumps(known)
+    # ansible-core 2.19.14 itself prints the message of such a task as an error.
+    printed = [line for line in found.output.splitlines() if HIDDEN in line]
+    assert [line for line in printed if not line.startswith("[ERROR]: Task failed: Action failed: no session")] == []
 
 
 def test_a_machine_that_differs_does_not_pass(site: SiteWithSpares, verified: PlayRun) -> None:

@@ -204,3 +204,48 @@ def test_nodes_are_replaced_only_after_a_yes(variables: dict[str, Any], goes_on:
     asks = playbook_task("replace_nodes.yml", "Ask for confirmation")["when"]
     is_known = {"replace_confirmation", "skip_confirmation", "ansible_check_mode"} & variables.keys()
     assert holds(known, asks) is (not is_known)
+
+
+@pytest.mark.parametrize(
+    ("extra", "passes"),
+    [
+        ({}, True),
+        ({"artifact_mirror": "http://mirror.example"}, False),
+        ({"artifact_sites": [{"url": "http://site.example"}]}, False),
+        ({"bundle_dir": "/bundle"}, False),
+    ],
+)
+def test_an_offline_verification_refuses_extra_variables_with_downloads(extra: dict[str, Any], passes: bool) -> None:
+    facts = playbook_task("verify_image.yml", "Use no sites, no mirror and no bundle")["ansible.builtin.set_fact"]
+    check = playbook_task("verify_image.yml", "Fail if sites, a mirror or a bundle are extra variables")
+    # Extra variables take precedence over facts.
+    found = templar([], {"verify_image_is_offline": True, **facts, **extra})
+    assert holds(found, check["ansible.builtin.assert"]["that"]) is passes
+    assert holds(found, check["when"])
+
+
+CONNECTION = re.compile(r"ansible_(host|port|user|password|connection|(winrm|psrp|ssh)_\w+)")
+
+
+def connection_variables(value: object) -> set[str]:
+    """Return the connection variables that tasks and blocks set for themselves."""
+    if isinstance(value, list):
+        return set().union(*map(connection_variables, value))
+    if not isinstance(value, dict):
+        return set()
+    own = {name for name in value.get("vars") or {} if CONNECTION.fullmatch(name)}
+    return own.union(*map(connection_variables, value.values()))
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted([*ROOT.glob("playbooks/**/*.yml"), *ROOT.glob("roles/*/tasks/*.yml")]),
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_no_task_replaces_the_connection_of_the_host_it_is_delegated_to(path: Path) -> None:
+    assert connection_variables(yaml.safe_load(path.read_text(encoding="utf-8"))) == set()
+
+
+def test_connection_variables_are_found_in_blocks() -> None:
+    task = {"import_role": {"name": "x"}, "vars": {"ansible_host": "localhost", "x": 1}}
+    assert connection_variables([{"tasks": [{"block": [task]}]}]) == {"ansible_host"}

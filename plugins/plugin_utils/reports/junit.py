@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read the JUnit files that a test program on the controller wrote."""
+"""Read and copy the JUnit files that a test program on the controller wrote."""
 
 from __future__ import annotations
 
@@ -50,6 +50,27 @@ def read(folder: pathlib.Path) -> JUnitResults:
     passed = len(cases) - len(failed) - skipped
     problem = "" if passed or failed else f"no test ran, according to the JUnit files in {folder}"
     return JUnitResults(passed=passed, skipped=skipped, failed=failed, problem=problem)
+
+
+def copy_redacted(source: pathlib.Path, target: pathlib.Path, redact: t.Callable[[str], str]) -> None:
+    """Copy a JUnit file without secrets. If a program that ended early wrote no or half a file, nothing is copied.
+
+    Args:
+        source: the file.
+        target: the copy. Its folder is created.
+        redact: returns a text without secrets. It gets the texts as they were before they were written as XML.
+    """
+    try:
+        # A program that the user chose wrote this file, on the controller.
+        tree = ElementTree.parse(source)  # noqa: S314
+    except (OSError, ElementTree.ParseError):
+        return
+    for element in tree.iter():
+        element.text = redact(element.text) if element.text else element.text
+        for name, value in element.attrib.items():
+            element.set(name, redact(value))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    tree.write(target, encoding="utf-8", xml_declaration=True)
 
 
 def _name(case: ElementTree.Element) -> str:

@@ -111,6 +111,14 @@ def _gate_problem(host: Variables) -> str:
     )
 
 
+def _failure(host: Variables) -> str:
+    """Return why the task failed that ended a block. Ansible does not censor its result in the rescue section."""
+    hidden = host.part("ansible_failed_task", "no_log", default=False)
+    if host.part("ansible_failed_result", "_ansible_no_log", default=hidden):
+        return "the task's message is hidden (no_log)"
+    return str(host.part("ansible_failed_result", "msg", default="") or "an earlier step failed; see the output")
+
+
 def _kubelet_versions(host: Variables) -> dict[str, str]:
     """Return the kubelet version to which the playbook upgrades each node of the batch; empty for other playbooks."""
     plans = {one["node"]: one.get("found") or {} for one in host.value("node_maintenance_batch") if one}
@@ -152,6 +160,7 @@ DECISIONS: t.Mapping[str, t.Callable[[Variables], t.Any]] = types.MappingProxyTy
             _earlier(host), float(host.value("node_maintenance_soak")), time.time()
         ),
         "node_maintenance_gate_problem": _gate_problem,
+        "node_maintenance_failure": _failure,
         "node_maintenance_nodes_to_drain": _in_batch("work", value=True),
         "node_maintenance_worked_nodes": _in_batch("stage", "worked"),
         "node_maintenance_ready_nodes": _in_batch("stage", "ready"),

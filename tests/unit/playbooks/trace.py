@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from golden import yaml_text
-from unit.playbooks.rehearsal import Call, Rehearsal, run
+from unit.playbooks.rehearsal import ROOT, Call, Rehearsal, run
 
 WIDTH = 250
 TIMES = {"started", "finished"}
@@ -95,7 +95,7 @@ def _data(arguments: dict[str, t.Any]) -> str:
 
 
 def _short(name: str, value: t.Any) -> t.Any:
-    """Return a value without the content of other golden files, and without times."""
+    """Return a value without the content of other golden files, times, and the path of this repository."""
     if name == "definition" and isinstance(value, list):
         # tests/golden/manifests.
         return [_object(one) for one in value if one]
@@ -103,7 +103,7 @@ def _short(name: str, value: t.Any) -> t.Any:
         return "what cluster_info says" if value.get("nodes") else value
     if isinstance(value, Mapping):
         return {key: "a time" if key in TIMES else _short(key, inner) for key, inner in value.items()}
-    return value
+    return value.removeprefix(f"{ROOT}/") if isinstance(value, str) else value
 
 
 def _object(found: Mapping[str, t.Any]) -> str:

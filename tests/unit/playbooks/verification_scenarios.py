@@ -7,11 +7,13 @@ from __future__ import annotations
 import json
 import typing as t
 from dataclasses import replace
+from pathlib import Path
 
 from unit.playbooks.fleet import KUBECONFIG, LOST, cluster, facts, member
 from unit.playbooks.rehearsal import Rehearsal
 from unit.playbooks.replace_scenarios import joins
 
+_HOOKS = Path(__file__).with_name("hooks")
 _NAME, _RELEASE = "verify-1a2b3c4d", "20261126.1a2b3c4d"
 _PLAN = {"name": _NAME, "release": _RELEASE, "host": "builder", "runtime": "containerd"}
 _PLAN |= {"summary": "Windows", "started": "20261126T010203Z"}
@@ -64,7 +66,6 @@ def verifications() -> dict[str, Rehearsal]:
             run,
             {
                 "Run e2e.test": {"rc": 1, "stdout": "1 failed", "stderr": ""},
-                "Create a virtual machine": {"stdout": "w1"},
             },
             **_E2E,
             artifact_mirror="http://mirror.example",
@@ -77,6 +78,22 @@ def verifications() -> dict[str, Rehearsal]:
         "verify_image/unsupported": _with(
             run, {f"join_info@{_NAME}": facts(_NAME, unsupported_windows="expected Windows Server 2019 or newer")}
         ),
+        # The hosts to which a task of the hook and the deletion of the node are delegated.
+        "verify_image/unreachable": _with(
+            run,
+            {"Create a virtual machine": LOST, "nodes_delete": LOST},
+            verify_image_create_command=[],
+            verify_image_create_tasks=str(_HOOKS / "create_machine.yml"),
+            node_join_delegate="cp1",
+        ),
+        "verify_image/not-deleted": _with(
+            run,
+            {"Delete a virtual machine": LOST},
+            verify_image_delete_command=[],
+            verify_image_delete_tasks=str(_HOOKS / "delete_machine.yml"),
+        ),
+        # This task fails all hosts of a play.
+        "verify_image/no-cluster": _with(run, {"cluster_info": [cluster(), LOST]}),
         "verify_image/lost": _with(run, {"Converge the node": LOST}),
         "verify_image/not-compared": _with(run, {"image_verification": LOST, "Delete the machine": {"rc": 1}}),
         "verify_image/kept": _with(run, {"Join the node": {"failed": True, "msg": "no"}}, verify_image_keep=True),

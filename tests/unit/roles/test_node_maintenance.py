@@ -135,6 +135,24 @@ def test_the_notes_of_a_failed_node_state_whether_it_is_cordoned(
     assert state["cordoned"] is (before or by_this_run)
 
 
+@pytest.mark.parametrize(
+    ("no_log", "result", "message"),
+    [
+        (False, {"msg": "broken"}, "broken"),
+        (False, {}, "an earlier step failed; see the output"),
+        (True, {"msg": "s3cret"}, "the task's message is hidden (no_log)"),
+        # Ansible records in the result whether a template hides it, or an item of a loop.
+        ("{{ hides }}", {"msg": "broken", "_ansible_no_log": False}, "broken"),
+        (False, {"msg": "s3cret", "_ansible_no_log": True}, "the task's message is hidden (no_log)"),
+    ],
+)
+def test_a_failure_does_not_contain_hidden_messages(no_log: object, result: dict[str, t.Any], message: str) -> None:
+    # The arguments of the task cannot be templated any more.
+    failed = {"name": "x", "no_log": no_log, "args": {"msg": "{{ item }}"}}
+    found = known(ansible_failed_task=failed, ansible_failed_result=result)
+    assert value(found, "node_maintenance_failure") == message
+
+
 def test_nodes_of_earlier_rings_are_checked_unless_they_failed_or_were_replaced() -> None:
     about = {
         "old": {"stage": "done", "ring": "1", "started": 1.0, "deleted": True},
