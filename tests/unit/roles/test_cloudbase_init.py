@@ -86,14 +86,13 @@ def test_own_values_replace_the_default_ones() -> None:
     assert "a$$b" not in cloudbase_configuration.of_setup(changed)
 
 
-def test_user_data_is_not_logged_but_the_output_of_scripts_is() -> None:
-    service = options(cloudbase_configuration.of_service(PLAIN))["DEFAULT"]
-    levels = dict(pair.split("=") for pair in service["default_log_levels"].split(","))
-    assert service["debug"] == "false"
-    assert {name for name, level in levels.items() if level == "DEBUG"} == {
-        "cloudbaseinit.plugins.common.userdatautils",
-        "cloudbaseinit.plugins.common.fileexecutils",
-    }
+@pytest.mark.parametrize("text", [cloudbase_configuration.of_service, cloudbase_configuration.of_setup])
+def test_no_module_logs_at_the_level_debug(text: t.Callable[[ConfigurationVariables], str]) -> None:
+    parsed = options(text(PLAIN))["DEFAULT"]
+    levels = dict(pair.split("=") for pair in parsed["default_log_levels"].split(","))
+    assert parsed["debug"] == "false"
+    assert levels["requests"] == "WARN"
+    assert "DEBUG" not in levels.values()
 
 
 @pytest.fixture
@@ -206,6 +205,27 @@ def test_a_machine_with_bash_may_run_scripts_for_it(machine: Machine, monkeypatc
 def test_other_user_data_is_passed_on(machine: Machine, user_data: str) -> None:
     assert "ERROR" not in run(machine, user_data)
     assert machine.files.exists(r"C:\x.txt") == user_data.startswith("#ps1")
+
+
+COMMANDS = {
+    "runcmd": config(runcmd=["cmd.exe /c exit 0 --token s3cret", "echo x> C:\\x.txt"], write_files=[]),
+    "a batch file": "rem cmd\r\ncmd.exe /c exit 0 --token s3cret\r\necho x> C:\\x.txt\r\n",
+    "a batch file as a part": mime(
+        ("x-shellscript", "cmd.exe /c exit 0 --token s3cret\r\necho x> C:\\x.txt\r\n", "a.cmd")
+    ),
+}
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("case", COMMANDS)
+def test_a_token_in_a_command_is_logged_only_at_the_level_debug(machine: Machine, case: str, debug: bool) -> None:
+    if debug:
+        path = rf"{FOLDER}\conf\cloudbase-init.conf"
+        machine.files.write_text(path, machine.files.read_text(path).replace("debug=false", "debug=true"))
+    log = run(machine, COMMANDS[case])
+    assert machine.files.exists(r"C:\x.txt")
+    assert "ended with" in log
+    assert ("s3cret" in log) is debug
 
 
 def test_the_plugin_needs_only_the_python_that_cloudbase_init_brings() -> None:
