@@ -161,7 +161,7 @@ def test_templates_are_evaluated_wherever_they_are(machine: Machine, case: str) 
     assert machine.registry.data(STATE, "UserDataPlugin") == 1
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a boothook": (mime(("cloud-config", config(), "a"), ("cloud-boothook", "x", "")), "part 2 (text/cloud-boothook)"),
     "an include file": (mime(("x-include-url", "file:///etc/x", "")), "part 1 (text/x-include-url)"),
     "a part without a type": (mime(("plain", config(), "")), "part 1 (text/plain)"),
@@ -176,7 +176,32 @@ REFUSED = {
     "a script for bash": ("#!/bin/sh\ns3cret\n", "got a script for bash"),
     "a part for bash": (mime(("x-shellscript", "#!/bin/sh\n", "a.sh")), "got a script for bash"),
     "a script without a name": (mime(("x-shellscript", "echo", "")), "expected a script with a file name"),
-    "a script of another kind": (mime(("x-shellscript", "echo", "a.txt")), "got a.txt"),
+    "a script of another kind": (mime(("x-shellscript", "echo s3cret", "a.txt")), "got no such header"),
+    # cloudbase-init runs a part whose name ends with .sh with bash, whatever it contains.
+    "a part named like a script for bash": (mime(("x-shellscript", "rem cmd\n", "a.SH")), "got a script for bash"),
+    "a name that is only an ending": (mime(("x-shellscript", "echo s3cret", ".cmd")), "got no such header"),
+    "a part with a header in other letters": (mime(("x-shellscript", "REM CMD s3cret\n", "a.txt")), "in other letters"),
+    "a part with a blank line before": (mime(("x-shellscript", "\nrem cmd s3cret\n", "a")), "after blank lines"),
+    "unknown keys of a part without a header": (mime(("cloud-config", "bootcmd: [s3cret]\n", "a")), "got bootcmd"),
+    "a part whose template is not evaluated": (mime(("cloud-config", f"\n{config()}", "a")), "as the first line"),
+    "no header": ("kubeadm.exe join s3cret\n", "expected #cloud-config, #ps1_sysnative or rem cmd at the beginning"),
+    "no header in the message": ("kubeadm.exe join s3cret\n", "got no such header"),
+    "a single part": ("Content-Type: text/cloud-config\n\n#cloud-config\ns3cret: 1\n", "that is not multi-part"),
+    "a blank line before a cloud-config": ("\n#cloud-config\ns3cret: 1\n", "got a header after blank lines or spaces"),
+    "a blank line after the first line of a template": (
+        "## template: jinja\n\n#cloud-config\ns3cret: 1\n",
+        "got a header after blank lines or spaces",
+    ),
+    "a blank line before a template": (f"\n{config()}", "as the first line"),
+    "another kind of template": ("## template: basic\n#cloud-config\ns3cret: 1\n", "as the first line"),
+    "a blank line before a script": ("\n#ps1_sysnative\ns3cret\n", "got a header after blank lines or spaces"),
+    "a header in capital letters": ("#PS1\ns3cret\n", "got a header in other letters"),
+    "a batch file in capital letters": ("REM cmd\ns3cret\n", "got a header in other letters"),
+    "a header without an end of line": ("#ps1_sysnative", "got no such header"),
+    "a byte order mark": ("\ufeff#cloud-config\ns3cret: 1\n", "got a byte order mark"),
+    "UTF-16": ("#cloud-config\ns3cret: 1\n".encode("utf-16"), "expected UTF-8 without a byte order mark, got a byte"),
+    "another encoding": ("#ps1_sysnative\n# s3cret ä\n".encode("latin-1"), "got another encoding"),
+    "a byte order mark before a script": ("\ufeff#ps1_sysnative\ns3cret\n", "got a byte order mark"),
 }
 
 
@@ -201,10 +226,28 @@ def test_a_machine_with_bash_may_run_scripts_for_it(machine: Machine, monkeypatc
     assert "failed" not in run(machine, "#!/bin/sh\ntrue\n")
 
 
-@pytest.mark.parametrize("user_data", ["", "#ps1_sysnative\nSet-Content -Path C:\\x.txt -Value x\n", "\n"])
-def test_other_user_data_is_passed_on(machine: Machine, user_data: str) -> None:
-    assert "ERROR" not in run(machine, user_data)
-    assert machine.files.exists(r"C:\x.txt") == user_data.startswith("#ps1")
+WRITES = "Set-Content -Path C:\\x.txt -Value x\n"
+PASSED_ON = {
+    "nothing": "",
+    "white space": " \n\n",
+    "PowerShell": f"#ps1_sysnative\n{WRITES}",
+    "PowerShell of 64 bits": f"#ps1 \r\n{WRITES}",
+    "PowerShell of 32 bits": f"#ps1_x86\n{WRITES}",
+    "a batch file": "rem  cmd\r\n@echo x> C:\\x.txt\r\n",
+    "sections of Amazon EC2": f"\n<powershell>\n{WRITES}</powershell>\n",
+    "a certificate": "\n-----BEGIN CERTIFICATE-----\n",
+    "a part without an ending": mime(("x-shellscript", f"#ps1_sysnative\n{WRITES}", "a")),
+    "a part with an ending": mime(("x-shellscript", WRITES, "A.PS1")),
+}
+
+
+@pytest.mark.parametrize("case", PASSED_ON)
+def test_what_cloudbase_init_runs_is_passed_on(machine: Machine, case: str) -> None:
+    log = run(machine, PASSED_ON[case])
+    assert "ERROR" not in log
+    assert ("Unsupported user_data format" in log) is (case == "white space")
+    assert machine.files.exists(r"C:\x.txt") == (case not in ("nothing", "white space", "a certificate"))
+    assert machine.registry.data(STATE, "UserDataPlugin") == 1
 
 
 COMMANDS = {
@@ -234,5 +277,5 @@ def test_the_plugin_needs_only_the_python_that_cloudbase_init_brings() -> None:
     tree = ast.parse(source, feature_version=(3, 8))
     imported = {one.module for one in ast.walk(tree) if isinstance(one, ast.ImportFrom) and one.module}
     imported |= {name.name for one in ast.walk(tree) if isinstance(one, ast.Import) for name in one.names}
-    standard = {"__future__", "email", "email.message", "shutil"}
+    standard = {"__future__", "email", "os", "re", "shutil"}
     assert {name for name in imported if not name.startswith("cloudbaseinit")} == standard | {"yaml"}
