@@ -11,6 +11,7 @@ data, nothing runs, and the log names the reason. cloudbase-init's Python runs t
 from __future__ import annotations
 
 import email
+import email.base64mime
 import os
 import re
 import shutil
@@ -97,7 +98,7 @@ def prepared(user_data, service):
         user_data = _rendered(user_data, service, "user data")
         _check_document(user_data, "user data")
         return user_data
-    message = email.message_from_bytes(user_data.replace(b"\r\n", b"\n"))
+    message = email.message_from_bytes(user_data)
     parts = [part for part in message.walk() if not part.is_multipart()]
     for number, part in enumerate(parts, 1):
         _prepare_part(part, service, f"part {number} ({part.get_content_type()}) of the user data")
@@ -117,14 +118,16 @@ def _prepare_part(part, service, where):
         # In a part of this type, cloudbase-init needs no header (userdataplugins/cloudconfig.py).
         if payload.strip():
             _check_config(payload, where)
-        del part["Content-Transfer-Encoding"]
         del part["Content-Type"]
-        part.add_header("Content-Type", _CONFIG)
-        part.set_payload(payload.decode(), "utf-8")
+        part["Content-Type"] = _CONFIG
     elif kind == _SCRIPT:
         _check_script(payload, part.get_filename() or "", where)
     elif kind not in _PASSED_ON:
         _refuse(where, "a part of type {}".format(" or ".join((_CONFIG, _SCRIPT, *_PASSED_ON))))
+    # In any other encoding, the line ends of batch files and letters outside of ASCII would change.
+    del part["Content-Transfer-Encoding"]
+    part["Content-Transfer-Encoding"] = "base64"
+    part.set_payload(email.base64mime.body_encode(payload) or "")
 
 
 def _rendered(content, service, where):

@@ -161,6 +161,23 @@ def test_templates_are_evaluated_wherever_they_are(machine: Machine, case: str) 
     assert machine.registry.data(STATE, "UserDataPlugin") == 1
 
 
+def multi_part(*payloads: bytes, line_end: bytes) -> bytes:
+    """Return batch files as multi-part user data whose headers have these line ends."""
+    lines = [b"Content-Type: multipart/mixed;", b' boundary="=="', b"MIME-Version: 1.0", b""]
+    for number, payload in enumerate(payloads):
+        name = f'Content-Disposition: attachment; filename="{number}.cmd"'.encode()
+        lines += [b"--==", b"Content-Type: text/x-shellscript", b"Content-Transfer-Encoding: 8bit", name, b"", payload]
+    return line_end.join([*lines, b"--==--", b""])
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
+def test_scripts_reach_cloudbase_init_as_they_are(machine: Machine, line_end: bytes) -> None:
+    copies = tuple(f"@copy /b %0 C:\\{n}.txt > nul{end}@rem ö{end}".encode() for n, end in enumerate(("\r\n", "\n")))
+    copies += (b"", b"@copy /b %0 C:\\3.txt > nul")
+    assert "ERROR" not in run(machine, multi_part(*copies, line_end=line_end))
+    assert [machine.files.read_bytes(rf"C:\{number}.txt") for number in (0, 1, 3)] == [*copies[:2], copies[3]]
+
+
 REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a boothook": (mime(("cloud-config", config(), "a"), ("cloud-boothook", "x", "")), "part 2 (text/cloud-boothook)"),
     "an include file": (mime(("x-include-url", "file:///etc/x", "")), "part 1 (text/x-include-url)"),
@@ -277,5 +294,5 @@ def test_the_plugin_needs_only_the_python_that_cloudbase_init_brings() -> None:
     tree = ast.parse(source, feature_version=(3, 8))
     imported = {one.module for one in ast.walk(tree) if isinstance(one, ast.ImportFrom) and one.module}
     imported |= {name.name for one in ast.walk(tree) if isinstance(one, ast.Import) for name in one.names}
-    standard = {"__future__", "email", "os", "re", "shutil"}
+    standard = {"__future__", "email", "email.base64mime", "os", "re", "shutil"}
     assert {name for name in imported if not name.startswith("cloudbaseinit")} == standard | {"yaml"}
