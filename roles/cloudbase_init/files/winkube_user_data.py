@@ -24,8 +24,10 @@ from cloudbaseinit.plugins.common.userdataplugins.cloudconfigplugins import fact
 from cloudbaseinit.utils.template_engine import factory as templates
 
 _CONFIG, _SCRIPT, _TEMPLATE = "text/cloud-config", "text/x-shellscript", "text/jinja2"
-_PASSED_ON = ("text/part-handler", "text/x-cfninitdata")
-"""Further types of parts that cloudbase-init supports."""
+_HANDLER, _SKIPPED = "text/part-handler", "text/cloud-boothook"
+_PASSED_ON = (_HANDLER, "text/x-cfninitdata")
+"""Further types of parts that cloudbase-init supports. A part handler is a Python program that runs parts of further
+types. It cannot take over boothooks (plugins/common/userdata.py, _add_part_handlers)."""
 _MISSING = "CI_MISSING_JINJA_VAR/"
 """What cloudbase-init writes in place of an unknown variable (utils/template_engine/jinja2_template.py)."""
 _FORMATS = {
@@ -100,8 +102,10 @@ def prepared(user_data, service):
         return user_data
     message = email.message_from_bytes(user_data)
     parts = [part for part in message.walk() if not part.is_multipart()]
+    handled = False
     for number, part in enumerate(parts, 1):
-        _prepare_part(part, service, f"part {number} ({part.get_content_type()}) of the user data")
+        _prepare_part(part, service, f"part {number} ({part.get_content_type()}) of the user data", handled)
+        handled = handled or part.get_content_type() == _HANDLER
     # cloudbase-init recognizes multi-part user data only with the name of this header in exactly these letters.
     content_type = message["Content-Type"]
     del message["Content-Type"]
@@ -109,7 +113,15 @@ def prepared(user_data, service):
     return message.as_bytes()
 
 
-def _prepare_part(part, service, where):
+def _prepare_part(part, service, where, handled):
+    """Check a part, and evaluate its template.
+
+    Args:
+        part: the part.
+        service: the metadata service.
+        where: what messages call the part.
+        handled: whether a part handler precedes it, which may run parts of any type.
+    """
     kind, payload = part.get_content_type(), part.get_payload(decode=True)
     if kind in (_CONFIG, _TEMPLATE):
         payload = _rendered(payload, service, where)
@@ -122,7 +134,7 @@ def _prepare_part(part, service, where):
         part["Content-Type"] = _CONFIG
     elif kind == _SCRIPT:
         _check_script(payload, part.get_filename() or "", where)
-    elif kind not in _PASSED_ON:
+    elif kind not in _PASSED_ON and (kind == _SKIPPED or not handled):
         _refuse(where, "a part of type {}".format(" or ".join((_CONFIG, _SCRIPT, *_PASSED_ON))))
     # In any other encoding, the line ends of batch files and letters outside of ASCII would change.
     del part["Content-Transfer-Encoding"]

@@ -178,9 +178,32 @@ def test_scripts_reach_cloudbase_init_as_they_are(machine: Machine, line_end: by
     assert [machine.files.read_bytes(rf"C:\{number}.txt") for number in (0, 1, 3)] == [*copies[:2], copies[3]]
 
 
+HANDLER = """def list_types(): return ["text/x-own", "text/cloud-boothook"]
+def handle_part(data, kind, name, payload):
+    if payload: raise ValueError(f"{kind} {name} of {len(payload)} bytes")
+"""
+
+
+def test_a_part_handler_gets_the_parts_of_its_types(machine: Machine) -> None:
+    log = run(
+        machine, mime(("part-handler", HANDLER, "a.py"), ("x-own", "1234567", "b"), ("cloud-config", config(), "c"))
+    )
+    # The error is that of the handler: cloudbase-init has called it.
+    assert "text/x-own b of 7 bytes" in log
+    assert machine.files.exists(r"C:\x.txt")
+
+
 REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a boothook": (mime(("cloud-config", config(), "a"), ("cloud-boothook", "x", "")), "part 2 (text/cloud-boothook)"),
     "an include file": (mime(("x-include-url", "file:///etc/x", "")), "part 1 (text/x-include-url)"),
+    "a boothook after a part handler": (
+        mime(("part-handler", HANDLER, "a.py"), ("cloud-boothook", "x", "")),
+        "part 2 (text/cloud-boothook)",
+    ),
+    "a part before its handler": (
+        mime(("x-own", "s3cret", ""), ("part-handler", HANDLER, "a.py")),
+        "part 1 (text/x-own) of the user data: expected a part of type text/cloud-config",
+    ),
     "a part without a type": (mime(("plain", config(), "")), "part 1 (text/plain)"),
     "a boothook alone": ("#cloud-boothook\nx\n", "got a boothook (text/cloud-boothook)"),
     "an archive": ("#cloud-config-archive\n- x\n", "got a cloud-config archive"),
