@@ -19,6 +19,7 @@ from unit.plugins.plugin_utils.resources.test_on_a_simulated_machine import node
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import cloudbase_configuration, cloudbase_init
 from ansible_collections.winkube.node.plugins.plugin_utils.role_variables.cloudbase_init import ConfigurationVariables
+from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from simulator.artifacts import windows_software
 from simulator.machine.machine import Machine
 
@@ -84,6 +85,21 @@ def test_own_values_replace_the_default_ones() -> None:
     assert (service["san_policy"], service["debug"], service["username"]) == ("OnlineAll", "true", "a$$b")
     assert parsed["config_drive"]["types"] == "iso"
     assert "a$$b" not in cloudbase_configuration.of_setup(changed)
+
+
+OWN_SERVICES = {"metadata_services": ("a.B",), "unattend_metadata_services": ("c.D",)}
+
+
+@pytest.mark.parametrize("text", [cloudbase_configuration.of_service, cloudbase_configuration.of_setup])
+@pytest.mark.parametrize("left_out", [*OWN_SERVICES, ""])
+def test_without_a_platform_all_services_are_named(text: t.Callable[[t.Any], str], left_out: str) -> None:
+    given: dict[str, t.Any] = {"platform": "", **OWN_SERVICES, **({left_out: ()} if left_out else {})}
+    variables = dataclasses.replace(PLAIN, **given)
+    if left_out:
+        with pytest.raises(ResourceError, match="^cloudbase_init_platform: expected azure, .*, got nothing. It selects"):
+            text(variables)
+    else:
+        assert options(text(variables))["DEFAULT"]["metadata_services"] in ("a.B", "c.D")
 
 
 @pytest.mark.parametrize("text", [cloudbase_configuration.of_service, cloudbase_configuration.of_setup])
