@@ -15,9 +15,11 @@ from pathlib import Path
 import pytest
 from simulator_tests.windows.multi_part import mime
 from unit.direct_node import DirectNode
+from unit.plugins.plugin_utils.node_resources.test_roles import BUILDING, host
 from unit.plugins.plugin_utils.resources.test_on_a_simulated_machine import node, settles
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import cloudbase_configuration, cloudbase_init
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.roles import of_role
 from ansible_collections.winkube.node.plugins.plugin_utils.role_variables.cloudbase_init import ConfigurationVariables
 from ansible_collections.winkube.node.plugins.plugin_utils.values.errors import ResourceError
 from simulator.artifacts import windows_software
@@ -135,6 +137,27 @@ def machine(node: DirectNode) -> Iterator[Machine]:
     }
     assert settles(node, package, plugin, conf) == ["Package create", "File create", "File create"]
     return machine
+
+
+def role_resources() -> list[dict[str, t.Any]]:
+    """Return the resources of the role while an image is built."""
+    return of_role("cloudbase_init", host("cloudbase_init", **BUILDING))
+
+
+def test_a_product_that_is_there_is_disabled_while_the_image_is_built(node: DirectNode, machine: Machine) -> None:
+    services = [one for one in role_resources() if one["type"] == "Service"]
+    assert settles(node, *services) == []
+    # As after an installation that was interrupted before the service was disabled.
+    machine.programs.run("sc.exe", ["config", "cloudbase-init", "start=", "auto"])
+    assert settles(node, *services) == ["Service update"]
+    service = machine.services.get("cloudbase-init")
+    assert service is not None
+    assert service.start_mode == "Disabled"
+
+
+def test_the_service_is_disabled_after_its_package() -> None:
+    types = [one["type"] for one in role_resources()]
+    assert types.index("Service") == types.index("Package") + 1
 
 
 def run(machine: Machine, user_data: str | bytes, host: str = "node-1.example") -> str:
