@@ -45,9 +45,13 @@ if {name!r} == "storageblob_info":
     answer["blob"] = state.get(key)
 elif {name!r} == "galleryimageversion_info":
     answer["versions"] = state.get(key)
+    if state.get(key, {{}}).get("later"):
+        state[key] = dict(state[key], provisioning_state=state[key]["later"][0], later=state[key]["later"][1:])
 elif {name!r} == "galleryimageversion":
+    # The module changes no content, and waits only while the state is Creating.
     answer["changed"] = key not in state
-    state[key] = {{"tags": given["tags"], "from": given["storage_profile"]}}
+    made = {{"from": given["storage_profile"], "provisioning_state": os.environ.get("AZURE_BREAKS") or "Succeeded"}}
+    state[key] = dict(state.get(key) or made, tags=given["tags"])
 elif given.get("dest"):
     open(given["dest"], "w").write(state[key]["content"])
     answer["changed"] = True
@@ -80,6 +84,20 @@ VARIABLES = {
     },
     "publish_image_subscription": "00000000-0000-0000-0000-000000000001",
 }
+IMAGE = {"resource_group": "images", "name": "winkube-2022"}
+OF_IMAGE: dict[str, Any] = {
+    "publish_image_vhd": {},
+    "publish_image_copy": {},
+    "publish_image_managed_image": IMAGE,
+    "publish_image_azure": {
+        "subscription": VARIABLES["publish_image_subscription"],
+        "auth_mode": "login",
+        "folder": "",
+        "timeout": 5,
+        "pause": 0,
+    },
+}
+"""A managed image, without the pauses that only Azure needs."""
 VERSION = "public/nodes/windows-2022/2026.1126.3"
 
 
@@ -199,6 +217,7 @@ def test_an_image_is_shown_copied_and_published(azure: Azure) -> None:
         *["storageblob"] * 3,
         "galleryimageversion_info",
         "galleryimageversion",
+        "galleryimageversion_info",
     ]
     assert all(given["subscription_id"].endswith("1") for _, given, _ in calls)
     assert all(given["auth_mode"] == "login" for name, given, _ in calls if name.startswith("storageblob"))
@@ -210,8 +229,8 @@ def test_an_image_is_shown_copied_and_published(azure: Azure) -> None:
     source = {"resource_group": "public", "storage_account": "public1", "uri": uri}
     assert stored[VERSION]["tags"] == {"release": RELEASE}
     assert stored[VERSION]["from"]["os_disk"]["source"] == source
-    assert calls[-1][1]["timeout"] == 120
-    assert [region["name"] for region in calls[-1][1]["publishing_profile"]["target_regions"]] == [
+    assert calls[-2][1]["timeout"] == 120
+    assert [region["name"] for region in calls[-2][1]["publishing_profile"]["target_regions"]] == [
         "westeurope",
         "northeurope",
     ]
@@ -235,18 +254,43 @@ def test_an_interrupted_copy_is_made_again_and_a_complete_one_is_not(azure: Azur
         "storageblob_info",
         "galleryimageversion_info",
         "galleryimageversion",
+        "galleryimageversion_info",
     ]
+
+
+def test_a_version_is_published_only_when_azure_has_finished_it(azure: Azure) -> None:
+    entry = {"tags": {"release": RELEASE}, "provisioning_state": "Creating"}
+    azure.set({VERSION: entry | {"later": ["Updating", "Succeeded"]}})
+    code, output = azure.publish(**OF_IMAGE)
+    assert code == 0, output
+    assert [name for name, *_ in azure.calls()] == [
+        *["galleryimageversion_info"] * 3,
+        "galleryimageversion",
+        "galleryimageversion_info",
+    ]
+    azure.set({VERSION: entry | {"later": ["Failed"]}})
+    code, output = azure.publish(**OF_IMAGE)
+    assert code == 2
+    assert "expected the provisioning state Succeeded, got Failed. Delete the version" in " ".join(output.split())
+    assert [name for name, *_ in azure.calls()] == ["galleryimageversion_info"] * 2
+
+
+@pytest.mark.variant  # of the test above
+def test_a_version_that_fails_is_not_published(azure: Azure) -> None:
+    azure.set({})
+    code, output = azure.publish(breaks="Failed", **OF_IMAGE)
+    assert code == 2
+    assert "expected the provisioning state Succeeded, got Failed. Delete the version" in " ".join(output.split())
+    assert azure.stored()[VERSION]["provisioning_state"] == "Failed"
 
 
 @pytest.mark.variant  # of the first test
 def test_a_version_with_another_release_stays(azure: Azure) -> None:
-    azure.set({VERSION: {"tags": {"release": "20261126.9999999"}}})
-    image = {"resource_group": "images", "name": "winkube-2022"}
-    given: dict[str, Any] = {"publish_image_vhd": {}, "publish_image_copy": {}, "publish_image_managed_image": image}
-    code, output = azure.publish(**given)
+    azure.set({VERSION: {"tags": {"release": "20261126.9999999"}, "provisioning_state": "Failed"}})
+    code, output = azure.publish(**OF_IMAGE)
     assert code == 2
     assert "version 2026.1126.3 already contains release 20261126.9999999" in " ".join(output.split())
     assert [name for name, *_ in azure.calls()] == ["galleryimageversion_info"]
-    code, output = azure.publish(**given, publish_image_number=4)
+    code, output = azure.publish(**OF_IMAGE, publish_image_number=4)
     assert code == 0, output
-    assert azure.stored()[VERSION.replace(".3", ".4")]["from"]["source_image"] == image
+    assert azure.stored()[VERSION.replace(".3", ".4")]["from"]["source_image"] == IMAGE
