@@ -12,6 +12,7 @@ import ast
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,8 @@ from typing import Any
 
 import pytest
 import yaml
+
+from ansible_collections.winkube.node.plugins.plugin_utils.release_notes.publication import OLDEST
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = importlib.util.find_spec("ansible_collections.azure.azcollection")
@@ -194,6 +197,14 @@ class Azure:
         # A VHD has the size of a disk.
         assert list(temporary.iterdir()) == []
         return ended.returncode, ended.stdout + ended.stderr
+
+
+def test_the_oldest_version_of_the_collection_has_the_option_timeout() -> None:
+    assert REAL is not None
+    changes = (REAL / "CHANGELOG.md").read_text(encoding="utf-8")
+    before = changes[: changes.index("azure_rm_galleryimageversion: Set the timeout for creating an image version")]
+    assert re.findall(r"^## v(\S+)", before, re.MULTILINE)[-1] == OLDEST
+    assert f"azure.azcollection:>={OLDEST}" in (ROOT / "docs" / "images.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
