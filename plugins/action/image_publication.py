@@ -35,7 +35,8 @@ class ActionModule(ControllerAction):
                 "failed": True,
                 "msg": f"publish_image.yml needs the module {missing[0]}, which is not installed. Install the "
                 f"collection azure.azcollection {OLDEST} or newer "
-                f"(ansible-galaxy collection install 'azure.azcollection:>={OLDEST}') and the Python packages in its requirements.txt",
+                f"(ansible-galaxy collection install 'azure.azcollection:>={OLDEST}') and the Python packages in its "
+                "requirements.txt",
             }
         steps = publication.steps()
         for line in (f"release {publication.release}:", *(f"- {step}" for step in steps)):
