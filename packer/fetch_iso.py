@@ -185,7 +185,7 @@ class Download:
             digits: the expected checksum.
 
         Returns:
-            Whether anything was downloaded.
+            Whether the file was not complete before.
 
         Raises:
             FetchError: the file cannot be downloaded, or has another checksum.
@@ -193,6 +193,20 @@ class Download:
         if self._target.is_file() and _digest(self._target, algorithm) == digits:
             return False
         self._target.parent.mkdir(parents=True, exist_ok=True)
+        # An earlier run may have been interrupted after the download. A request for more would fail.
+        if not (self._part.is_file() and _digest(self._part, algorithm) == digits):
+            self._download()
+            self._verify(algorithm, digits)
+        self._part.replace(self._target)
+        self._forget()
+        return True
+
+    def _download(self) -> None:
+        """Download what is missing.
+
+        Raises:
+            FetchError: every attempt failed.
+        """
         for attempt in range(_ATTEMPTS):
             try:
                 self._continue()
@@ -204,13 +218,12 @@ class Download:
             self._pause(2.0**attempt)
         else:
             raise FetchError(f"{self._url}: {_ATTEMPTS} attempts failed. The next run continues")
+
+    def _verify(self, algorithm: str, digits: str) -> None:
         actual = _digest(self._part, algorithm)
         if actual != digits:
             self._forget()
             raise FetchError(f"{self._url}: expected {algorithm}:{digits}, got {algorithm}:{actual}. Nothing was kept")
-        self._part.replace(self._target)
-        self._forget()
-        return True
 
     def _size(self) -> int:
         return self._part.stat().st_size if self._part.is_file() else 0

@@ -9,7 +9,7 @@ import typing as t
 from ansible.plugins.loader import module_loader
 
 from ..plugin_utils.actions.controller_action import ControllerAction
-from ..plugin_utils.release_notes.publication import MODULES, Publication
+from ..plugin_utils.release_notes.publication import MODULES, OLDEST, Publication
 from ..plugin_utils.values.terminal import show
 
 
@@ -34,8 +34,9 @@ class ActionModule(ControllerAction):
                 "changed": False,
                 "failed": True,
                 "msg": f"publish_image.yml needs the module {missing[0]}, which is not installed. Install the "
-                "collection azure.azcollection 3.0.0 or newer (ansible-galaxy collection install azure.azcollection) "
-                "and the Python packages in its requirements.txt",
+                f"collection azure.azcollection {OLDEST} or newer "
+                f"(ansible-galaxy collection install 'azure.azcollection:>={OLDEST}') and the Python packages in its "
+                "requirements.txt",
             }
         steps = publication.steps()
         for line in (f"release {publication.release}:", *(f"- {step}" for step in steps)):

@@ -12,6 +12,7 @@ import ast
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,8 @@ from typing import Any
 
 import pytest
 import yaml
+
+from ansible_collections.winkube.node.plugins.plugin_utils.release_notes.publication import OLDEST
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = importlib.util.find_spec("ansible_collections.azure.azcollection")
@@ -45,9 +48,13 @@ if {name!r} == "storageblob_info":
     answer["blob"] = state.get(key)
 elif {name!r} == "galleryimageversion_info":
     answer["versions"] = state.get(key)
+    if state.get(key, {{}}).get("later"):
+        state[key] = dict(state[key], provisioning_state=state[key]["later"][0], later=state[key]["later"][1:])
 elif {name!r} == "galleryimageversion":
+    # The module changes no content, and waits only while the state is Creating.
     answer["changed"] = key not in state
-    state[key] = {{"tags": given["tags"], "from": given["storage_profile"]}}
+    made = {{"from": given["storage_profile"], "provisioning_state": os.environ.get("AZURE_BREAKS") or "Succeeded"}}
+    state[key] = dict(state.get(key) or made, tags=given["tags"])
 elif given.get("dest"):
     open(given["dest"], "w").write(state[key]["content"])
     answer["changed"] = True
@@ -80,6 +87,20 @@ VARIABLES = {
     },
     "publish_image_subscription": "00000000-0000-0000-0000-000000000001",
 }
+IMAGE = {"resource_group": "images", "name": "winkube-2022"}
+OF_IMAGE: dict[str, Any] = {
+    "publish_image_vhd": {},
+    "publish_image_copy": {},
+    "publish_image_managed_image": IMAGE,
+    "publish_image_azure": {
+        "subscription": VARIABLES["publish_image_subscription"],
+        "auth_mode": "login",
+        "folder": "",
+        "timeout": 5,
+        "pause": 0,
+    },
+}
+"""A managed image, without the pauses that only Azure needs."""
 VERSION = "public/nodes/windows-2022/2026.1126.3"
 
 
@@ -178,6 +199,14 @@ class Azure:
         return ended.returncode, ended.stdout + ended.stderr
 
 
+def test_the_oldest_version_of_the_collection_has_the_option_timeout() -> None:
+    assert REAL is not None
+    changes = (REAL / "CHANGELOG.md").read_text(encoding="utf-8")
+    before = changes[: changes.index("azure_rm_galleryimageversion: Set the timeout for creating an image version")]
+    assert re.findall(r"^## v(\S+)", before, re.MULTILINE)[-1] == OLDEST
+    assert f"azure.azcollection:>={OLDEST}" in (ROOT / "docs" / "images.md").read_text(encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def azure(tmp_path_factory: pytest.TempPathFactory) -> Azure:
     return Azure(tmp_path_factory.mktemp("azure"))
@@ -199,6 +228,7 @@ def test_an_image_is_shown_copied_and_published(azure: Azure) -> None:
         *["storageblob"] * 3,
         "galleryimageversion_info",
         "galleryimageversion",
+        "galleryimageversion_info",
     ]
     assert all(given["subscription_id"].endswith("1") for _, given, _ in calls)
     assert all(given["auth_mode"] == "login" for name, given, _ in calls if name.startswith("storageblob"))
@@ -210,8 +240,8 @@ def test_an_image_is_shown_copied_and_published(azure: Azure) -> None:
     source = {"resource_group": "public", "storage_account": "public1", "uri": uri}
     assert stored[VERSION]["tags"] == {"release": RELEASE}
     assert stored[VERSION]["from"]["os_disk"]["source"] == source
-    assert calls[-1][1]["timeout"] == 120
-    assert [region["name"] for region in calls[-1][1]["publishing_profile"]["target_regions"]] == [
+    assert calls[-2][1]["timeout"] == 120
+    assert [region["name"] for region in calls[-2][1]["publishing_profile"]["target_regions"]] == [
         "westeurope",
         "northeurope",
     ]
@@ -235,18 +265,43 @@ def test_an_interrupted_copy_is_made_again_and_a_complete_one_is_not(azure: Azur
         "storageblob_info",
         "galleryimageversion_info",
         "galleryimageversion",
+        "galleryimageversion_info",
     ]
+
+
+def test_a_version_is_published_only_when_azure_has_finished_it(azure: Azure) -> None:
+    entry = {"tags": {"release": RELEASE}, "provisioning_state": "Creating"}
+    azure.set({VERSION: entry | {"later": ["Updating", "Succeeded"]}})
+    code, output = azure.publish(**OF_IMAGE)
+    assert code == 0, output
+    assert [name for name, *_ in azure.calls()] == [
+        *["galleryimageversion_info"] * 3,
+        "galleryimageversion",
+        "galleryimageversion_info",
+    ]
+    azure.set({VERSION: entry | {"later": ["Failed"]}})
+    code, output = azure.publish(**OF_IMAGE)
+    assert code == 2
+    assert "expected the provisioning state Succeeded, got Failed. Delete the version" in " ".join(output.split())
+    assert [name for name, *_ in azure.calls()] == ["galleryimageversion_info"] * 2
+
+
+@pytest.mark.variant  # of the test above
+def test_a_version_that_fails_is_not_published(azure: Azure) -> None:
+    azure.set({})
+    code, output = azure.publish(breaks="Failed", **OF_IMAGE)
+    assert code == 2
+    assert "expected the provisioning state Succeeded, got Failed. Delete the version" in " ".join(output.split())
+    assert azure.stored()[VERSION]["provisioning_state"] == "Failed"
 
 
 @pytest.mark.variant  # of the first test
 def test_a_version_with_another_release_stays(azure: Azure) -> None:
-    azure.set({VERSION: {"tags": {"release": "20261126.9999999"}}})
-    image = {"resource_group": "images", "name": "winkube-2022"}
-    given: dict[str, Any] = {"publish_image_vhd": {}, "publish_image_copy": {}, "publish_image_managed_image": image}
-    code, output = azure.publish(**given)
+    azure.set({VERSION: {"tags": {"release": "20261126.9999999"}, "provisioning_state": "Failed"}})
+    code, output = azure.publish(**OF_IMAGE)
     assert code == 2
     assert "version 2026.1126.3 already contains release 20261126.9999999" in " ".join(output.split())
     assert [name for name, *_ in azure.calls()] == ["galleryimageversion_info"]
-    code, output = azure.publish(**given, publish_image_number=4)
+    code, output = azure.publish(**OF_IMAGE, publish_image_number=4)
     assert code == 0, output
-    assert azure.stored()[VERSION.replace(".3", ".4")]["from"]["source_image"] == image
+    assert azure.stored()[VERSION.replace(".3", ".4")]["from"]["source_image"] == IMAGE

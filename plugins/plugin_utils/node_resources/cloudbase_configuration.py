@@ -14,10 +14,13 @@ import typing as t
 
 from ..role_variables.cloudbase_init import ConfigurationVariables
 from ..specification.data_files import load_data
+from ..values.errors import ResourceError
 
 DEFAULT = "DEFAULT"
 """The section of options without a section."""
 CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
+PURPOSE = "It selects where cloudbase-init gets its metadata from."
+"""What the platform is for, for messages."""
 OPTION = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -57,7 +60,10 @@ def of_service(variables: ConfigurationVariables) -> str:
     """Return cloudbase-init.conf, which the service reads.
 
     Args:
-        variables: the role's variables; they name a platform, or services.
+        variables: the role's variables.
+
+    Raises:
+        ResourceError: they name neither a platform nor all services.
     """
     known, platform = facts(), _platform(variables)
     options = {
@@ -78,7 +84,10 @@ def of_setup(variables: ConfigurationVariables) -> str:
     """Return cloudbase-init-unattend.conf, which Windows Setup uses by the answer file of cloudbase-init.
 
     Args:
-        variables: as for `of_service`.
+        variables: the role's variables.
+
+    Raises:
+        ResourceError: they name neither a platform nor all services.
     """
     known, platform = facts(), _platform(variables)
     options = {
@@ -92,7 +101,25 @@ def of_setup(variables: ConfigurationVariables) -> str:
     return _text(options, variables.unattend_settings)
 
 
+def lacks_services(platform: object, services: object, unattend_services: object) -> bool:
+    """Return whether cloudbase-init would have no metadata services.
+
+    Args:
+        platform: the platform; empty if there is none.
+        services: the user's metadata services.
+        unattend_services: those that are used while Windows Setup configures a machine.
+    """
+    return not platform and not (services and unattend_services)
+
+
+def expected_platform() -> str:
+    """Return which platforms are expected, for messages."""
+    return f"expected {', '.join(facts().platforms)}"
+
+
 def _platform(variables: ConfigurationVariables) -> Platform:
+    if lacks_services(variables.platform, variables.metadata_services, variables.unattend_metadata_services):
+        raise ResourceError("cloudbase_init_platform", None, expected_platform(), PURPOSE)
     return facts().platforms.get(variables.platform) or Platform(services=(), unattend_services=())
 
 

@@ -91,6 +91,8 @@ def resources(settings: CloudbaseInitSettings) -> list[ResourceMapping]:
             "folder": known.folder,
             "disables": [known.service],
         },
+        # The product may have been there before, or its installation may have been interrupted.
+        {"type": "Service", "name": known.service, "if_exists": True, "start_mode": "disabled"},
         *({"type": "File", "name": name, "content": content, "line_ending": "crlf"} for name, content in files.items()),
         plugin_file(),
         *closed(known.closed_folders),

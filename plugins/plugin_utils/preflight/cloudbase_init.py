@@ -29,11 +29,10 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def _platform(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
-    name = f"{_ROLE}_platform"
-    own = all(values.get(f"{_ROLE}_{one}") for one in ("metadata_services", "unattend_metadata_services"))
-    if not values.get(name) and not own:
-        expected = f"expected {', '.join(configuration.facts().platforms)}, because {_ROLE}_enabled is true"
-        yield Problem(name, None, expected, "It selects where cloudbase-init gets its metadata from.")
+    names = [f"{_ROLE}_{one}" for one in ("platform", "metadata_services", "unattend_metadata_services")]
+    if configuration.lacks_services(*map(values.get, names)):
+        expected = f"{configuration.expected_platform()}, because {_ROLE}_enabled is true"
+        yield Problem(names[0], None, expected, configuration.PURPOSE)
     if values.get("sysprep_cloudbase_init") is False:
         hint = "The service is disabled while the image is built, and sysprep makes it start at the first boot."
         expected = f"expected true, because {_ROLE}_enabled is true"

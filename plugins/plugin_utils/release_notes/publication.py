@@ -23,6 +23,8 @@ MODULES = (
     "azure.azcollection.azure_rm_galleryimageversion",
     "azure.azcollection.azure_rm_galleryimageversion_info",
 )
+OLDEST = "3.4.0"
+"""The version of azure.azcollection since which azure_rm_galleryimageversion has the option timeout (its CHANGELOG)."""
 _ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
 _CONTAINER = re.compile(r"[a-z0-9](?:-?[a-z0-9]){2,62}")
 _BLOB = re.compile(r"[^\s?#\\]{1,1020}[.]vhd", re.IGNORECASE)

@@ -200,6 +200,17 @@ def test_the_next_run_continues_and_notices_a_changed_file(account: Account, run
     assert "the file on the server has changed" in text
 
 
+def test_a_complete_download_is_not_made_again(account: Account, run: Run) -> None:
+    # An earlier run was interrupted while it computed the checksum.
+    part, note = (run.output.with_name(f"windows.iso.{end}") for end in ("part", "etag"))
+    part.parent.mkdir()
+    part.write_bytes(ISO)
+    note.write_text(account.etag, encoding="utf-8")
+    code, text = run(account.url)
+    assert (code, run.output.read_bytes() == ISO, account.requests) == (0, True, []), text
+    assert [path.name for path in run.output.parent.iterdir()] == ["windows.iso"]
+
+
 def test_a_file_with_another_checksum_is_not_kept(account: Account, run: Run) -> None:
     account.content = ISO + b"x"
     code, text = run(account.url)

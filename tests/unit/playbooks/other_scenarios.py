@@ -77,7 +77,10 @@ PUBLICATION: dict[str, t.Any] = {
     },
     "tempfile": {"path": "/site/vhd/vhd-1"},
     "azure.azcollection.azure_rm_storageblob_info": {"blob": None},
-    "azure.azcollection.azure_rm_galleryimageversion_info": {"versions": None},
+    "azure.azcollection.azure_rm_galleryimageversion_info": [
+        {"versions": None},
+        {"versions": {"provisioning_state": "Succeeded"}},
+    ],
 }
 ZONE = "topology.kubernetes.io/zone"
 RINGS = {"node_maintenance_ring_label": ZONE, "node_maintenance_ring_order": ["c"]}

@@ -36,9 +36,7 @@ def run_data(run: CloudbaseRun, data: bytes) -> int:
         parts += [("ps1", code) for code in re.findall(rb"<powershell>([\s\S]+?)</powershell>", data)]
         code = sum(_run(run, _stored(run, kind, text.strip()), _UTILS) for kind, text in parts)
     elif found == "sh":
-        run.log("WARNING", _UTILS, "An error occurred during user_data execution: '[WinError 2] The system cannot find"
-                " the file specified'")  # fmt: skip
-        code = 0
+        code = _without_bash(run, _UTILS, "user_data")
     else:
         code = _run(run, _stored(run, found, data), _UTILS)
     run.log("INFO", _UTILS, f"User_data script ended with return code: {code}")
@@ -49,6 +47,10 @@ def run_file(run: CloudbaseRun, path: str) -> int:
     """Run a file by its ending, or by its first line."""
     kind = path.rpartition(".")[2].casefold()
     module = "plugins.common.fileexecutils"
+    if kind == "sh":
+        code = _without_bash(run, module, "file")
+        run.log("INFO", module, f'Script "{path}" ended with exit code: {code}')
+        return code
     if kind not in ("cmd", "ps1"):
         found = _kind(run.machine.files.read_bytes(path))
         if found not in ("cmd", "ps1"):
@@ -58,6 +60,13 @@ def run_file(run: CloudbaseRun, path: str) -> int:
     code = _run(run, path, module)
     run.log("INFO", module, f'Script "{path}" ended with exit code: {code}')
     return code
+
+
+def _without_bash(run: CloudbaseRun, module: str, what: str) -> int:
+    """Log that Windows has no bash, and return the code of the script."""
+    reason = "[WinError 2] The system cannot find the file specified"
+    run.log("WARNING", module, f"An error occurred during {what} execution: '{reason}'")
+    return 0
 
 
 def _kind(data: bytes) -> str | None:
@@ -88,7 +97,7 @@ def _run(run: CloudbaseRun, path: str, module: str) -> int:
         "user": SYSTEM,
     }
     try:
-        if path.endswith(".ps1"):
+        if path.casefold().endswith(".ps1"):
             arguments = ["-ExecutionPolicy", "RemoteSigned", "-NonInteractive", "-File", path]
             result: ProgramResult = run.machine.programs.run("powershell.exe", arguments, **more)
         else:

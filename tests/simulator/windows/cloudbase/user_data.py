@@ -7,6 +7,7 @@ from __future__ import annotations
 import email
 import ntpath
 import re
+from collections.abc import Callable
 from email.message import Message
 from typing import Any
 
@@ -19,6 +20,15 @@ from simulator.windows.cloudbase.metadata import MetadataNotExistingError
 from simulator.windows.cloudbase.scripts import DONE
 
 _MODULE = "plugins.common.userdata"
+_OWN_TYPES = (
+    "text/part-handler",
+    "text/cloud-config",
+    "text/cloud-boothook",
+    "text/x-shellscript",
+    "multipart/mixed",
+    "text/x-cfninitdata",
+)
+"""Types of the plugins in the option `user_data_plugins` (conf/default.py)."""
 MISSING = "CI_MISSING_JINJA_VAR/"
 
 
@@ -72,9 +82,10 @@ class CloudbaseUserDataPlugin:
     def _multi_part(self, data: bytes) -> tuple[int, bool]:
         self.run.log("DEBUG", _MODULE, f"User data content:\n{data.decode()}")
         result = DONE, False
+        handlers: dict[str, Callable[..., object]] = {}
         for part in email.message_from_string(data.decode()).walk():
             try:
-                result = scripts.plugin_result(self._part(part))
+                result = scripts.plugin_result(self._handled(part, handlers))
             except NotModelled:
                 raise
             except Exception as error:
@@ -82,8 +93,31 @@ class CloudbaseUserDataPlugin:
                 self.run.log("ERROR", _MODULE, f"Exception during multipart part handling: {kind}, {name} ({error})")
                 result = DONE, False
             if result[1]:
-                break
+                return result
+        for handler in set(handlers.values()):
+            handler(None, "__end__", None, None)
         return result
+
+    def _handled(self, part: Message, handlers: dict[str, Callable[..., object]]) -> int:
+        """Run a part, with a part handler if one has its type (userdataplugins/parthandler.py)."""
+        kind, payload = part.get_content_type(), part.get_payload(decode=True)
+        if kind in handlers:
+            handlers[kind](None, kind, part.get_filename(), payload)
+            return 0
+        if kind != "text/part-handler":
+            return self._part(part)
+        namespace: dict[str, Any] = {}
+        exec(compile(payload, part.get_filename() or "", "exec"), namespace)  # type: ignore[arg-type]
+        for one in namespace["list_types"]():
+            if one in _OWN_TYPES:
+                self.run.log("INFO", _MODULE, f'Skipping part handler for content type "{one}" as it is already managed'
+                             " by a plugin")  # fmt: skip
+            else:
+                self.run.log("INFO", _MODULE, f"Adding part handler for content type: {one}")
+                handlers[one] = namespace["handle_part"]
+        if namespace["handle_part"] in handlers.values():
+            namespace["handle_part"](None, "__begin__", None, None)
+        return 0
 
     def _part(self, part: Message) -> int:
         kind = part.get_content_type()
@@ -102,7 +136,7 @@ class CloudbaseUserDataPlugin:
             self.run.log("INFO", "plugins.common.userdataplugins.cloudboothook", f"{kind} content is currently not"
                          " supported")  # fmt: skip
             return 0
-        if kind in ("text/part-handler", "text/x-cfninitdata"):
+        if kind == "text/x-cfninitdata":
             raise NotModelled(f"user data of type {kind}")
         self.run.log("INFO", _MODULE, f"Userdata plugin not found for content type: {kind}")
         return 0

@@ -14,6 +14,8 @@ from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.variab
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
 
 INSTALLING = ("container_runtime", "cni", "kubernetes_node")
+BUILDING = {"winkube_builds_image": True, "cloudbase_init_enabled": True, "cloudbase_init_platform": "nocloud"}
+"""Without these, the role cloudbase_init has no resources."""
 HOST = {"groups": {}, "hostvars": {}, "inventory_hostname": "win1", "kube_version": "1.36.3"}
 
 
@@ -28,9 +30,7 @@ _OF_SEVERAL = ("node_join", "node_reset")
 
 @pytest.mark.parametrize("role", [role for role in ROLES if role not in _OF_SEVERAL])
 def test_the_defaults_of_each_role_are_resources(role: str) -> None:
-    # The role cloudbase_init has resources only while an image is built.
-    building = {"winkube_builds_image": True, "cloudbase_init_enabled": True, "cloudbase_init_platform": "nocloud"}
-    assert load(of_role(role, host(role, **building)))
+    assert load(of_role(role, host(role, **BUILDING)))
 
 
 def test_a_role_without_resources_is_refused() -> None:
