@@ -76,8 +76,8 @@ class FetchSource:
     no_proxy: tuple[str, ...] = ()
     """Hosts, domains and networks for which the proxy is not used."""
     ca: str = ""
-    """CA certificates in PEM, or the path of their file; empty: the certificates of REQUESTS_CA_BUNDLE or the
-    system."""
+    """CA certificates in PEM, or the path of their file; empty: the certificates of REQUESTS_CA_BUNDLE or
+    CURL_CA_BUNDLE, or the certificates that the library requests trusts."""
     verify: bool = True
     inside: frozenset[str] | None = None
     """The hosts in private networks to which URLs from untrusted documents may lead; None: all hosts."""

@@ -168,7 +168,8 @@ class Convergence:
             The changes, in order.
 
         Raises:
-            NodeError: the node's answers cannot be used, or this node cannot have a resource as described.
+            NodeError: the node's answers cannot be used, this node cannot have a resource as described, or a code
+                policy that the user has not allowed may block the resources' programs.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         step, private = "observe", self._observes_privately
@@ -250,7 +251,7 @@ class Convergence:
             following: changes that the caller makes afterwards.
 
         Returns:
-            Whether all changes in `pending` were attempted, so that the run can continue.
+            Whether the run can continue: all changes were attempted, and so were the reboots that they need.
         """
         while pending or self._restarts:
             work = next_work(pending, self._restarts, reboot_order=self._reboot_order)
