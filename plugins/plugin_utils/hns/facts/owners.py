@@ -42,7 +42,8 @@ class OwnerEvidence:
     """The owner of an object."""
 
     state: State
-    """`stopped`: the object's container exists but is not running. `unknown`: the runtime could not be queried."""
+    """`stopped`: the object's container exists but is not running. `unknown`: the runtime could not be queried, or does
+    not report whether the object is in use."""
     owner: str = ""
     """`namespace/pod`, the name of a container, or the id of a missing owner."""
     ids: tuple[str, ...] = ()

@@ -35,7 +35,7 @@ class AddressGuard:
         """Start a guard, unless a guard with the same addresses is running.
 
         Returns:
-            The guard in the form of `addresses.to_json`; empty if the node needs no guard.
+            The guard in the form of `addresses.to_json`; empty if the node needs no guard, or in check mode.
 
         Raises:
             NodeError: the node could not be observed, or the guard could not be started.
@@ -62,7 +62,7 @@ class AddressGuard:
 
         Raises:
             ResourceError: the document is malformed.
-            NodeError: the node could not be observed.
+            NodeError: the node could not be observed, or a new guard could not be started.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         if not document:
