@@ -49,7 +49,7 @@ class JoinState:
     ended_commands: int | None = None
     """How many of the user's programs after `kubeadm join` have ended; None if no program remains."""
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
-    """Content of NETWORK_RECORD: `plugin`, `mode`, `network`; empty if the file does not exist."""
+    """Content of NETWORK_RECORD: `plugin`, `mode`, `network`, `services`; empty if there is no such file."""
     unresolved: str = ""
     """Why the name of the control plane endpoint cannot be resolved; empty if it can be resolved or was not checked."""
     uplink_at_risk: bool = False

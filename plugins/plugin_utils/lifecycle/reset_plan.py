@@ -188,8 +188,8 @@ def batch_calls(
     """Return the calls of the batch that resets the machine.
 
     Services stop and containers are removed first, as in each cleanup of HNS. Then kubeadm runs, and everything that it
-    leaves is removed. No call stops the batch, because kubeadm may already have removed what a later call removes. The
-    questions at the end show what is left.
+    leaves is removed. A failure of kubeadm or of a resource's call does not stop the batch, because kubeadm may already
+    have removed what a later call removes. The questions at the end show what is left.
 
     Args:
         plan: the plan.
