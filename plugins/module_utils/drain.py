@@ -45,7 +45,7 @@ class DrainOptions(t.NamedTuple):
     mark: CordonMark
     """The content of the annotation that is written on the nodes that this drain cordons."""
     timeout: float
-    """Time limit for all nodes together, in seconds."""
+    """Time limit for all nodes together, in seconds; 0 means no limit."""
     force: bool = False
     delete_emptydir_data: bool = False
     grace_period: int | None = None

@@ -148,7 +148,7 @@ def _pod_to_pod(windows: t.Sequence[CheckedNode], linux: t.Sequence[CheckedNode]
 
 
 def _to_services(source: CheckedNode, backends: t.Sequence[CheckedNode], number: int) -> list[Check]:
-    """Return the checks from one node to a Windows and a Linux service, whose pods are on different nodes."""
+    """Return the checks from one node to a Windows service and a Linux service, whose pods are on other nodes."""
     checks = []
     for system in (WINDOWS, LINUX):
         others = [node for node in backends if node.os == system and node.name != source.name]
