@@ -112,7 +112,7 @@ def wait_for_calls(api: CallsApi, services: t.Sequence[str], seconds: float, too
         The last call of each service through each node.
 
     Raises:
-        ApiError: a request to the cluster failed, and would fail again.
+        ApiError: a request to the cluster failed, and it would fail again, or the time is up.
     """
     end = tools.clock() + seconds
     while True:

@@ -335,7 +335,7 @@ class Builder:
         )
 
     def _finish(self, kept: t.Mapping[str, IndexEntry]) -> None:
-            """Sign the index of all files, and remove or report files that do not belong to the bundle."""
+        """Sign the index of all files, and remove or report files that do not belong to the bundle."""
         entries = dict(self.made.entries)
         for path, entry in kept.items():
             # A file whose download failed in this run keeps its earlier entry. Files that are no longer requested stay
