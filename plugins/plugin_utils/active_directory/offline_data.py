@@ -67,7 +67,11 @@ class _NdrReader:
         return taken
 
     def text(self, pointer: int) -> str:
-        """Return the conformant and varying string to which a pointer refers; empty for a null pointer."""
+        """Return the conformant and varying string to which a pointer refers; empty for a null pointer.
+
+        Raises:
+            ValueError: the string is malformed or incomplete.
+        """
         if not pointer:
             return ""
         _maximum, offset, count = self.numbers(3)

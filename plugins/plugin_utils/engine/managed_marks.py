@@ -53,7 +53,7 @@ def plan(
 
 
 def _present(resource: Resource, noted: bool, change: Change | None) -> Change | None:
-    """Return the change to the desired state, which writes the mark first, so that every setting has a mark."""
+    """Return the change to the desired state, if any. It writes the mark first, so that every setting has a mark."""
     if noted:
         return change
     take = write(resource.title, 1)

@@ -209,8 +209,9 @@ def _containers(
     endpoints: t.Iterable[HnsEndpoint],
     networks: t.Sequence[HnsNetwork],
 ) -> tuple[Owner, ...]:
-    """Return the containers to stop: those with endpoints on the networks, those that the request adds
-    (`CleanupRequest.containers` and `pods_without_endpoints`), and pods that create networks.
+    """Return the containers to stop: those with endpoints on the networks, and pods that create networks.
+
+    `CleanupRequest.containers` and `CleanupRequest.pods_without_endpoints` add further containers.
     """
     runtime = facts.last.runtime
     pods = [owner for owner in runtime.owners.values() if owner.kind == "pod"]
