@@ -99,7 +99,7 @@ def _of_site(url: str, kinds: t.Sequence[Kind]) -> Unverified:
 
 
 def _used(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> t.Iterator[Kind]:
-    """Return the kinds that roles install without a pinned checksum."""
+    """Yield the kinds that roles install without a pinned checksum."""
     for kind in catalogue().values():
         if not kind.variables or not any(
             kind.variables == role or kind.variables.startswith(f"{role}_") for role in roles

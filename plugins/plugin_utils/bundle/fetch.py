@@ -156,6 +156,7 @@ class Fetcher:
 
         Raises:
             FetchError: the download failed, or the content is wrong.
+            BundleError: the file cannot be written.
         """
         if checksum is None:
             target.unlink(missing_ok=True)

@@ -73,7 +73,7 @@ class Download:
 
 
 def calls(download: Download, *, broken: bool) -> t.Iterator[Call]:
-    """Return the calls of all attempts to download the file.
+    """Yield the calls of all attempts to download the file.
 
     Each source is tried in order until one delivers the file. If the download from the last source was interrupted,
     this source is tried again.
@@ -169,7 +169,7 @@ def likely_space(download: Download, files: str, *others: str) -> SpaceRequireme
 
 
 def _attempt(download: Download, source: DownloadSource, label: str, done: tuple[str, ...]) -> t.Iterator[Call]:
-    """Return the calls for one source: its checksum file, the file, and the verification."""
+    """Yield the calls for one source: its checksum file, the file, and the verification."""
     needs: tuple[str, ...] = ()
     if source.checksum_url:
         fetched = f"{download.checksum}.part"

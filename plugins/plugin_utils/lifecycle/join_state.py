@@ -181,7 +181,7 @@ def problems(
     node_name: str = "",
     next_name: str = "",
 ) -> t.Iterator[str]:
-    """Return the reasons why the run must not continue with this machine.
+    """Yield the reasons why the run must not continue with this machine.
 
     Args:
         state: the reported state.
@@ -224,7 +224,7 @@ def problems(
 
 
 def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[str]:
-    """Return why the machine cannot have the expected network.
+    """Yield why the machine cannot have the expected network.
 
     A node that has this network already is refused only if `cni_mtu` is too large.
 
@@ -271,7 +271,7 @@ def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[
 
 
 def network_warnings(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[str]:
-    """Return what may harm the machine's pod network, although the machine is not refused.
+    """Yield what may harm the machine's pod network, although the machine is not refused.
 
     Args:
         state: the reported state.
