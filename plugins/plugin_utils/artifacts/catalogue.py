@@ -39,7 +39,7 @@ class ArtifactError(ResourceError):
 
 
 class UnknownKindError(ArtifactError):
-    """A kind without a URL of the user's own is unknown, or has no public URL."""
+    """The user gave no URL for a kind that is unknown or has no public URL."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

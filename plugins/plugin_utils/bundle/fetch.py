@@ -62,7 +62,7 @@ class FetchError(BundleError):
 
 
 class ContentError(FetchError):
-    """The content is wrong. A new download may help once; resuming never does."""
+    """The content is wrong. Downloading the whole file again may help; resuming the download never does."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

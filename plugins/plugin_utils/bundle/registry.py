@@ -38,7 +38,7 @@ class RegistryEndpoint:
     password: str = dataclasses.field(default="", repr=False)
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
     ca: str = ""
-    """CA certificates in PEM; empty: the certificates that the controller trusts."""
+    """CA certificates in PEM; empty: as in `FetchSource`."""
     verify: bool = True
     override_path: bool = False
     """Whether the path of the URL replaces `/v2`."""

@@ -27,7 +27,7 @@ _DNS_NAME = re.compile(r"(?=.{1,253}\Z)(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(
 
 
 class CertificateError(Exception):
-    """The certificate cannot be renewed; the message states the reason and the remedy."""
+    """The certificate cannot be renewed; the message states the reason."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

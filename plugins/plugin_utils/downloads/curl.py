@@ -253,7 +253,7 @@ def line(name: str, value: str | None) -> str:
 
 
 def is_url(text: str) -> bool:
-    """Return whether curl may download a URL: it has a known scheme and a host, and no spaces."""
+    """Return whether curl may download a URL: it has a known scheme, a host (unless `file:`), a path, and no spaces."""
     try:
         parts = urllib.parse.urlsplit(text)
         host = parts.hostname

@@ -69,7 +69,7 @@ class Convergence:
     Args:
         session: the session with the node.
         resources: what the node should have, in the order in which changes are made.
-        check_mode: only observe and plan, with one remote command.
+        check_mode: only observe and plan, which usually takes one remote command.
         may_reboot: whether to reboot the node if a change needs a reboot. If false, the run ends after that change.
         disruptive: `defer` postpones changes that disrupt the pods of a live node, and later changes that build on
             them.
@@ -251,7 +251,7 @@ class Convergence:
             following: changes that the caller makes afterwards.
 
         Returns:
-            Whether the run can continue: all changes were attempted, and so were the reboots that they need.
+            Whether the run can continue: all changes were attempted, and the reboots that they need were made.
         """
         while pending or self._restarts:
             work = next_work(pending, self._restarts, reboot_order=self._reboot_order)

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Read what the user's hook returned about a machine that it created (no I/O).
 
-The output of a program is untrusted, so only known variables of known types are accepted. Because some of them are
-passwords, messages contain the value of none of these variables except ansible_connection.
+The output of a program is untrusted, so only known variables of known types are accepted. Messages contain the value of
+no variable except ansible_connection, because other values may be passwords.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class ResetPlan:
     """Version of kubeadm.exe; empty if it does not run."""
     changes: tuple[Planned, ...]
     hns: CleanupPlan
-    """What is removed from HNS; empty if HNS hangs."""
+    """What is removed from HNS; empty if HNS hangs or is not installed."""
     hns_facts: HnsFacts
     interrupted: bool
     """Whether an earlier reset left its own files."""

@@ -33,7 +33,7 @@ class SelectedFile:
     tail: int
     """Maximum number of bytes to copy from the end of the file, which may have grown since it was observed."""
     expected: int
-    """Observed size in bytes."""
+    """Expected number of bytes to copy: the observed size, but at most `tail`; `tail` if the size is unknown."""
     seen: bool
     """Whether the file was observed; a service's command line may name a file that does not exist."""
 

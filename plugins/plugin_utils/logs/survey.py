@@ -28,7 +28,7 @@ _LOG_NAME = re.compile(r"(?i)^[a-z]:\\[^<>\"|*?/]+\.(log|txt|out|err)$")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LogFile:
-    """A file that matches a path of a source."""
+    """A file that matches a path of a source, or that a service's command line names."""
 
     source: str
     path: str

@@ -47,7 +47,8 @@ class AddressGuard:
             return {}
         key, earlier = addresses.noted(seen)
         if key:
-            # An earlier guard is enough unless the adapters' addresses have changed. A guard that has ended is removed.
+            # An earlier guard is enough unless the adapters' addresses have changed. `peek` deletes the results of a
+            # guard that has ended.
             state = self._node.peek(key, step="check for an earlier guard", seconds=0).state
             if state == "running" and earlier == at_risk:
                 return addresses.to_json(at_risk, key)
