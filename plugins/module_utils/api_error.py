@@ -27,7 +27,8 @@ class ApiError(Exception):
         """Messages by reason, from the details of the response."""
         self.retry_after = retry_after
         self.brief = brief or message
-        """The status and the reason, without the server's message, which may quote the request."""
+        """What went wrong, without the server's message, which may quote the request: the status and the reason, if the
+        server rejected the request."""
 
     @property
     def is_temporary(self) -> bool:

@@ -230,8 +230,8 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         RequiredAccess("recognize the pods of DaemonSets", ("get",), "daemonsets", group="apps"),
     ),
 }
-"""Permissions by purpose. The permissions for the role cni follow from the templates of this role. The permissions for
-`change_network` depend on the cluster (see `removals`)."""
+"""Permissions by purpose. The permissions for the role cni follow from the objects that plugin_utils/pod_networks
+builds. The permissions for `change_network` depend on the cluster (see `removals`)."""
 
 FLANNEL_DAEMON_SET = "kube-flannel/kube-flannel-windows"
 REMOVALS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {

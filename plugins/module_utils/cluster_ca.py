@@ -42,6 +42,9 @@ def check_ca(module: AnsibleModule, cluster: Cluster, certificates: bytes) -> No
 
 
 def node_version(version: str) -> str:
-    """Return a version without a vendor's suffix, such as `v1.34.4` for `v1.34.4+k3s1` or `v1.34.4-eks-1a2b3c`."""
+    """Return a version without `v` and without a vendor's suffix; empty if the text is not a version of Kubernetes.
+
+    For example, `v1.34.4+k3s1` and `v1.34.4-eks-1a2b3c` become `1.34.4`.
+    """
     match = RELEASE.match(version)
     return match[1] if match else ""

@@ -163,7 +163,7 @@ class Cluster:
             raise
 
     def is_public(self, *path: str) -> bool:
-        """Return whether an object can be read without credentials; also True if the server cannot be reached.
+        """Return whether an object can be read without credentials; False only if the server refuses this (401 or 403).
 
         Args:
             path: the parts of the path.

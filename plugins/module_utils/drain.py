@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Drain several nodes at once: cordon, evict, wait. The caller does all I/O.
+"""Drain several nodes at once: cordon, evict, wait. All I/O goes through objects that the caller passes.
 
 kubernetes.core.k8s_drain is not used, for four reasons: it gives up at the first eviction that a PodDisruptionBudget
 does not allow, without naming the budget (ansible-collections/kubernetes.core#797); it evicts DaemonSets' pods that
@@ -45,7 +45,7 @@ class DrainOptions(t.NamedTuple):
     mark: CordonMark
     """The content of the annotation that is written on the nodes that this drain cordons."""
     timeout: float
-    """Time limit for all nodes together, in seconds."""
+    """Time limit for all nodes together, in seconds; 0 means no limit."""
     force: bool = False
     delete_emptydir_data: bool = False
     grace_period: int | None = None

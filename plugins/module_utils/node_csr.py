@@ -27,7 +27,7 @@ Request = t.Mapping[str, t.Any]
 SIGNER = "kubernetes.io/kube-apiserver-client-kubelet"
 """The signer of the client certificates of kubelets (kubernetes.io: Certificates and Certificate Signing Requests)."""
 USERNAME = "system:bootstrap:"
-"""The prefix of a token's id in the user name (kubernetes.io: Authenticating with Bootstrap Tokens)."""
+"""The part of the user name before the token's id (kubernetes.io: Authenticating with Bootstrap Tokens)."""
 _USAGES = (
     frozenset({"client auth", "digital signature"}),
     # Only kubelets with RSA keys request the usage "key encipherment".

@@ -27,7 +27,8 @@ def printable(text: str) -> str:
         text: any text. A safe text is returned unchanged, so a second call changes nothing.
 
     Returns:
-        The text, in which ``\xNN`` replaces control characters, and U+FFFD replaces other unprintable characters.
+        The text, in which ``\xNN`` replaces control characters, a space replaces special spaces, and U+FFFD replaces
+        other unprintable characters.
     """
     return _SUSPECT.sub(_visible, text)
 

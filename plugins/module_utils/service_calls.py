@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Call services of a namespace through their NodePorts on Windows nodes. The caller does all I/O."""
+"""Call services through their NodePorts on Windows nodes. All I/O goes through objects that the caller passes."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def wait_for_calls(api: CallsApi, services: t.Sequence[str], seconds: float, too
         The last call of each service through each node.
 
     Raises:
-        ApiError: a request to the cluster failed, and would fail again.
+        ApiError: a request to the cluster failed, and it would fail again, or the time is up.
     """
     end = tools.clock() + seconds
     while True:

@@ -121,6 +121,7 @@ class ObjectSet:
 
         Raises:
             ApiError: a request failed. The next run makes the remaining changes.
+            ObjectSetError: the record is invalid.
         """
         before = self._recorded()
         kept = [Recorded(one.of, one.adopted) for one in planned if one.action in (CREATED, CHANGED, UNCHANGED)]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Server pods, services, and the probes that connect to them. The caller does all I/O."""
+"""Server pods, services, and the probes that connect to them. All I/O goes through objects that the caller passes."""
 
 from __future__ import annotations
 

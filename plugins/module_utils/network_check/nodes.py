@@ -74,7 +74,7 @@ def choose(
         nodes: all nodes of the cluster.
         names: names of the Windows nodes to check; empty for all of them.
         windows_count: how many Windows nodes to choose if `names` is empty; 0 means all.
-        linux_count: how many Linux nodes to choose; 0 means all. Workers are chosen before control plane nodes.
+        linux_count: how many Linux nodes to choose; 0 means all. If there are enough workers, only workers are chosen.
     """
     ordered = sorted(nodes, key=lambda node: (node.control_plane, node.name))
     windows = [node for node in ordered if node.os == WINDOWS]

@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Which node connects to which node, and how (no I/O).
 
-The nodes form a ring: each connects to the next one. So the number of connections grows with the number of nodes, not
-with its square, and each node is the source and the target of every kind of connection.
+The nodes of an operating system form a ring: each connects to the next one. So the number of connections grows with the
+number of nodes, not with its square. Each node is the source and the target of connections between pods, the source of
+connections to services and to the outside, and the target of connections to its NodePort.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ def _pod_to_pod(windows: t.Sequence[CheckedNode], linux: t.Sequence[CheckedNode]
 
 
 def _to_services(source: CheckedNode, backends: t.Sequence[CheckedNode], number: int) -> list[Check]:
-    """Return the checks from one node to a Windows and a Linux service, whose pods are on different nodes."""
+    """Return the checks from one node to a Windows service and a Linux service, whose pods are on other nodes."""
     checks = []
     for system in (WINDOWS, LINUX):
         others = [node for node in backends if node.os == system and node.name != source.name]

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The last stage of a run: does a network policy block connections that work without it? The caller does all I/O."""
+"""The last stage of a run: does a network policy block connections that work without it?
+
+All I/O goes through objects that the caller passes.
+"""
 
 from __future__ import annotations
 

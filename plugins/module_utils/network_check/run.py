@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A network check from the creation of its namespace to the removal of the namespace. The caller does all I/O."""
+"""A network check, from the creation of its namespace to the removal of the namespace.
+
+All I/O goes through objects that the caller passes.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from .membership import DomainState
 MODULE = "microsoft.ad.membership"
 _STEP = "join the domain"
 _ATTEMPTS = 2
-"""How often the module runs if the connection fails before it is known whether the machine has joined."""
+"""Maximum number of runs of the module, if the connection fails before it is known whether the machine has joined."""
 
 
 def check_installed() -> None:

@@ -83,7 +83,7 @@ def read(results: t.Mapping[str, CallResult]) -> DomainState:
 
 
 def problems(state: DomainState, domain: str, *, joined: bool) -> t.Iterator[str]:
-    """Return why the machine cannot become a member of a domain; empty if it already is a member.
+    """Yield why the machine cannot become a member of a domain; nothing if it can, or already is one.
 
     Args:
         state: what the machine reports.

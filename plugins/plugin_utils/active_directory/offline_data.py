@@ -29,7 +29,7 @@ class OfflineJoinData:
     """The domain and the computer that the data names, without the password in the data."""
 
     domain: str
-    """DNS name of the domain; empty if the data has a form that `read` does not know."""
+    """DNS name of the domain, or its other name if the data has no DNS name; empty if `read` does not know the form."""
     computer: str
     """Name of the computer; empty if the data has a form that `read` does not know."""
 
@@ -67,7 +67,11 @@ class _NdrReader:
         return taken
 
     def text(self, pointer: int) -> str:
-        """Return the conformant and varying string to which a pointer refers; empty for a null pointer."""
+        """Return the conformant and varying string to which a pointer refers; empty for a null pointer.
+
+        Raises:
+            ValueError: the string is malformed or incomplete.
+        """
         if not pointer:
             return ""
         _maximum, offset, count = self.numbers(3)

@@ -18,8 +18,8 @@ from . import catalogue, locations, sites, verification
 from .catalogue import ArtifactError
 
 Status = t.Literal["cached", "fetched", "missing", "failed", "skipped"]
-"""Statuses of an artifact: already in the cache, downloaded in this run, missing (check mode), failed, or skipped
-because the node's version of Windows Server does not need it."""
+"""Statuses of an artifact: already in the cache, downloaded in this run, missing because no download was attempted (as
+in check mode), failed, or skipped because the node's version of Windows Server does not need it."""
 _KEYS = ("version", "url", "sha256")
 
 
@@ -114,7 +114,7 @@ def _resource(kind: str, item: object, where: str, own_url: str, **options: t.An
 
 
 def unverified(resources: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
-    """Return a warning for each unverified resource, and one for each site that is reached over plain HTTP."""
+    """Return a warning for each unverified resource, and one for each host that sends the checksums over plain HTTP."""
     sentences = []
     clear: dict[str, list[str]] = {}
     for resource in (one for one in resources if one.get("type") == "Artifact"):

@@ -39,7 +39,7 @@ class ArtifactError(ResourceError):
 
 
 class UnknownKindError(ArtifactError):
-    """A kind that is not in the catalogue was given without a URL."""
+    """The user gave no URL for a kind that is unknown or has no public URL."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -148,7 +148,7 @@ def find_kind(name: object, known: t.Mapping[str, Kind], *, has_url: bool = Fals
     Args:
         name: the name that the user gave.
         known: all kinds.
-        has_url: whether a URL is given, in which case any name is accepted.
+        has_url: whether a URL is given, in which case any valid name is accepted.
 
     Raises:
         UnknownKindError: the kind is unknown, or has no URL.

@@ -73,7 +73,7 @@ class ArtifactSource:
 
 
 def mirrored(url: str, mirror: str) -> str:
-    """Return the URL of a publisher's file at a mirror. The first folder of a mirror is the publisher's host.
+    """Return the URL of a publisher's file at a mirror, whose first folder is the publisher's host.
 
     >>> mirrored("https://dl.k8s.io/v1.37.1/a.tar.gz", "http://mirror:8080/")
     'http://mirror:8080/dl.k8s.io/v1.37.1/a.tar.gz'
@@ -85,7 +85,7 @@ def checked_folder(path: object, where: str) -> str:
     """Return a cache folder without a trailing backslash.
 
     Raises:
-        ArtifactError: the value is not an absolute path with a drive letter.
+        ArtifactError: the value is not the absolute path of a folder below the root of a drive.
     """
     bare = path.rstrip("\\") if isinstance(path, str) else ""
     if not re.fullmatch(r"[A-Za-z]:(\\[^\\/:*?\"<>|\x00-\x1f]+)+", bare) or ".." in bare.split("\\"):
@@ -130,7 +130,7 @@ def locate(
         cache_dir: Windows path of the node's cache folder.
         mirror: base URL of a mirror, which is used like one more site.
         sites: `artifact_sites` (see the module `sites`).
-        upstream: whether the publisher is used after the sites.
+        upstream: whether the publisher is used after the sites; without sites, it is always used.
         url: a URL that replaces the catalogue's URL. A file from such a URL has no checksum file.
         sha256: expected SHA-256 of the file.
         kinds: `artifact_kinds` (see the module `catalogue`).

@@ -68,7 +68,7 @@ def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str
 
 
 def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Unverified]:
-    """Return the unverified artifacts of roles. No text names a host, so that a report can merge equal texts.
+    """Return the unverified artifacts of roles. No text names an inventory host, so that reports can merge equal texts.
 
     Args:
         values: the roles' variables that are set.
@@ -99,7 +99,7 @@ def _of_site(url: str, kinds: t.Sequence[Kind]) -> Unverified:
 
 
 def _used(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> t.Iterator[Kind]:
-    """Return the kinds that roles install without a pinned checksum."""
+    """Yield the kinds that roles install without a pinned checksum."""
     for kind in catalogue().values():
         if not kind.variables or not any(
             kind.variables == role or kind.variables.startswith(f"{role}_") for role in roles

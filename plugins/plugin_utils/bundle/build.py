@@ -45,7 +45,7 @@ class BuildResult:
     """The result of the build."""
 
     fetched: list[str] = dataclasses.field(default_factory=list)
-    """Paths of the files that were downloaded, or would be downloaded in check mode."""
+    """Paths of the files that were downloaded. In check mode: what would be downloaded, with images by reference."""
     removed: list[str] = dataclasses.field(default_factory=list)
     failures: list[str] = dataclasses.field(default_factory=list)
     warnings: list[str] = dataclasses.field(default_factory=list)
@@ -335,7 +335,7 @@ class Builder:
         )
 
     def _finish(self, kept: t.Mapping[str, IndexEntry]) -> None:
-        """Sign the index of all files, and remove files that do not belong to the bundle."""
+        """Sign the index of all files, and remove or report files that do not belong to the bundle."""
         entries = dict(self.made.entries)
         for path, entry in kept.items():
             # A file whose download failed in this run keeps its earlier entry. Files that are no longer requested stay

@@ -62,7 +62,7 @@ class FetchError(BundleError):
 
 
 class ContentError(FetchError):
-    """The content is wrong. A new download may help once; resuming never does."""
+    """The content is wrong. Downloading the whole file again may help; resuming the download never does."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -76,8 +76,8 @@ class FetchSource:
     no_proxy: tuple[str, ...] = ()
     """Hosts, domains and networks for which the proxy is not used."""
     ca: str = ""
-    """CA certificates in PEM, or the path of their file; empty: the certificates of REQUESTS_CA_BUNDLE or the
-    system."""
+    """CA certificates in PEM, or the path of their file; empty: the certificates of REQUESTS_CA_BUNDLE or
+    CURL_CA_BUNDLE, or the certificates that the library requests trusts."""
     verify: bool = True
     inside: frozenset[str] | None = None
     """The hosts in private networks to which URLs from untrusted documents may lead; None: all hosts."""
@@ -156,6 +156,7 @@ class Fetcher:
 
         Raises:
             FetchError: the download failed, or the content is wrong.
+            BundleError: the file cannot be written.
         """
         if checksum is None:
             target.unlink(missing_ok=True)

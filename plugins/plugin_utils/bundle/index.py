@@ -32,7 +32,7 @@ _DEVICE = re.compile(r"con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b
 
 
 class BundleError(Exception):
-    """A bundle cannot be built or used; the message names the cause and the remedy."""
+    """A bundle cannot be built or used; the message states why."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

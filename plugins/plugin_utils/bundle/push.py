@@ -124,7 +124,8 @@ class Push:
 
     def _check_free_space(self, missing: t.Sequence[IndexEntry], seen: Observation) -> None:
         free = int((seen["room"].first or {}).get("free") or 0) if seen["room"].ok else None
-        # The pieces, the joined file, and its copy in the cache or the image store all exist at the same time.
+        # All pieces are uploaded before the first file is joined, which needs the space of one more file. Later, the
+        # joined files and their copies in the cache or the image store exist at the same time.
         required = 2 * sum(entry.size for entry in missing) + max((entry.size for entry in missing), default=0)
         if free is not None and missing and free < required + _SPARE:
             raise NodeError(

@@ -38,7 +38,7 @@ class RegistryEndpoint:
     password: str = dataclasses.field(default="", repr=False)
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
     ca: str = ""
-    """CA certificates in PEM; empty: the certificates that the controller trusts."""
+    """CA certificates in PEM; empty: as in `FetchSource`."""
     verify: bool = True
     override_path: bool = False
     """Whether the path of the URL replaces `/v2`."""
@@ -229,7 +229,9 @@ class RegistryClient:
         """Return the Authorization header for a registry.
 
         Raises:
-            FetchError: the challenge is malformed, or the registry requires credentials that are missing.
+            FetchError: the challenge cannot be used, the registry requires credentials that are missing, or the token
+                server returned no token.
+            BundleError: the token server did not return a JSON object.
         """
         scheme, parameters = read_challenge(challenge)
         basic = _basic(endpoint)
@@ -344,7 +346,7 @@ def _with(source: FetchSource, authorization: str) -> FetchSource:
 
 
 def read_challenge(header: str) -> tuple[str, dict[str, str]]:
-    """Return scheme and parameters of a WWW-Authenticate header in lower case; empty if it is malformed."""
+    """Return the scheme of a WWW-Authenticate header in lower case, and its valid parameters by lower-case name."""
     scheme, dummy, rest = header.strip().partition(" ")
     parameters = {}
     for name, quoted, plain in _PARAMETER.findall(rest):

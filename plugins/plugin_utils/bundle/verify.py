@@ -43,7 +43,7 @@ def read_index(directory: pathlib.Path, public: str) -> tuple[dict[str, IndexEnt
         public: the public key, or the path of its file.
 
     Raises:
-        BundleError: there is no index, or the public key does not verify its signature.
+        BundleError: there is no index, it is malformed, or the public key does not verify its signature.
     """
     key = keys.public_key(public)
     index, signature = directory / bundle_index.INDEX, directory / bundle_index.SIGNATURE
@@ -75,7 +75,7 @@ def verify(directory: str, public: str) -> Bundle:
     """Verify a whole bundle: the index by its signature, and each file by the index.
 
     Raises:
-        BundleError: a file is missing, changed, or not in the index.
+        BundleError: as for `read_index`, or a file is missing, changed, or not in the index.
     """
     # Use the real path, so that a later change of a symbolic link has no effect.
     folder = pathlib.Path(directory).expanduser().resolve()
@@ -96,7 +96,7 @@ def verify(directory: str, public: str) -> Bundle:
 
 
 def files(directory: pathlib.Path) -> list[str]:
-    """Return all files of a bundle except its index and signature, symbolic links included."""
+    """Return all files of a bundle except its index, signature and unfinished files, symbolic links included."""
     paths = []
     for root, folders, names in os.walk(directory):
         here = pathlib.Path(root)

@@ -14,4 +14,5 @@
 | `csi` | CSI drivers as HostProcess DaemonSets |
 | `azure` | cloud-node-manager |
 | `demo` | workloads that show that the cluster runs Windows containers |
+| `gmsa` | credential specs of gMSAs, and the permissions to use them |
 """

@@ -51,7 +51,7 @@ def node_manager(settings: SupportSettings) -> list[KubernetesObject]:
         resources=resources("50m", "50Mi", "512Mi"),
     )
     pod = pod_with_kubeconfig(_ACCOUNT, [manager], config_map=_NAME)
-    # A node needs its addresses and must lose its taint, however its network runs.
+    # A node needs its addresses and must lose its taint, whether its network runs as pods or as services.
     del pod["affinity"]
     return [
         service_account(f"{_NAMESPACE}/{_ACCOUNT}"),

@@ -29,6 +29,9 @@ def csi_driver(settings: SupportSettings, name: str) -> list[KubernetesObject]:
     Args:
         settings: the settings.
         name: name of the driver in the data file.
+
+    Raises:
+        ValueError: the user replaces an image that the program does not have.
     """
     driver = support_catalogue().csi_drivers[name]
     rights = []

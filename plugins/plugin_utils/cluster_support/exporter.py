@@ -29,6 +29,9 @@ def exporter(settings: SupportSettings) -> list[KubernetesObject]:
 
     Args:
         settings: the settings.
+
+    Raises:
+        ValueError: the user replaces an image that the program does not have.
     """
     image, port = settings.program("windows_exporter").images["windows_exporter"], settings.windows_exporter_port
     container = {

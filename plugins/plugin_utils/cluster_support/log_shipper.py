@@ -22,7 +22,7 @@ from .settings import SupportSettings
 SHIPPER = "windows-logs"
 _STATE = "C:\\var\\lib\\kubelet\\winkube-logs"
 """Folder of Fluent Bit's positions in the logs. It is in the kubelet's folder, because only administrators can write
-there (role kubernetes_node), and because a reset removes that folder."""
+there (role kubernetes_node), and because a reset empties the kubelet's folder."""
 
 
 def configuration(outputs: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
@@ -77,7 +77,8 @@ def log_shipper(settings: SupportSettings) -> list[KubernetesObject]:
         settings: the settings.
 
     Raises:
-        ValueError: there are no outputs, or an output has no name.
+        ValueError: there are no outputs, an output has no name, or the user replaces an image that the program does
+            not have.
     """
     _check(settings)
     # JSON is valid YAML.

@@ -20,7 +20,7 @@ _RBAC = "rbac.authorization.k8s.io"
 def host_process(containers: t.Sequence[KubernetesObject], **more: t.Any) -> KubernetesObject:
     """Return the specification of a HostProcess pod that runs on the Windows nodes whose network runs in pods.
 
-        The network of nodes with Docker runs as services, because Docker cannot run HostProcess containers.
+    The network of nodes with Docker runs as services, because Docker cannot run HostProcess containers.
 
     Args:
         containers: the containers.

@@ -27,7 +27,7 @@ _DNS_NAME = re.compile(r"(?=.{1,253}\Z)(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(
 
 
 class CertificateError(Exception):
-    """The certificate cannot be renewed; the message states the reason and the remedy."""
+    """The certificate cannot be renewed; the message states the reason."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,7 @@ def is_due(certificate: Certificate, now: datetime.datetime, days: int) -> bool:
 
 
 def successor(listener: HttpsListener, now: datetime.datetime, days: int) -> Certificate | None:
-    """Return an interrupted run's certificate, if it is not due and expires later than the current certificate."""
+    """Return an interrupted run's certificate that is not due and expires later than the current one, or None."""
     fresh = [each for each in listener.others if each.is_self_signed and not is_due(each, now, days)]
     longest = max(fresh, key=lambda each: each.expires, default=None)
     return longest if longest is not None and longest.expires > listener.certificate.expires else None

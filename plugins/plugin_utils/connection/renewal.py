@@ -99,6 +99,8 @@ class Renewer:
 
         Raises:
             CertificateError: the new certificate cannot be made or used; the listener keeps the old certificate.
+            ValueError: as for `update_pins`.
+            OSError: as for `update_pins`.
         """
         old, new = (
             listener.certificate,

@@ -34,7 +34,7 @@ class ConnectionSettings:
     encryption: str = "auto"
     """Message encryption: `auto` (only without TLS), `always`, `never`."""
     ca_file: str = ""
-    """File with the trusted certificates; empty: the system's own certificates are used."""
+    """File with the trusted certificates; empty: the plugin's library decides which certificates are trusted."""
     shell: str = ""
     """Type of the remote shell; only ssh supports shells other than PowerShell."""
 
@@ -95,7 +95,10 @@ def _winrm(options: t.Mapping[str, t.Any], extras: t.Mapping[str, t.Any]) -> Con
 
 
 def _scheme_and_port(scheme: t.Any, port: t.Any) -> tuple[bool, int]:
-    """Return whether HTTPS is used, and the port; both plugins use HTTP on port 5985 and HTTPS on any other port."""
+    """Return whether HTTPS is used, and the port.
+
+    Without a scheme, both plugins use HTTP on port 5985 and HTTPS on any other port.
+    """
     number = int(port) if port is not None else None
     if scheme is None:
         return number != 5985, number or 5986

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Checks of the way to the cluster: join, certificate, CA, name, API server and Node object (no I/O)."""
+"""Checks of what connects a node to its cluster: join, certificate, CA, name, API server and Node object (no I/O)."""
 
 from __future__ import annotations
 

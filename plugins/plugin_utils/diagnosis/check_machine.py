@@ -17,7 +17,7 @@ _REBOOT_REASONS: t.Mapping[str, str] = {
 }
 """Reasons of WindowsInfo.pending_reboot that count. Pending file renames do not count: many programs cause them."""
 _EVICTION: t.Mapping[str, str] = {"nodefs.available": "10%", "imagefs.available": "15%"}
-"""Default thresholds on Windows (kubernetes pkg/kubelet/eviction/defaults_windows.go)."""
+"""Default thresholds for disks on Windows (kubernetes pkg/kubelet/eviction/defaults_windows.go)."""
 _UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "": 1}
 """Units of quantities (kubernetes.io: Quantity)."""
 _GIB = 2**30

@@ -54,7 +54,7 @@ def hns_networks(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def stale_endpoints(node: Examination) -> t.Iterator[FoundCause]:
-    """Check whether every observation of HNS has the same endpoints of pods that no longer exist."""
+    """Check for HNS endpoints that are stale in all observations."""
     observations = node.first.hns.observations
     stale = [
         {one.id for one in snapshot.objects.endpoints if snapshot.owners.endpoints[one.id].state == "stale"}

@@ -33,7 +33,7 @@ class ClusterView:
     """What the cluster knows about all nodes."""
 
     problem: str = ""
-    """Why there is no result of a query of the cluster; empty if there is one."""
+    """Why the cluster was not queried, or why the query failed; empty if it succeeded."""
     authorities: frozenset[str] = frozenset()
     """Certificates of the cluster's CA (see `kubelet_certificate.authorities`)."""
     nodes: t.Mapping[str, t.Mapping[str, t.Any]] = dataclasses.field(default_factory=dict)

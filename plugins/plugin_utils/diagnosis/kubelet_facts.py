@@ -64,7 +64,7 @@ class ConfigurationFile:
 
     path: str
     text: str | None
-    """Text of the file; None if the file does not exist."""
+    """Text of the file; None if the file does not exist or was not read."""
 
     @functools.cached_property
     def document(self) -> dict[str, t.Any] | None:

@@ -26,7 +26,7 @@ from .runtime_facts import RuntimeFacts
 
 _MACHINE, _KUBELET, _RUNTIME = Scope("machine."), Scope("kubelet."), Scope("cri.")
 _TAIL = 200
-"""Number of lines that are read from the end of the kubelet's log."""
+"""Number of lines that are read from the end of each log."""
 _MOST_PLUGINS = 50
 _NEEDED = (_MACHINE.id("services"), _MACHINE.id("registry"), _KUBELET.id("kubelet-files"))
 """Calls of the first remote command that must succeed: without their results, the machine would seem to be unprepared
@@ -71,7 +71,7 @@ class FirstFacts:
     cni_files: t.Mapping[str, str]
     """Content of the CNI configuration files by path."""
     network_record: t.Mapping[str, t.Any]
-    """The network that the role cni recorded (`plugin`, `mode`, `network`); empty if it recorded none."""
+    """The network that the role cni recorded (`plugin`, `mode`, `network`, `services`); empty if it recorded none."""
     kube_proxy: ConfigurationFile
 
     @property

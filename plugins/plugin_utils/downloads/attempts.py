@@ -73,15 +73,15 @@ class Download:
 
 
 def calls(download: Download, *, broken: bool) -> t.Iterator[Call]:
-    """Return the calls of all attempts to download the file.
+    """Yield the calls of all attempts to download the file.
 
     Each source is tried in order until one delivers the file. If the download from the last source was interrupted,
     this source is tried again.
 
     Args:
         download: the requested download.
-        broken: whether an unfinished download exists. The first source then resumes it, and if that
-            fails, downloads the whole file.
+        broken: whether an unfinished download exists. If the file has a checksum, the download is resumed from the
+            first source, and if that fails, the whole file is downloaded. Otherwise the unfinished file is removed.
     """
     attempts = [download.sources[0], *download.sources] if broken and download.verified else [*download.sources]
     done: tuple[str, ...] = ()
@@ -169,7 +169,7 @@ def likely_space(download: Download, files: str, *others: str) -> SpaceRequireme
 
 
 def _attempt(download: Download, source: DownloadSource, label: str, done: tuple[str, ...]) -> t.Iterator[Call]:
-    """Return the calls for one source: its checksum file, the file, and the verification."""
+    """Yield the calls for one source: its checksum file, the file, and the verification."""
     needs: tuple[str, ...] = ()
     if source.checksum_url:
         fetched = f"{download.checksum}.part"
@@ -328,7 +328,8 @@ def _transfer(result: CallResult, route: curl.DownloadRoute) -> str:
     """Return curl's error message, with the HTTP status if there is one."""
     code = result.exit_code or 0
     if code == 47 and route.headers:
-        # The version of curl is unknown here; since version 7.83, curl does not forward such headers.
+        # If all headers are credentials, curl 7.83 and later follow redirects, so code 47 may mean too many redirects.
+        # The version of curl is unknown here.
         maybe = f"{describe_curl_error(code)}, or " if route.only_credentials else ""
         return f"{maybe}the site redirects to another address, to which its headers are not sent (curl {code})"
     status = result.stdout.partition(" ")[0]

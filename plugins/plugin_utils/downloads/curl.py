@@ -101,7 +101,7 @@ def download(
 
     curl itself retries transient statuses (408, 5xx, and 429 since 7.67) and refused connections, after 1, 2, 4 and 8
     seconds or when the server asks for it (Retry-After, since 7.75). The call's own retries resume interrupted
-    transfers. After any other response of a server, the call fails without a retry.
+    transfers. After any other response of a server, the call fails without a retry, unless curl is older than 7.67.
 
     Args:
         call_id: id of the call.
@@ -253,7 +253,7 @@ def line(name: str, value: str | None) -> str:
 
 
 def is_url(text: str) -> bool:
-    """Return whether curl may download a URL: it has a known scheme and a host, and no spaces."""
+    """Return whether curl may download a URL: it has a known scheme, a host (unless `file:`), a path, and no spaces."""
     try:
         parts = urllib.parse.urlsplit(text)
         host = parts.hostname

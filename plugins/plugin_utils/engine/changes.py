@@ -44,12 +44,20 @@ def answered(resource: Resource, seen: Results, call: str) -> CallResult:
 
 
 def objects(resource: Resource, seen: Results, call: str) -> tuple[t.Mapping[str, t.Any], ...]:
-    """Return the objects of an observe call that must succeed."""
+    """Return the objects of an observe call that must succeed.
+
+    Raises:
+        ObservationError: the call failed or did not run.
+    """
     return tuple(item for item in answered(resource, seen, call).output if isinstance(item, t.Mapping))
 
 
 def only(resource: Resource, seen: Results, call: str) -> t.Mapping[str, t.Any]:
-    """Return the first object of an observe call that must succeed and return at least one object."""
+    """Return the first object of an observe call that must succeed and return at least one object.
+
+    Raises:
+        ObservationError: the call failed, did not run, or returned no object.
+    """
     items = objects(resource, seen, call)
     if not items:
         raise ObservationError(resource.title, call, "the node returned no object")

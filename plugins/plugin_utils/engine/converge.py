@@ -69,7 +69,7 @@ class Convergence:
     Args:
         session: the session with the node.
         resources: what the node should have, in the order in which changes are made.
-        check_mode: only observe and plan, with one remote command.
+        check_mode: only observe and plan, which usually takes one remote command.
         may_reboot: whether to reboot the node if a change needs a reboot. If false, the run ends after that change.
         disruptive: `defer` postpones changes that disrupt the pods of a live node, and later changes that build on
             them.
@@ -168,7 +168,8 @@ class Convergence:
             The changes, in order.
 
         Raises:
-            NodeError: the node's answers cannot be used, or this node cannot have a resource as described.
+            NodeError: the node's answers cannot be used, this node cannot have a resource as described, or a code
+                policy that the user has not allowed may block the resources' programs.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         step, private = "observe", self._observes_privately
@@ -250,7 +251,7 @@ class Convergence:
             following: changes that the caller makes afterwards.
 
         Returns:
-            Whether all changes in `pending` were attempted, so that the run can continue.
+            Whether the run can continue: all changes were attempted, and the reboots that they need were made.
         """
         while pending or self._restarts:
             work = next_work(pending, self._restarts, reboot_order=self._reboot_order)

@@ -82,7 +82,7 @@ class EarlySizes:
         self.by_resource: dict[int, list[Call]] = {}
         """The calls that ask for the sizes, by the position of the resource."""
         for position, resource in enumerate(resources):
-            # The node's version of Windows is part of the observation.
+            # Whether a resource for certain versions of Windows applies is known only after the observation.
             required = None if resource.windows else resource.likely_space()
             if required is not None:
                 paths.setdefault(volume(required.path), required.path)

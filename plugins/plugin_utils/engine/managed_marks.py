@@ -15,7 +15,8 @@ from .resource import Change, Resource
 
 KEY = "HKLM:\\SOFTWARE\\winkube\\managed"
 """Registry key with a value for each managed resource; the value's name is the resource's title. The value's data has
-no meaning, except for a temporarily disabled service, where it is the previous start mode."""
+no meaning, with two exceptions: for a temporarily disabled service, it is the previous start mode; for the password of
+the built-in administrator, it is the SID of the account."""
 
 
 def registry_entry(resource: Resource) -> dict[str, Json]:
@@ -53,7 +54,7 @@ def plan(
 
 
 def _present(resource: Resource, noted: bool, change: Change | None) -> Change | None:
-    """Return the change to the desired state, which writes the mark first, so that every setting has a mark."""
+    """Return the change to the desired state, if any. It writes the mark first, so that every setting has a mark."""
     if noted:
         return change
     take = write(resource.title, 1)

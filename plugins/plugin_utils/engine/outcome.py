@@ -35,7 +35,7 @@ class ConvergenceOutcome:
     deferred: list[Planned] = dataclasses.field(default_factory=list)
     """Changes that were left for later because they disrupt pods, or because they build on such changes."""
     failures: list[str] = dataclasses.field(default_factory=list)
-    """Messages, each of which names the node, the resource and the step."""
+    """Messages, each of which names the node and what failed."""
     warnings: list[str] = dataclasses.field(default_factory=list)
     rebooted: bool = False
     reboot_required: bool = False

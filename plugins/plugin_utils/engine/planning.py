@@ -301,7 +301,7 @@ def _barrier(group: t.Sequence[Planned]) -> Call | None:
 
 
 def _order_if_needed(barrier: Call, reboot_order: t.Sequence[Call]) -> t.Iterator[Call]:
-    """Return the calls that order a reboot if the barrier will stop the batch.
+    """Yield the calls that order a reboot if the barrier will stop the batch.
 
     The first call is skipped, which counts as a success, if no change reported that it needs a reboot.
     """

@@ -48,7 +48,7 @@ class ProgressReporter:
         return None
 
     def _files(self, running: t.Sequence[RunningCall], changes: t.Sequence[Planned]) -> str | None:
-        """Return a line about files that are downloading: `kubernetes 1.37.1 45 of 120 MB, containerd 2.3.7 ended`."""
+        """Return a line such as `kubernetes 1.37.1 45 of 120 MB, containerd 2.3.7 ended`; None without downloads."""
         parts: list[str] = []
         growing: dict[str, str] = {}
         for call in running:

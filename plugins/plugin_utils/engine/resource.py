@@ -210,7 +210,7 @@ class Resource(abc.ABC):
         return None
 
     def failure(self, results: Results) -> str | None:  # noqa: ARG002  # for subclasses
-        """Return why a change failed, if several results explain it better than the failed call's result alone.
+        """Return why a change failed, if several results explain it better than the failed call's result; else None.
 
         Args:
             results: the results of the change's calls, by the ids that the resource gave them.
@@ -219,7 +219,7 @@ class Resource(abc.ABC):
 
     @property
     def brings(self) -> str | None:
-        """The Windows path of the file that the resource brings to the node, if other resources may need this file."""
+        """The Windows path of the file that the resource brings to the node; None if no other resource may need it."""
         return None
 
     def lacks(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for subclasses

@@ -49,7 +49,7 @@ class ImageArchive:
 
 
 def supported_archive(archives: t.Sequence[ImageArchive], windows: WindowsInfo) -> ImageArchive | None:
-    """Return the first archive with an image that this version of Windows can run."""
+    """Return the first archive with an image that this version of Windows can run, or None if there is none."""
     version = windows.nearest_version
     return next((archive for archive in archives if not archive.windows or version in archive.windows), None)
 

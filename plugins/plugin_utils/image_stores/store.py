@@ -124,7 +124,7 @@ def names_of(identity: str, images: t.Mapping[str, StoredImage]) -> list[str]:
 
 
 def size_of(number: str, unit: str) -> int | None:
-    """Return a size in bytes from a printed number and unit, such as `98.3` and `MiB`."""
+    """Return a size in bytes from a printed number and unit, such as `98.3` and `MiB`; None if they are malformed."""
     try:
         return int(float(number) * _UNITS[unit])
     except (KeyError, ValueError):

@@ -25,12 +25,12 @@ from .password_file import PasswordFile
 
 MODULE = "ansible.windows.win_user"
 SHORTEST, LONGEST = 14, 127
-"""Accepted lengths: the minimum of Microsoft's security baselines, and the maximum of the dialog of Windows' logon."""
+"""Accepted lengths: the minimum of Microsoft's security baselines, and the maximum of Windows' sign-in screen."""
 _STEP = "set the administrator's password"
 _ATTEMPTS = 2
-"""How often the module runs if the connection fails before it is known whether it has run."""
+"""Maximum number of attempts, if the connection fails before it is known whether the module has run."""
 _BUILT_IN = "-500"
-"""How the SID of the built-in administrator ends, whatever its name (learn.microsoft.com: well-known SIDs)."""
+"""End of the SID of the built-in administrator, whatever its name (learn.microsoft.com: well-known SIDs)."""
 _MARK = "administrator password"
 _GROUPS = (string.ascii_lowercase, string.ascii_uppercase, string.digits, "+-.:=_")
 """Windows can require characters of three of these groups. Quoting changes none of them in a shell, XML or YAML."""

@@ -98,8 +98,8 @@ class Generalization:
 
         Raises:
             UnsupportedWindows: the collection does not support the machine's Windows.
-            NodeError: the machine has joined a cluster, must reboot for updates, or has too little free space; or the
-                image would contain the password of a proxy.
+            NodeError: the machine has joined a cluster, has not finished its first boot, must reboot for updates, or
+                has too little free space; or the image would contain the password of a proxy.
         """
         options = self._options
         accounts = self._accounts()
@@ -270,7 +270,7 @@ class Generalization:
         """Wait until the machine reports that it is sealed, and let the batch continue.
 
         Raises:
-            NodeError: the batch failed, or the machine could no longer be queried.
+            NodeError: the batch failed or is not finished in time, or the machine could no longer be queried.
         """
         node, step = self._node, "read the state of the image"
         end = time.monotonic() + 2 * batch.timeout

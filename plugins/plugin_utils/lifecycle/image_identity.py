@@ -128,7 +128,7 @@ def app_calls(identity: MachineIdentity) -> tuple[Call, ...]:
 
 
 def removal_calls(identity: MachineIdentity) -> tuple[Call, ...]:
-    """Return the calls that remove the machine's identity. They run after sysprep; if a call fails, the batch stops."""
+    """Return the calls that remove the machine's identity after sysprep. If a removal fails, the batch stops."""
     values: list[Json] = [{"path": _WINDOWS_UPDATE, "name": name} for name in _CLIENT_ID]
     return (
         # A running service would write its id again.

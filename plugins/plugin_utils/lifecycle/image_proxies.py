@@ -75,7 +75,7 @@ def _machine(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
 
 
 def _notes_kept(entry: t.Mapping[str, t.Any]) -> t.Iterator[PasswordFinding]:
-    """Yield the findings in the collection's marks, which may contain earlier values of settings."""
+    """Yield the findings in the collection's marks, in case a mark contains the value of a setting."""
     for number, (name, value) in enumerate((entry.get("values") or {}).items()):
         if _is_secret("", value.get("value")):
             yield PasswordFinding(

@@ -257,10 +257,11 @@ def _remove_configuration(paths: Json) -> Call:
 
 
 def _end_former() -> tuple[Call, ...]:
-    """Return the calls that end a running kubeadm, and its kubelet if that kubelet has no certificate yet.
+    """Return the calls that end a running kubeadm and its kubelet.
 
-    The kubelet must end because kubeadm refuses to start while a kubelet uses its port. The last call waits until the
-    previous batch has removed its configuration file, because the new batch writes to the same path.
+    The kubelet must end because kubeadm refuses to start while a kubelet uses its port (if it already has its
+    certificate, `_stop_if_registered` starts it again). The last call waits until the previous batch has removed its
+    configuration file, because the new batch writes to the same path.
     """
     processes: dict[str, Json] = {"Name": "kubeadm", "ErrorAction": "SilentlyContinue"}
     running = Input(calls=("former",), parameter="Id", property="Id")

@@ -49,7 +49,7 @@ class JoinState:
     ended_commands: int | None = None
     """How many of the user's programs after `kubeadm join` have ended; None if no program remains."""
     cni: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
-    """Content of NETWORK_RECORD: `plugin`, `mode`, `network`; empty if the file does not exist."""
+    """Content of NETWORK_RECORD: `plugin`, `mode`, `network`, `services`; empty if there is no such file."""
     unresolved: str = ""
     """Why the name of the control plane endpoint cannot be resolved; empty if it can be resolved or was not checked."""
     uplink_at_risk: bool = False
@@ -181,7 +181,7 @@ def problems(
     node_name: str = "",
     next_name: str = "",
 ) -> t.Iterator[str]:
-    """Return the reasons why the run must not continue with this machine.
+    """Yield the reasons why the run must not continue with this machine.
 
     Args:
         state: the reported state.
@@ -224,7 +224,7 @@ def problems(
 
 
 def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[str]:
-    """Return why the machine cannot have the expected network.
+    """Yield why the machine cannot have the expected network.
 
     A node that has this network already is refused only if `cni_mtu` is too large.
 
@@ -271,7 +271,7 @@ def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[
 
 
 def network_warnings(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[str]:
-    """Return what may harm the machine's pod network, although the machine is not refused.
+    """Yield what may harm the machine's pod network, although the machine is not refused.
 
     Args:
         state: the reported state.

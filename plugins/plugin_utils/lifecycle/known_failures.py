@@ -39,7 +39,7 @@ def load(name: str) -> tuple[KnownFailure, ...]:
 
 
 def explain(name: str, text: str) -> str:
-    """Return the first known cause of which a text shows signs, and its remedy; empty if there is none.
+    """Return the first known cause whose pattern occurs in a text, and its remedy; empty if there is none.
 
     Args:
         name: name of the data file.

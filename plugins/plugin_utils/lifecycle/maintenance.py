@@ -14,7 +14,7 @@ from ..values.errors import refusal
 from .rings import ring_of
 
 Record: t.TypeAlias = t.Mapping[str, t.Any]
-"""Has `host`, `node` and `stage`; the README of role node_maintenance lists the other fields."""
+"""Has `host`, `node` and `stage`; vars/main.yml of role node_maintenance describes the other fields."""
 
 
 class Stage(enum.Enum):

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Read what the user's hook returned about a machine that it created (no I/O).
 
-The output of a program is untrusted, so only known variables of known types are accepted. No message contains a value
-of these variables, because some of them are passwords.
+The output of a program is untrusted, so only known variables of known types are accepted. Messages contain the value of
+no variable except ansible_connection, because other values may be passwords.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def hooks_problem(values: t.Mapping[str, t.Any], prefix: str, *, must_delete: bo
 
     Args:
         values: the variables of the hooks, by name.
-        prefix: begin of their names.
+        prefix: the text with which their names begin.
         must_delete: whether a hook that deletes machines is required.
     """
     creates, deletes = ([f"{prefix}_{work}_{kind}" for kind in ("command", "tasks")] for work in ("create", "delete"))

@@ -118,7 +118,7 @@ def mtu_problem(own: NodeNetwork, mode: Mode, expected: ClusterNetwork) -> str:
 def mtu_warnings(
     own: NodeNetwork, mode: Mode, expected: ClusterNetwork, *, in_azure: bool, joined: bool
 ) -> t.Iterator[str]:
-    """Return differences between the MTUs of Linux nodes and of the machine. Only overlays are compared.
+    """Yield differences between the MTUs of Linux nodes and of the machine. Only overlays are compared.
 
     Args:
         own: the machine's network adapters.

@@ -129,7 +129,7 @@ class Reset:
         return left is not None and not left
 
     def _finish_hns(self) -> None:
-        """Let a cleanup of HNS remove what is left, because a cleanup can also restart a service that hangs."""
+        """Let a cleanup of HNS remove what is left, because a cleanup can also restart HNS if it hangs."""
         cleanup = Cleanup(self._session, self._options.request, self._options.hns)
         cleanup.outcome.removed, cleanup.outcome.changes = self.outcome.hns.removed, self.outcome.hns.changes
         self.outcome.hns = cleanup.outcome

@@ -69,7 +69,7 @@ class ResetPlan:
     """Version of kubeadm.exe; empty if it does not run."""
     changes: tuple[Planned, ...]
     hns: CleanupPlan
-    """What is removed from HNS; empty if HNS hangs."""
+    """What is removed from HNS; empty if HNS hangs or is not installed."""
     hns_facts: HnsFacts
     interrupted: bool
     """Whether an earlier reset left its own files."""
@@ -188,8 +188,8 @@ def batch_calls(
     """Return the calls of the batch that resets the machine.
 
     Services stop and containers are removed first, as in each cleanup of HNS. Then kubeadm runs, and everything that it
-    leaves is removed. No call stops the batch, because kubeadm may already have removed what a later call removes. The
-    questions at the end show what is left.
+    leaves is removed. A failure of kubeadm or of a resource's call does not stop the batch, because kubeadm may already
+    have removed what a later call removes. The questions at the end show what is left.
 
     Args:
         plan: the plan.

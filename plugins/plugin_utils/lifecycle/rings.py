@@ -57,11 +57,11 @@ def ring_place(ring: str, order: t.Sequence[str], *, by_label: bool) -> int:
 
 
 def overview(chosen: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
-    """Return the rings with their hosts, in the order of the rollout; empty if all hosts are in one ring.
+    """Return the rings with their hosts, in the order of the rollout; empty if all new hosts are in one ring.
 
     Args:
         chosen: the records of the hosts to work on, in the order of their turns. Hosts that an earlier run left
-            unfinished come first, whatever their ring is.
+            unfinished come first, whatever their ring is; all others are new.
     """
     hosts: dict[RingOrder, list[str]] = {}
     names: dict[RingOrder, str] = {}

@@ -55,7 +55,7 @@ class Sealing:
     """The batch's idempotency key."""
     end: End
     preparing: tuple[Call, ...] = ()
-    """Calls before sysprep. If the machine is already generalized, it skips these calls and sysprep."""
+    """Calls before sysprep. If the machine is already generalized, the batch skips these calls and sysprep."""
     secrets: tuple[Call, ...] = ()
     """Calls that remove secrets. They may run again."""
     sysprep: Call

@@ -39,7 +39,7 @@ def shut_down(node: RemoteNode) -> None:
         node: the machine.
 
     Raises:
-        NodeError: Windows refused the shutdown.
+        NodeError: the kubelet could not be disabled, or Windows refused the shutdown.
         AnsibleConnectionFailure: the machine cannot be reached.
     """
     batch = Batch(calls=calls())

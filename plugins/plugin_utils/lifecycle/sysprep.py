@@ -143,7 +143,7 @@ def _sends_headers(item: t.Mapping[str, t.Any]) -> bool:
 
 
 def _restore_start_mode(start_mode: str) -> t.Iterator[Call]:
-    """Return the calls that restore the start mode of cloudbase-init."""
+    """Yield the calls that restore the start mode of cloudbase-init."""
     if start_mode:
         arguments = ("config", CLOUDBASE, "start=", start_mode)
         yield action("cloudbase-start-mode", "sc.exe", arguments=arguments)
@@ -257,7 +257,7 @@ def winrm_calls(listeners: t.Sequence[WinRmListener]) -> tuple[Call, ...]:
 
 
 def _drop(number: int, listener: WinRmListener) -> t.Iterator[Call]:
-    """Return the calls that remove a listener and its certificate, which all machines of the image would share.
+    """Yield the calls that remove a listener and its certificate, which all machines of the image would share.
 
     The listener is removed last, so that a closed port shows that the certificate is gone, too. If the batch runs
     again, it finds neither of them.

@@ -32,7 +32,7 @@ class UpgradePlan:
     """Version of the node's kubelet; empty if unknown."""
     after: str
     steps: tuple[str, ...] = ()
-    """The versions whose kubeadm runs, in order; empty if the node has its version already."""
+    """The versions whose kubeadm runs, in order; empty if the node has its version already, or cannot be upgraded."""
     problem: str = ""
     """Why the node cannot be upgraded; empty if it can be."""
 
@@ -105,7 +105,7 @@ def upgrade_node(node: RemoteNode, steps: t.Sequence[str], timeout: float, ends:
         ends: as in `calls`.
 
     Raises:
-        NodeError: kubeadm failed.
+        NodeError: kubeadm failed, or the kubelet did not stop.
         AnsibleConnectionFailure: the node cannot be reached.
     """
     batch = Batch(calls=calls(steps, timeout, ends))

@@ -28,7 +28,7 @@ from . import state as logs_state
 from . import survey as logs_survey
 
 _CLEANUP_TIMEOUT = 5.0
-"""Time limit in seconds for the cleanup on the node; the next run removes what is left."""
+"""Time limit in seconds for connecting to a node to clean up after a failure; the next run removes what is left."""
 
 
 @dataclasses.dataclass(kw_only=True)

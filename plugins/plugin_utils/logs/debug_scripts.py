@@ -35,7 +35,7 @@ def resources(
         options: `mirror`, `url`, `sha256`, `proxy`, `no_proxy`; as in `locations.resource`.
 
     Raises:
-        ResourceError: the commit is malformed.
+        ResourceError: the commit is malformed, or an option is invalid.
     """
     data = yaml_load((DATA / "log_sources.yml").read_text(encoding="utf-8"))["sdn_debug_scripts"]
     commit = str(commit).strip().lower() or data["commit"]

@@ -33,7 +33,7 @@ class SelectedFile:
     tail: int
     """Maximum number of bytes to copy from the end of the file, which may have grown since it was observed."""
     expected: int
-    """Observed size in bytes."""
+    """Expected number of bytes to copy: the observed size, but at most `tail`; `tail` if the size is unknown."""
     seen: bool
     """Whether the file was observed; a service's command line may name a file that does not exist."""
 
@@ -138,7 +138,7 @@ def _too_old(file: LogFile, survey: Survey, requested: catalogue.RequestedLogs) 
 def _newest(
     files: t.Sequence[LogFile], limit: int, names: set[str], left_out: list[SkippedFile]
 ) -> t.Iterator[SelectedFile]:
-    """Return the newest files of one source up to the limit; the beginning of the last file may be cut off."""
+    """Yield the newest files of one source up to the limit; the beginning of the last file may be cut off."""
     left = limit
     for number, file in enumerate(sorted(files, key=_age)):
         if left <= 0 or number >= _MOST:

@@ -28,7 +28,7 @@ _LOG_NAME = re.compile(r"(?i)^[a-z]:\\[^<>\"|*?/]+\.(log|txt|out|err)$")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LogFile:
-    """A file that matches a path of a source."""
+    """A file that matches a path of a source, or that a service's command line names."""
 
     source: str
     path: str
@@ -149,7 +149,10 @@ def read(seen: Observation, windows: WindowsInfo) -> Survey:
 
 
 def moment(text: t.Any) -> datetime.datetime | None:
-    """Return a time that a node reported: ISO 8601 in UTC with up to seven decimals, as .NET writes it."""
+    """Return a time that a node reported, in UTC, or None if the text is not a time.
+
+    .NET writes ISO 8601 with up to seven decimals.
+    """
     try:
         return datetime.datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", str(text)))
     except ValueError:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Serve a bundle's files over HTTP or HTTPS while the parent process runs.
+"""Serve a bundle's files over HTTP or HTTPS while the watched process (ansible-playbook) runs.
 
 The settings come as JSON on standard input, so that no process list shows a token. The program prints the port as a
 line of JSON and continues in the background.
@@ -31,7 +31,7 @@ _DESCRIPTORS = 65_536
 
 
 def raised_limit() -> int:
-    """Return how many descriptors this process may open, after raising the limit as far as the system allows."""
+    """Return how many descriptors this process may use, at most 65,536, after raising the limit if possible."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < limit:
@@ -83,7 +83,11 @@ def _remove(path: str) -> None:
 
 
 def main() -> int:
-    """Read the settings, print the port, and serve until the watched process has ended."""
+    """Read the settings, print the port, and serve until the watched process has ended or SIGTERM arrives.
+
+    Returns:
+        The exit status: 1 if the bundle cannot be served (then an error is printed instead of the port), else 0.
+    """
     settings = json.load(sys.stdin)
     sys.stdin.close()
     with contextlib.suppress(OSError):

@@ -32,7 +32,10 @@ def lives(pid: int, born: str) -> bool:
 
 
 def _status(pid: int) -> tuple[str, str]:
-    """Return the state and the start of a process from proc(5); two empty strings if the system has no such file."""
+    """Return the state and the start of a process from proc(5).
+
+    Two empty strings: there is no such file. The state `?`: the file cannot be read.
+    """
     try:
         text = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
         # The name in parentheses may contain any character. Fields 3 and 22 are the first and the 20th after it.

@@ -196,7 +196,7 @@ class Cleanup:
         """Stop the services that use HNS, restart HNS, and start the services again, even if the restart fails.
 
         Returns:
-            Whether HNS responds again.
+            Whether HNS responds again, or may respond again because the node lost the batch.
         """
         running = [service.name for service in facts.services if service.running]
         users = [name for name in running if name not in (services.HNS, "vmcompute", *services.RUNTIMES)]

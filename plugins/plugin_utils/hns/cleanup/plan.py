@@ -107,7 +107,7 @@ class CleanupPlan:
 
     @property
     def disruptive(self) -> bool:
-        """Whether services must stop."""
+        """Whether the cleanup stops services or containers, or removes networks."""
         return bool(self.stop or self.networks or self.containers)
 
 

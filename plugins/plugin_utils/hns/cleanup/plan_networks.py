@@ -209,7 +209,10 @@ def _containers(
     endpoints: t.Iterable[HnsEndpoint],
     networks: t.Sequence[HnsNetwork],
 ) -> tuple[Owner, ...]:
-    """Return the containers to stop: containers with endpoints on the networks, and pods that create networks."""
+    """Return the containers to stop: those with endpoints on the networks, and pods that create networks.
+
+    `CleanupRequest.containers` and `CleanupRequest.pods_without_endpoints` add further containers.
+    """
     runtime = facts.last.runtime
     pods = [owner for owner in runtime.owners.values() if owner.kind == "pod"]
     claimed = {

@@ -34,7 +34,11 @@ class Journal:
 
     @classmethod
     def read(cls, file: t.Mapping[str, t.Any] | None) -> Journal | None:
-        """Read the journal from a result of `@read-file`. A malformed journal counts as empty; it is removed later."""
+        """Read the journal from a result of `@read-file`.
+
+        Returns:
+            The journal; None if there is no file. A malformed journal counts as empty; it is removed later.
+        """
         if not file or not file.get("exists"):
             return None
         try:

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Find out who owns each HNS object, and which objects are unused (no I/O).
 
-An object is stale only if it names its owners and none of them exists; an object without owners belongs to the host.
+An object is stale if it names its owners and none of them exists; an object without owners belongs to the host. There
+are two exceptions: empty namespaces (`_empty`), and remote endpoints whose address a local pod has now (`_elsewhere`).
 An endpoint names its owner in `SharedContainers` (empty with Hyper-V isolation, projectcalico/calico#8913), in its
 namespace (hcsshim internal/hns/namespace.go), or in its own name: `SANDBOX_NETWORK` (containernetworking/plugins
 pkg/hns/endpoint_windows.go, ConstructEndpointName; Calico does the same), `SANDBOX[:8]-eth0`
@@ -42,7 +43,8 @@ class OwnerEvidence:
     """The owner of an object."""
 
     state: State
-    """`stopped`: the object's container exists but is not running. `unknown`: the runtime could not be queried."""
+    """`stopped`: the object's container exists but is not running. `unknown`: the runtime could not be queried, or does
+    not report whether the object is in use."""
     owner: str = ""
     """`namespace/pod`, the name of a container, or the id of a missing owner."""
     ids: tuple[str, ...] = ()

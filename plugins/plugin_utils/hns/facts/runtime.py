@@ -75,7 +75,7 @@ class Runtime:
     """Whether this containerd has a lease for each sandbox, so that sandboxes being created are known."""
 
     def find(self, claimed: str) -> Owner | None:
-        """Return the owner with an id, which may be shortened (HNS stores 12 characters, azure-cni 8)."""
+        """Return the owner with an id, which may be shortened (HNS stores 12 characters, azure-cni 8), or None."""
         claimed = claimed.lower()
         if claimed in self.owners or len(claimed) < 8:
             return self.owners.get(claimed)

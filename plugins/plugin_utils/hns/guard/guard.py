@@ -35,7 +35,7 @@ class AddressGuard:
         """Start a guard, unless a guard with the same addresses is running.
 
         Returns:
-            The guard in the form of `addresses.to_json`; empty if the node needs no guard.
+            The guard in the form of `addresses.to_json`; empty if the node needs no guard, or in check mode.
 
         Raises:
             NodeError: the node could not be observed, or the guard could not be started.
@@ -47,7 +47,8 @@ class AddressGuard:
             return {}
         key, earlier = addresses.noted(seen)
         if key:
-            # An earlier guard is enough unless the adapters' addresses have changed. A guard that has ended is removed.
+            # An earlier guard is enough unless the adapters' addresses have changed. `peek` deletes the results of a
+            # guard that has ended.
             state = self._node.peek(key, step="check for an earlier guard", seconds=0).state
             if state == "running" and earlier == at_risk:
                 return addresses.to_json(at_risk, key)
@@ -62,7 +63,7 @@ class AddressGuard:
 
         Raises:
             ResourceError: the document is malformed.
-            NodeError: the node could not be observed.
+            NodeError: the node could not be observed, or a new guard could not be started.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         if not document:
