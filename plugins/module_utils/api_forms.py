@@ -77,7 +77,6 @@ CALICO_POOL: Form = {
 SIGNING_REQUEST: Form = {"metadata!": _META, "spec": {"username": str}, "status": {"conditions": [{"type!": str}]}}
 CONFIG_MAP: Form = {"metadata!": _META, "data": _TEXTS}
 SECRET: Form = CONFIG_MAP
-SERVICE: Form = {"metadata!": _META, "spec!": {"clusterIP": str}}
 BINDING: Form = {"metadata!": _META, "roleRef": {}, "subjects": [{}]}
 REVIEW: Form = {"status!": {"allowed!": bool}}
 EVENT: Form = {"metadata!": _META, "message": str, "lastTimestamp": str, "source": {"host": str}}

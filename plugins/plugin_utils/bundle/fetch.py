@@ -168,7 +168,11 @@ class Fetcher:
             if not resumed:
                 raise
         # The unfinished download may belong to an earlier version of the file, so download all of it.
-        return self._whole(source, target, checksum)
+        try:
+            return self._whole(source, target, checksum)
+        except ContentError:
+            target.unlink(missing_ok=True)
+            raise
 
     def _whole(self, source: FetchSource, target: pathlib.Path, checksum: Checksum | None) -> Fetched:
         tag: list[str] = []

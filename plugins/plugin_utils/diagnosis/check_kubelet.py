@@ -111,7 +111,7 @@ def _runs(node: Examination) -> bool:
 
 def _problem(file: ConfigurationFile) -> str:
     if file.text is None:
-        return f"{file.path} does not exist"
+        return f"{file.path} does not exist, or cannot be read"
     document = file.document
     if document is None:
         return f"{file.path}: expected a mapping in YAML"

@@ -132,7 +132,7 @@ def _configured(text: str) -> t.Iterator[tuple[str, set[str]]]:
     """Yield the name and the plugin types of a CNI configuration; yield nothing for any other text."""
     try:
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     if not isinstance(document, dict) or not document.get("name"):
         return

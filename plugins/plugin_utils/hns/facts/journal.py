@@ -48,7 +48,7 @@ class Journal:
                 services=tuple(str(name) for name in document["services"]),
                 uplinks=tuple(Uplink.from_json(uplink) for uplink in document["uplinks"]),
             )
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return cls(key="")
 
     def write_call(self) -> Call:

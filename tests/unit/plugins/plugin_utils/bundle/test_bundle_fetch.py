@@ -13,7 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import Checksum, Fetcher, FetchSource
+from ansible_collections.winkube.node.plugins.plugin_utils.bundle.fetch import (
+    Checksum,
+    ContentError,
+    Fetcher,
+    FetchSource,
+)
 
 OLD, NEW = b"o" * 3000, b"n" * 4000
 SECRET = "Bearer s3cret"
@@ -115,3 +120,12 @@ def test_a_file_that_changes_during_its_download_is_downloaded_again(
     fetcher().file(source(server.url), target, sha256(NEW) if verified else None)
     assert target.read_bytes() == NEW
     assert [asked.get("If-Range") for asked in server.asked] == [None, '"old"']
+
+
+def test_a_file_that_stays_wrong_is_removed(servers: tuple[Server, Server], tmp_path: Path) -> None:
+    server, target = servers[0], tmp_path / "file"
+    target.write_bytes(OLD)
+    with pytest.raises(ContentError):
+        fetcher().file(source(server.url), target, sha256(b"expected"))
+    assert ["Range" in asked for asked in server.asked] == [True, False]
+    assert not target.exists()

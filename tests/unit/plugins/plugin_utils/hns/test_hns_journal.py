@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
+import pytest
 from unit.hns_models import CNI, Model, Pod, result
 
 from ansible_collections.winkube.node.plugins.plugin_utils.hns.cleanup.plan import CleanupPlan, CleanupRequest
@@ -59,9 +60,10 @@ def test_an_adapter_gets_back_what_it_had_before_the_first_cleanup() -> None:
     assert [uplink.addresses for uplink in repaired.uplinks] == [(("10.0.0.5", 24),)]
 
 
-def test_a_truncated_journal_is_only_removed() -> None:
+@pytest.mark.parametrize("content", ['{"key": "k", "serv', "[" * 100_000], ids=["truncated", "nested"])
+def test_an_unreadable_journal_is_only_removed(content: str) -> None:
     path = "C:\\ProgramData\\winkube\\hns\\cleanup.json"
-    broken = result([{"path": path, "exists": True, "content": '{"key": "k", "serv'}])
+    broken = result([{"path": path, "exists": True, "content": content}])
     plan = make_plan(CleanupRequest(scope="stale"), read_facts(Model(pods=[], policies=[]).observation(files=broken)))
     assert not plan.empty
     assert not plan.start
