@@ -85,7 +85,7 @@ class BuiltContainerImage(InStore):
 
     @property
     def source(self) -> str:
-        """A digest of the Dockerfile, the build arguments and the path of the context; its content does not count."""
+        """A digest of the Dockerfile, the build arguments and the context's path; the context's content is left out."""
         parts = [self.dockerfile.replace("\r\n", "\n"), sorted(self.build_args.items()), self.context]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
