@@ -94,6 +94,7 @@ def mtu(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Finding]:
     """Return a finding if the pods' packets have a different MTU on Linux nodes than on Windows nodes.
 
     The MTU on Windows nodes is `cni_mtu`, or else the usual MTU of network adapters minus the overlay's headers.
+
     Args:
         node: the host.
         cluster: the result of cluster_info.

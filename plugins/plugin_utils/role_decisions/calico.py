@@ -42,6 +42,7 @@ def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str
     """Return the objects with which the Tigera operator runs Calico on Windows nodes.
 
     The result is empty if the operator does so already, or if it did not install Calico.
+
     Args:
         facts: `calico` in the result of cluster_info.
         services: network of the services.
