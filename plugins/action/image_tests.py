@@ -22,7 +22,7 @@ _PSRP = {
     "ansible_psrp_protocol": "ansible_winrm_scheme",
     "ansible_psrp_cert_validation": "ansible_winrm_server_cert_validation",
 }
-"""Variables of the connection plugin psrp, by those of winrm, which testinfra uses in any case."""
+"""The variables of winrm, which testinfra uses in any case, by the variables of the connection plugin psrp."""
 _NAMES = ("ansible_host", "ansible_port", "ansible_user", "ansible_password", *_PSRP.values())
 _EXPECTED = ("container_runtime_install_dir", "verify_image_max_fill_percent")
 """Variables from which the suite takes what it expects."""
@@ -103,7 +103,7 @@ class ActionModule(ControllerAction):
         settings = {name: self._templar.template(variables[name]) for name in (*_PSRP, *_NAMES) if name in variables}
         if str(self._templar.template(variables.get("ansible_connection", ""))).endswith("psrp"):
             settings |= {ours: settings[theirs] for theirs, ours in _PSRP.items() if theirs in settings}
-        # testinfra's default is https in any case; that of Ansible's connection plugins depends on the port.
+        # testinfra's default is https in any case; the default of Ansible's connection plugins depends on the port.
         if str(settings.get("ansible_port")) == "5985":
             settings.setdefault("ansible_winrm_scheme", "http")
         host = settings.get("ansible_host") or variables["inventory_hostname"]

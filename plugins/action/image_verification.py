@@ -45,7 +45,7 @@ class ActionModule(NodeAction):
             )
         except observation.ContentsUnreadable as error:
             raise NodeError(f"{session.name}: read the contents of the machine: {error}") from error
-        # The release notes went through the same.
+        # The texts of the release notes were changed in the same way.
         current = with_texts(current, Redaction(self.passwords()).text)
         expected = verification.Expectations(offline=options["offline"], max_fill_percent=options["max_fill_percent"])
         results = verification.checks(notes, current, machine.read(seen), expected)

@@ -10,7 +10,7 @@ short_description: The value that a role decides for one of its variables
 version_added: 0.1.0
 description:
   - Returns the value of a variable that depends on other variables of the host, on results of earlier tasks or on other
-    hosts. The C(vars/main.yml) of each role in this collection shows which variables the role decides in this way.
+    hosts. Each role's C(vars/main.yml) and C(defaults/main.yml) show which variables the role decides in this way.
   - The lookup reads only the variables that the decision needs.
   - The names of these variables are private to the collection, and may change with every release.
 options:

@@ -50,6 +50,9 @@ def parameters(
             read the registry keys of services.
         log_max_mb: size in MiB at which a log is rotated; 0 turns rotation off.
         restart: whether a change restarts the service. If false, the Service resource must restart it.
+
+    Raises:
+        ResourceError: as for `arguments_line`.
     """
     folder = application.rpartition("\\")[0]
     values: dict[str, tuple[str, t.Any]] = {

@@ -206,7 +206,7 @@ def unlisted(registries: t.Sequence[RegistryConfig], folder: str) -> Files:
 
 
 def unlisted_for_docker(registries: t.Sequence[RegistryConfig]) -> Files:
-    """Return the resource that removes Docker's folders of registries that are no longer listed.
+    """Return the resource that removes Docker's folders of registries that no longer have a `ca` in the list.
 
     Docker trusts a registry's CA as long as the file of the CA's certificate exists.
     """

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The resources of each role, built from the role's variables.
 
-Each role has a module of the same name, with a dataclass of the variables that the role reads and a function that
-returns its resources. `variables.py` fills the dataclasses; the lookup plugin `node_resources` calls the functions.
+`roles.py` names the functions that return the resources of each role, which the lookup plugin `node_resources` calls.
+Each role has a module of the same name. `variables.py` fills dataclasses with the variables that the roles read.
 Read `kubernetes_node.py` first.
 """

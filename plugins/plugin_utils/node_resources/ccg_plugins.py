@@ -30,7 +30,7 @@ _LOCAL = 0xB
 
 
 def permissions() -> list[int]:
-    """Return the security descriptor ([MS-DTYP] 2.4.6) that lets SYSTEM and services activate and call the plugin."""
+    """Return the bytes of the security descriptor ([MS-DTYP] 2.4.6) that lets SYSTEM and services call the plugin."""
     entries = b"".join(struct.pack("<BBHI", 0, 0, 8 + len(sid), _LOCAL) + sid for sid in _CALLERS)
     access = struct.pack("<BBHHH", 2, 0, 8 + len(entries), len(_CALLERS), 0) + entries
     owner = 20 + len(access)

@@ -63,7 +63,7 @@ def of_service(variables: ConfigurationVariables) -> str:
         variables: the role's variables.
 
     Raises:
-        ResourceError: they name neither a platform nor all services.
+        ResourceError: the variables name neither a platform nor all metadata services.
     """
     known, platform = facts(), _platform(variables)
     options = {
@@ -81,13 +81,13 @@ def of_service(variables: ConfigurationVariables) -> str:
 
 
 def of_setup(variables: ConfigurationVariables) -> str:
-    """Return cloudbase-init-unattend.conf, which Windows Setup uses by the answer file of cloudbase-init.
+    """Return cloudbase-init-unattend.conf, with which Windows Setup runs cloudbase-init (cloudbase-init's answer file).
 
     Args:
         variables: the role's variables.
 
     Raises:
-        ResourceError: they name neither a platform nor all services.
+        ResourceError: the variables name neither a platform nor all metadata services.
     """
     known, platform = facts(), _platform(variables)
     options = {
@@ -107,7 +107,7 @@ def lacks_services(platform: object, services: object, unattend_services: object
     Args:
         platform: the platform; empty if there is none.
         services: the user's metadata services.
-        unattend_services: those that are used while Windows Setup configures a machine.
+        unattend_services: the user's metadata services for the time in which Windows Setup configures a machine.
     """
     return not platform and not (services and unattend_services)
 

@@ -107,7 +107,7 @@ def plugin_file() -> ResourceMapping:
 
 
 def _url(settings: CloudbaseInitSettings) -> str:
-    """Return the user's URL, in which role image_cache accepts placeholders for several versions, too."""
+    """Return the user's URL with the version instead of the placeholders `{version}` and `{underscores}`."""
     version = settings.version
     return settings.url.replace("{version}", version).replace("{underscores}", version.replace(".", "_"))
 

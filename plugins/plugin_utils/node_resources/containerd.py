@@ -27,7 +27,7 @@ class ContainerdSettings(ContainerdVariables):
     network_services: tuple[str, ...] = ()
     """Services of the pod network, which depend on the kubelet; each precedes the services on which it depends."""
     unsupported_versions: bool = False
-    """Whether users allow a version that is not supported."""
+    """Whether a version that is not supported is accepted: users allow it, or have set a URL of containerd."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> ContainerdSettings:
@@ -221,7 +221,7 @@ def _service(settings: ContainerdSettings) -> ResourceMapping:
         "description": "Container runtime",
         "path": f"{settings.install_dir}\\bin\\containerd.exe",
         "arguments": ["--run-service", "--config", _config_path(settings), *log],
-        # WinRM must start before the runtime, and the network before both.
+        # Not a delayed start: the kubelet depends on this service and starts automatically.
         "start_mode": "auto",
         "environment": proxy.environment,
         # The service's environment may contain a proxy password.

@@ -278,7 +278,10 @@ def _launcher(settings: KubernetesSettings) -> list[ResourceMapping]:
 
 
 def kubelet_service(settings: KubernetesSettings) -> ResourceMapping:
-    """Return the kubelet's service. If there is a log file, the service starts kube-log-runner, which runs the kubelet.
+    """Return the kubelet's service.
+
+    A native service with a log file starts kube-log-runner, which runs the kubelet. With nssm and with the launcher,
+    the service starts nssm.
 
     Args:
         settings: the role's variables.

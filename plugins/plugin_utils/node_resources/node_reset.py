@@ -64,7 +64,7 @@ class ResetMachine:
     prepared: t.Sequence[ResourceMapping]
     """What the preparation defines."""
     network_remains: t.Sequence[ResourceMapping]
-    """What pods of any network installed."""
+    """The resources that remove what networks installed on the node and the preparation does not define."""
     keep_logs: bool
     unused_images: ResourceMapping | None
     """The resource that removes images; None if they stay."""

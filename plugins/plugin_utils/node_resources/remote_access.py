@@ -105,9 +105,9 @@ def _listed(settings: SystemVariables) -> list[str]:
 
 
 def _keys(settings: SystemVariables, *, always: bool = False) -> list[ResourceMapping]:
-    """Return the resources of the administrators' keys, unless there are none.
+    """Return the resources of the administrators' keys; without keys, none unless `always` is true.
 
-    A machine from an image with a server needs only these.
+    A machine needs only these resources if its image already has the server.
     """
     keys = _listed(settings)
     if not keys and not always:

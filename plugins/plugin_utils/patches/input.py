@@ -23,7 +23,8 @@ from .patch import Build, Patch, PatchFile
 
 EXTENSIONS = (".msu", ".cab", ".exe")
 EXE_ARGUMENTS = ("/q", "/norestart")
-"""Arguments of Microsoft's private fixes (Azure/aks-engine, extensions/windows-patches/v1/installPatches.ps1)."""
+"""Default arguments of an .exe file, which suit Microsoft's private fixes (Azure/aks-engine,
+extensions/windows-patches/v1/installPatches.ps1)."""
 
 _KB = re.compile(r"(?:KB)?(\d{6,7})", re.IGNORECASE)
 _KB_IN_NAME = re.compile(r"(?<![A-Za-z0-9])kb(\d{6,7})(?!\d)", re.IGNORECASE)

@@ -149,7 +149,7 @@ class NodePatches:
 
     @property
     def stack_pending(self) -> bool:
-        """Whether the update stack itself waits for a reboot; until then, nothing must be installed."""
+        """Whether the update stack itself waits for a reboot; until then, nothing may be installed."""
         return "servicing" in self.windows.pending_reboot or "update" in self.windows.pending_reboot
 
     @property
@@ -176,7 +176,8 @@ def judge(patch: Patch, node: NodePatches) -> PatchState:
     """Return the state of a patch according to the reported state of the node.
 
     Returns:
-        The state; its status is `to_install` if nothing shows that the patch is present.
+        The state; its status is `to_install` if nothing shows that the patch is present, or if Windows does not load
+        it.
     """
     if only_test_signing(patch, node):
         return PatchState(status="to_install", why="is installed, but test signing is off: Windows does not load it")

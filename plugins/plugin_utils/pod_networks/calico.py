@@ -7,9 +7,10 @@ collection applies the operator's DaemonSet of the cluster's Calico version (tig
 pkg/render/windows.go). Differences:
 
 * The init container uninstall-calico is left out. It removes installations without HostProcess containers, and deletes
-a service named kube-proxy. * The address of the API server is literal, because its service can be reached only after
-kube-proxy has started, and kube-proxy waits for Calico's network. * The node's address is the address in its Node
-object (`kubernetes-internal-ip`), and calico-node creates no IP pools.
+  a service named kube-proxy.
+* The address of the API server is literal, because its service can be reached only after kube-proxy has started, and
+  kube-proxy waits for Calico's network.
+* The node's address is the address in its Node object (`kubernetes-internal-ip`), and calico-node creates no IP pools.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _TOLERATIONS = (
 
 
 def mode_of(facts: t.Mapping[str, t.Any]) -> str:
-    """Return the mode that the cluster's Linux nodes use: vxlan or bgp; empty if Calico is not installed.
+    """Return the mode that the cluster's Linux nodes use: vxlan or bgp; empty if Calico has no enabled IP pool.
 
     Args:
         facts: `calico` in the result of cluster_info.
@@ -100,7 +101,7 @@ class Calico(NetworkRules):
         ]
 
     def images(self, cluster: ClusterSettings) -> list[str]:
-        """Return Calico's images for Windows; empty if their version is unknown, or if another program runs them.
+        """Return Calico's images for Windows; empty if the version is unknown, or if something else runs Calico there.
 
         Args:
             cluster: the cluster.

@@ -174,7 +174,7 @@ class Flannel(NetworkRules):
 
 
 def flanneld_arguments(node: NodeSettings) -> list[str]:
-    """Return the command line of flanneld as a service.
+    """Return the arguments of flanneld as a service.
 
     Args:
         node: the node.

@@ -20,7 +20,7 @@ class LabelledManager:
 
     key: str
     value: str = "*"
-    """Pattern for the value of the label."""
+    """Pattern for the value of the label or annotation."""
     title: str
     reverts: bool
     """Whether the tool reverts other changes at once."""

@@ -31,7 +31,7 @@ class LinuxMtu:
 
 
 def linux_mtu(known: KnownNetwork, mode: str, cluster: t.Mapping[str, t.Any]) -> LinuxMtu | None:
-    """Return the MTU that Linux nodes are configured with; None if the cluster does not show it.
+    """Return the MTU that Linux nodes are configured with; None if the network is no overlay, or if it is unknown.
 
     Without a setting, each Linux node derives the MTU from its own network adapter, which the cluster does not show.
 

@@ -55,6 +55,6 @@ class SdnOverlay(SdnBridge):
         return {}
 
     def _policies(self, internal_ip: str) -> list[EndpointPolicy]:
-        """Return the policies with the node's address, which win-overlay finds out itself, but sdnoverlay does not."""
+        """Return the policies, with the node's address, which sdnoverlay (unlike win-overlay) cannot find itself."""
         provider = [nested("ProviderAddress", {"ProviderAddress": internal_ip})] if internal_ip else []
         return [*super()._policies(internal_ip), *provider]

@@ -61,8 +61,8 @@ def warnings(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[st
 def refused(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Problem]:
     """Return the unverified downloads that `artifact_verify: strict` rejects.
 
-    With a bundle, nothing is rejected here: the bundle's signed index verifies its files, and all other downloads are
-    rejected once the bundle is known.
+    With a bundle, nothing is rejected here: the bundle's signed index verifies its files, and all other unverified
+    downloads are rejected once the bundle is known.
 
     Args:
         values: as in `warnings`.

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Check a host's variables about container images and registries before any node is touched.
 
-The filters that read these variables reject the same values. But if a filter fails in a role's own variables,
-ansible-core 2.19 names neither the variable nor the reason.
+The roles reject the same values when they compute their resources, but then only the first of them, and only after
+other roles may have changed the node.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""All checks of one host's variables. The only I/O is to look for kubeconfigs on the controller."""
+"""All checks of one host's variables. All I/O is on the controller, such as looking for kubeconfigs and patches."""
 
 from __future__ import annotations
 

@@ -91,7 +91,9 @@ def _requested(change: RequestedChange) -> Finding:
 
 
 def mtu(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Finding]:
-    """Return a finding if Linux nodes have another MTU than Windows nodes with the usual network adapter.
+    """Return a finding if the pods' packets have a different MTU on Linux nodes than on Windows nodes.
+
+    The MTU on Windows nodes is `cni_mtu`, or else the usual MTU of network adapters minus the overlay's headers.
 
     Args:
         node: the host.
@@ -130,7 +132,7 @@ def _mode(known: KnownNetwork, node: HostVariables, cluster: t.Mapping[str, t.An
 
 
 def daemon_sets(unbound: t.Iterable[t.Mapping[str, t.Any]], restricted: Restricted) -> list[Finding]:
-    """Return the DaemonSets that select no operating system, sorted by name.
+    """Return a finding for each DaemonSet that selects no operating system, sorted by namespace and name.
 
     Args:
         unbound: `unbound_daemon_sets` of cluster_info.

@@ -11,7 +11,7 @@ from .variables import Problem
 
 _SSH = "windows_settings_ssh"
 _KEY = re.compile(r"(?:[^\s\"]+(?:\"[^\"]*\"[^\s\"]*)* )?(?:ssh|ecdsa|sk)-[A-Za-z0-9@.-]+ [A-Za-z0-9+/]+={0,3}(?: .*)?")
-"""A line of an authorized_keys file, with options in front and a comment at the end: man.openbsd.org/sshd
+"""A line of an authorized_keys file: optional options, the key, and an optional comment: man.openbsd.org/sshd
 (AUTHORIZED_KEYS FILE FORMAT)."""
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 

@@ -346,7 +346,7 @@ def kubeconfig_problems(path: str, *, joins: bool, missing: bool, role: str = "n
 
 
 def rollout_problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return problems with the limits of a rollout: how many nodes are maintained at a time, and how many may fail.
+    """Return problems with a rollout's limits (nodes at a time, nodes that may fail) and its maintenance windows.
 
     Ansible treats 0 and negative numbers as all nodes at once, and ends with a traceback for anything but a number.
 

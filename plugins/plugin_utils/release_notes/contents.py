@@ -127,11 +127,11 @@ class NotedIdentity:
 
     computer_name: str = ""
     sid: str = ""
-    """The machine's SID: that of its accounts without their last part."""
+    """The machine's SID: the SIDs of its accounts, without their last part."""
     host_keys: tuple[str, ...] = ()
     """SHA-256 of the files with the SSH server's public host keys."""
     certificates: tuple[str, ...] = ()
-    """Thumbprints of the certificates in the computer's personal store, such as that of WinRM."""
+    """Thumbprints of the certificates in the computer's personal store, such as WinRM's certificate."""
     remote_desktop: tuple[str, ...] = ()
     """Thumbprints of Remote Desktop's self-signed certificates."""
     update_client: str = ""

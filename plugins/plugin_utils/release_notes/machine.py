@@ -30,10 +30,10 @@ class FirstBoot:
     """What a machine shows about its image and its first boot. A field is None if it could not be read."""
 
     noted: t.Mapping[str, str] | None = None
-    """`release`, `host` and `time` of the release notes in the image; empty if it contains none."""
+    """`release`, `host` and `time` of the release notes in the image; empty if it contains none, or if unreadable."""
     image_state: str | None = None
     finished: bool | None = None
-    """Whether the first boot removed what it needed."""
+    """Whether the first boot removed its folder, as it does at its end."""
     unallocated: int | None = None
     """Bytes by which drive C could grow."""
     listeners: tuple[str, ...] | None = None
@@ -41,7 +41,7 @@ class FirstBoot:
 
 
 def calls(copy: str) -> tuple[Call, ...]:
-    """Return the calls that read this.
+    """Return the calls that read what `FirstBoot` contains.
 
     Args:
         copy: Windows path of the release notes in the image.

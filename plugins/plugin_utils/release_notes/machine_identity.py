@@ -22,7 +22,7 @@ _UPDATE_CLIENT: t.Mapping[str, Json] = {
     "name": "SusClientId",
 }
 _DOMAIN_PREFIX = "S-1-5-21-"
-"""Begin of the SIDs of accounts: learn.microsoft.com (security identifiers). The last part is the account's own."""
+"""Beginning of the SIDs of accounts: learn.microsoft.com (security identifiers). The last part is the account's own."""
 
 
 def calls() -> tuple[Call, ...]:
@@ -76,6 +76,6 @@ def _thumbprints(result: CallResult) -> tuple[str, ...]:
 
 
 def _machine_sid(sids: t.Iterable[str]) -> str:
-    """Return the machine's SID from those of its accounts; empty if there are none."""
+    """Return the machine's SID, which is in the SIDs of its accounts; empty if there are none."""
     machines = {sid.rpartition("-")[0] for sid in sids if sid.startswith(_DOMAIN_PREFIX)}
     return min(machines, default="")

@@ -90,10 +90,10 @@ class GalleryPlace:
     exclude_from_latest: bool = False
 
     def check(self, where: str) -> None:
-        """Check the names.
+        """Check the names and the number of replicas.
 
         Raises:
-            ResourceError: Azure does not accept a name.
+            ResourceError: Azure does not accept one of them.
         """
         _check(where, "resource_group", self.resource_group, _GROUP, "the name of a resource group")
         _check(where, "gallery", self.gallery, _NAME, "the name of a compute gallery")

@@ -105,7 +105,7 @@ class Artifact(Resource):
     )
 
     def builds_on(self, earlier: Resource) -> bool:
-        """Wait for the file's folder, for trusted certificates, and for the clock, on which their validity depends."""
+        """Wait for the file's folder and cache, for trusted certificates, and for the clock, which they depend on."""
         if isinstance(earlier, Directory):
             return self.path.replace("/", "\\").casefold().startswith(f"{earlier.path.casefold()}\\")
         return earlier.type in ("ArtifactCache", "CertificateImport", "W32Time")

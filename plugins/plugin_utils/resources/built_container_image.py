@@ -41,7 +41,7 @@ that an image was pushed, because Docker's labels are part of the image and must
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BuiltContainerImage(InStore):
-    """A container image that is built on the node, and rebuilt when its sources change."""
+    """A container image that is built on the node, and rebuilt when `dockerfile`, `build_args` or `context` changes."""
 
     type: t.ClassVar[str] = "BuiltContainerImage"
     independent: t.ClassVar[bool] = True
@@ -85,7 +85,7 @@ class BuiltContainerImage(InStore):
 
     @property
     def source(self) -> str:
-        """A digest of the image's sources: Dockerfile, build arguments and context."""
+        """A digest of the Dockerfile, the build arguments and the context's path; the context's content is left out."""
         parts = [self.dockerfile.replace("\r\n", "\n"), sorted(self.build_args.items()), self.context]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 

@@ -26,8 +26,9 @@ _DATA: t.Mapping[str, str] = {
 }
 """The services of container runtimes, and where they keep container images by default."""
 _NETWORK_TYPES = ("nat", "overlay", "transparent", "l2bridge", "l2tunnel")
-"""The types of networks that container runtimes create (learn.microsoft.com: Windows container network drivers). Others
-belong to Windows, such as Hyper-V's "Default Switch", although Docker uses them too (moby/moby#50154)."""
+"""The types of networks that container runtimes create (learn.microsoft.com: Windows container network drivers).
+Networks of other types belong to Windows, such as Hyper-V's "Default Switch", even if Docker uses them
+(moby/moby#50154)."""
 _NETWORKS = Scope("remove-network-")
 """Scope of the calls that remove networks."""
 _HNS_SECONDS = 60.0
@@ -37,7 +38,7 @@ _PROGRAM_FILES = re.compile(r"(C:\\Program Files\\[^\\\"%&|<>^]+)\\.*", re.IGNOR
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExistingRuntime(Resource):
-    """A container runtime that the collection did not install, for example that of a base image with Docker.
+    """A container runtime that the collection did not install, for example Docker in a base image.
 
     Its configuration, its container images and its network would become part of the image without appearing in any
     variable. So this resource refuses such a machine, or removes the runtime with its data and the networks of

@@ -15,7 +15,7 @@ from . import TYPES
 
 
 def load(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[Resource]:
-    """Load a user's list of resources.
+    """Load a user's list of resources. Resources with the same type and name are joined if the type supports it.
 
     Args:
         items: mappings with `type`, `name`, properties of the type, and optionally `when`. An item whose `when` is

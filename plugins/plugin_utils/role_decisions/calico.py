@@ -39,7 +39,9 @@ def affinity(facts: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str) -> list[dict[str, t.Any]]:
-    """Return the objects with which the Tigera operator runs Calico on Windows nodes; empty if it does so already.
+    """Return the objects with which the Tigera operator runs Calico on Windows nodes.
+
+    The result is empty if the operator does so already, or if it did not install Calico.
 
     Args:
         facts: `calico` in the result of cluster_info.

@@ -298,7 +298,7 @@ def _cluster_objects(host: Variables) -> list[t.Any]:
 
 
 def _daemon_sets_to_restrict(host: Variables) -> list[dict[str, str]]:
-    """Return the DaemonSets for Linux nodes that the run restricts to Linux nodes."""
+    """Return the DaemonSets that select no operating system and that the run restricts to Linux nodes."""
     namespaces, patterns = host.value("cni_linux_namespaces"), host.value("cni_linux_daemon_sets")
     return Restricted(namespaces=namespaces, patterns=patterns).of(host.value("cni_unbound_daemon_sets"))
 

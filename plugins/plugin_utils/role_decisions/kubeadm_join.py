@@ -190,7 +190,10 @@ def kubeadm_flags(arguments: t.Mapping[str, t.Any], taints: t.Iterable[t.Mapping
 
 
 def _kubelet(host: Variables) -> dict[str, str]:
-    """Return the service settings that start the kubelet with kubeadm's flags; empty if kubeadm writes no flags."""
+    """Return the service settings that start the kubelet with kubeadm's flags.
+
+    Empty if kubeadm writes no flags, or if the launcher runs the kubelet.
+    """
     flags = kubeadm_flags(_kubelet_arguments(host), host.value("node_join_node_taints"))
     settings = host.read(kubernetes_node.KubernetesSettings, kubernetes_node.ROLE)
     return kubernetes_node.started_with(settings, flags) if flags else {}

@@ -170,7 +170,7 @@ def linux_purposes(host: Variables, plugin: str, *, read_only: bool = False) -> 
     """Return the purposes that follow from what the run does with a network on Linux nodes.
 
     Args:
-        host: the host that asks.
+        host: the variables of the host for which the decision is made.
         plugin: the network.
         read_only: whether the run changes nothing.
     """

@@ -112,7 +112,7 @@ def _gate_problem(host: Variables) -> str:
 
 
 def _failure(host: Variables) -> str:
-    """Return why the task failed that ended a block. Ansible does not censor its result in the rescue section."""
+    """Return why the task that ended a block failed. Ansible does not censor its result in the rescue section."""
     hidden = host.part("ansible_failed_task", "no_log", default=False)
     if host.part("ansible_failed_result", "_ansible_no_log", default=hidden):
         return "the task's message is hidden (no_log)"

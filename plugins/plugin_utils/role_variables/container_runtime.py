@@ -48,7 +48,7 @@ class ContainerdVariables(RuntimeVariables):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServiceManagerVariables:
-    """The variables of nssm, which runs cri-dockerd and the pod network as services."""
+    """The variables of nssm, which runs programs such as cri-dockerd and flanneld as services."""
 
     nssm_version: str
     nssm_url: str = dataclasses.field(metadata=SECRET)

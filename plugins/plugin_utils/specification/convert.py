@@ -215,7 +215,7 @@ _SCALARS: t.Mapping[t.Any, t.Callable[[t.Any, str], t.Any]] = types.MappingProxy
 
 
 def short(value: t.Any) -> t.Any:
-    """Return a value as text for a message of one line."""
+    """Return a value for a message; a long text is cut, and lists and mappings are described as text."""
     if value is None or isinstance(value, (bool, int, float)):
         return value if abs(value or 0) < 10**40 else "a huge number"
     if isinstance(value, str):

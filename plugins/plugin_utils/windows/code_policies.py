@@ -37,8 +37,8 @@ _ALLOW = (
 )
 _SCRIPTS_NOTE = (
     "group policy sets PowerShell's execution policy to {}. The collection runs no script files, so it is not "
-    "affected, unless kubelet_service is launcher: set it to native or nssm. Other scripts on the node are affected, "
-    "such as Microsoft's SDN debug scripts: sign them"
+    "affected, unless kubernetes_node_kubelet_service is launcher: set it to native or nssm. Other scripts on the node "
+    "are affected, such as Microsoft's SDN debug scripts: sign them"
 )
 _CONSTRAINED = (
     "PowerShell is in constrained language mode here, in which Ansible cannot run modules. AppLocker's script rules or "

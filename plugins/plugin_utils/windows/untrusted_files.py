@@ -68,7 +68,7 @@ def list_calls(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
 
 
 def find(folder: str, which: Which, seen: Results) -> list[UntrustedItem]:
-    """Return the outermost files and folders that other users own or to which they can write.
+    """Return the outermost files and folders that other users own or, with `writable`, to which they can write.
 
     Content that cannot be checked is included, because administrators can check all of their own files.
 
