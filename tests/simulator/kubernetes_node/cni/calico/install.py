@@ -132,7 +132,11 @@ def _write_kubeconfig(machine: Machine, run: Invocation, access: ServerAccess) -
 
 
 def write_kubeconfig(machine: Machine, run: Invocation, access: ServerAccess, token: str) -> None:
-    """Write calico-kubeconfig, with the API server's address from the variables of the container."""
+    """Write calico-kubeconfig, with the API server's address from the variables of the container.
+
+    Raises:
+        OSError: the folder for CNI configurations does not exist.
+    """
     host, port = run.variable("KUBERNETES_SERVICE_HOST"), run.variable("KUBERNETES_SERVICE_PORT")
     authority = base64.b64encode((access.ca or "").encode()).decode()
     server = f"https://{host}:{port}"
