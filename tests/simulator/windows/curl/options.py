@@ -89,7 +89,7 @@ class OperationOptions:
     proxy_headers: list[str] = field(default_factory=list)
     data: list[str] = field(default_factory=list)
     resolve: list[str] = field(default_factory=list)
-    # URLs with their outputs: a file name, "" for the name in the URL, or None for standard output.
+    # URLs, and their outputs in the same order: a file name, or "" for the name in the URL.
     urls: list[str] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
 
@@ -167,7 +167,7 @@ class CurlCommandLine:
             return known[name], True
         if positive != name and positive in known and not known[positive].argument:
             return known[positive], False
-        # Unambiguous prefixes are accepted up to 8.10.
+        # curl accepted unambiguous prefixes up to 8.10. The simulator accepts them in all versions.
         prefixed = [option for key, option in known.items() if name and key.startswith(name)]
         if len(prefixed) == 1:
             return prefixed[0], True

@@ -27,7 +27,7 @@ _CHUNK = 65536
 
 @dataclass
 class Limits:
-    """The limits of one transfer. Times are in seconds; 0 means no limit.
+    """The limits of one transfer. Times are in seconds; except for `connect_timeout`, 0 means no limit.
 
     Args:
         stop: set when the process must end.
