@@ -64,7 +64,8 @@ class Extractor:
         """Write one entry.
 
         Raises:
-            Refused: the path is not allowed, or the folder's access list does not allow writing there.
+            Refused: the path is not allowed, or the item cannot be written there.
+            ProcessEndedError: the process must end.
         """
         if self._run.stop.is_set():
             raise ProcessEndedError

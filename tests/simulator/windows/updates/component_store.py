@@ -51,8 +51,8 @@ class ComponentStore:
 
     Args:
         downloaded: the articles of updates that Windows Update has downloaded.
-        working: the updates that TiWorker is installing.
-        committing: the updates that a boot was completing when the power failed.
+        working: the article of the update that TiWorker is installing; otherwise empty.
+        committing: the article of the update that a boot was completing when the power failed; otherwise empty.
     """
 
     entries: dict[str, StoredUpdate] = field(default_factory=dict)
