@@ -58,7 +58,7 @@ class PowerShellCommandLine:
         arguments: the arguments after the path of -File.
         switches: full names of the switches without the dash, in lower case, such as noprofile.
         options: values of parameters by their full names in lower case, such as executionpolicy.
-        reads_stdin: whether standard input contains the script (`-Command -`, or no other script).
+        reads_stdin: whether standard input contains the script (`-Command -`, `-File -`, or no script).
     """
 
     script: str | None

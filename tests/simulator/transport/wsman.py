@@ -99,7 +99,7 @@ def parse_request(data: bytes, max_envelope_size: int) -> WsmanRequest:
         max_envelope_size: the server's limit in bytes, which also limits the client's value.
 
     Raises:
-        ValueError: the data is not a SOAP envelope.
+        ValueError: the data is not a SOAP envelope, or its MaxEnvelopeSize is not a number.
     """
     try:
         root = ET.fromstring(data)
