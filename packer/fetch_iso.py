@@ -138,7 +138,7 @@ def cli_token(parts: urllib.parse.SplitResult) -> str:
     """Return a token of the Azure CLI for a storage account.
 
     Raises:
-        FetchError: the host is no storage account, or the Azure CLI has no login.
+        FetchError: the host is not a storage account, or the Azure CLI is missing or has no login.
     """
     if not is_storage_account(parts):
         raise FetchError(
