@@ -52,9 +52,7 @@ def run_module(session: Session, module: str, /, *, check_mode: bool = False, **
 def _lines(name: str, text: bytes, arguments: dict[str, object]) -> list[str]:
     """Return what Ansible sends for a module, in the format of `_create_powershell_wrapper` of ansible-core.
 
-    This function is not called, because it needs Ansible's collection loader, which would change the imports of
-    other
-    tests.
+    The tests do not call that function: it needs Ansible's collection loader, which would change their imports.
     """
     scripts = {f"ansible.windows.{name}": text, "module_wrapper.ps1": b""}
     scripts |= {f"utility{index}.psm1": utility.encode() for index, utility in enumerate(utilities())}
