@@ -72,8 +72,8 @@ def test_folders_for_temporary_files(connection: Any, server: Server) -> None:
 def test_paths_of_users_are_expanded(connection: Any, path: str) -> None:
     shell = connection._shell
     home = "C:\\Users\\Administrator"
-    # What Ansible does today asks for USERPROFILE; what it did before began in the current folder, which is Documents
-    # in a runspace.
+    # Ansible now calls _expand_user2, which uses USERPROFILE. The former expand_user uses the current folder, which is
+    # Documents in a runspace.
     folder = home if connection.transport == "winrm" else f"{home}\\Documents"
     assert run(connection, shell.expand_user(path)) == (0, path.replace("~", folder))
     found = shell._expand_user2(path)
@@ -127,10 +127,10 @@ def test_encoded_scripts_keep_their_exit_code(
 
 
 def test_a_script_file_gets_its_arguments(connection: Any, tmp_path: Path) -> None:
-    """A file that was put runs by -File.
+    """An uploaded script runs with -File and gets its arguments, but its exit code is lost.
 
-    Its exit code does not get through: winrm encodes the line once more, and an outer powershell.exe ends with 1 if its
-    last command failed; psrp calls the file in its runspace, where `exit` ends the file alone.
+    winrm runs the command line in another powershell.exe, which ends with 1 if its last command failed. psrp runs the
+    script in its runspace, where `exit` only ends the script.
     """
     shell = connection._shell
     source = tmp_path / "x.ps1"
