@@ -141,7 +141,7 @@ def test_a_machine_is_reset_despite_a_fault_at_any_point(sweep: Sweeps, tmp_path
 
 
 def sweep_some(folder: Path, points: Sequence[Point]) -> list[str | None]:
-    """Inject a fault into each server at its point."""
+    """Inject a fault into each server at its point, and return the results of `trouble`."""
     with joined(folder, len(points)) as (site, prepared), ThreadPoolExecutor(WORKERS) as pool:
         tasks = [
             pool.submit(trouble, site, host, point, prepared[host])

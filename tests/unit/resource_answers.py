@@ -59,7 +59,7 @@ NO_COMMAND = failure("ObjectNotFound", "CommandNotFoundException")
 
 
 def planned(resource: Resource, windows: WindowsInfo = SERVER_2022, **seen: CallResult) -> Change | None:
-    """Return the plan for these results, one for each observe call of the resource."""
+    """Return the plan for these results, one for each observe call of the resource; None if nothing differs."""
     assert {call.id for call in resource.observe()} == set(seen)
     for call in resource.observe():
         assert call.on_error == "continue"

@@ -292,7 +292,7 @@ class Services:
         self.started.append(service.name)
 
     def _run(self, found: Resolved, program: ServiceProgram, service: Service) -> RunningService:
-        """Start a program. If it may not read its files, it ends before it reports to the service control manager."""
+        """Start a program. Raise ServiceError: 5 if it may not be executed, 1053 if it may not read its files."""
         try:
             self.machine.files.require(found.path, check.EXECUTE)
         except PermissionError:
@@ -304,7 +304,7 @@ class Services:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Allow only SYSTEM and administrators to change, start and stop services.
+        """Raise ServiceError (5) unless SYSTEM or an administrator changes, starts or stops services.
 
         https://learn.microsoft.com/windows/win32/services/service-security-and-access-rights
         """

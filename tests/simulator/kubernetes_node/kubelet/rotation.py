@@ -80,7 +80,7 @@ class Rotation:
         self._deadline = start + (end - start) * random.uniform(0.7, 0.9)
 
     def _renew(self, client: Client) -> None:
-        """Request a certificate, or check whether the requested certificate was issued."""
+        """Request a certificate, or use the issued one. Raise KubeletError if the kubeconfig is unreadable."""
         if self._asked is None:
             key = new_key()
             self._stderr(klog("I", '"Rotating certificates"'))

@@ -101,7 +101,7 @@ def _number(text: str) -> int:
 
 
 def set_numbers(session: Session, text: str) -> ProgramResult:
-    """Evaluate `NAME=EXPRESSION`, or several assignments that are separated by commas."""
+    """Evaluate assignments that are separated by commas. Raise CmdNotModelledError for other expressions."""
     for part in text.split(","):
         name, equals, expression = part.partition("=")
         name = name.strip()

@@ -121,7 +121,7 @@ def _to_json(value: object) -> str:
 
 
 def _unsigned(value: object) -> int:
-    """Convert a value like `[UInt32]$value` in PowerShell."""
+    """Convert a value like `[UInt32]$value` in PowerShell, or raise ValueError with PowerShell's message."""
     try:
         return to_int(value, 0, _UINT32, "a UInt32")
     except ValueError as error:

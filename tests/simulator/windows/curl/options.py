@@ -160,6 +160,9 @@ class CurlCommandLine:
         """Return the option with a name in this version of curl, and whether it is switched on.
 
         `no-NAME` switches it off. A name without `no-` may be abbreviated if it stays unambiguous.
+
+        Raises:
+            CurlUsageError: the name is unknown or ambiguous.
         """
         known = {key: option for key, option in OPTIONS.items() if option.since <= self.version}
         positive = name.removeprefix("no-")

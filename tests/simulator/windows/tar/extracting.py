@@ -135,7 +135,7 @@ class Extractor:
 
 
 def _stripped(name: str, elements: int) -> str | None:
-    """Remove the first elements of a name. As in libarchive's tar/util.c, a leading `.` counts as an element."""
+    """Remove the first elements of a name, of which `.` is one (libarchive's tar/util.c); None if nothing is left."""
     rest = name
     for _ in range(elements):
         _, slash, rest = rest.partition("/")

@@ -168,7 +168,7 @@ def take_in(machine: Machine, update: Update, client: Client) -> StoredUpdate:
 
 
 def _stack_of(machine: Machine, update: Update) -> Update | None:
-    """Return the servicing stack update that a cumulative update contains. It takes effect at once."""
+    """Return the servicing stack that a cumulative update installs with it, without a reboot; None without such one."""
     if update.chain != CUMULATIVE:
         return None
     stacks = [

@@ -116,7 +116,7 @@ class Ipam:
         return dict(found["spec"])
 
     def _pools(self) -> list[Object]:
-        """Return the IPv4 pools that this node may use."""
+        """Return the IPv4 pools that this node may use. Raise IpamError if there is none."""
         node = self._datastore.node(self._host)
         labels = node["metadata"].get("labels") or {}
         enabled = [

@@ -102,7 +102,7 @@ def _node_name(call: PluginCall) -> str:
 
 
 def _datastore(call: PluginCall) -> Datastore:
-    """Return a connection with the credentials in the kubeconfig that install-cni wrote."""
+    """Return a connection with the credentials in install-cni's kubeconfig. Raise CniError if it cannot be used."""
     path = str((call.get("kubernetes") or {}).get("kubeconfig") or "")
     try:
         access = read_kubeconfig(call.machine, drive(path))

@@ -91,7 +91,7 @@ def _joined(parts: list[SyntaxNode], text: str) -> SyntaxNode:
 def _piece(
     scanner: TextScanner, statements: Callable[[TextScanner], tuple[SyntaxNode, ...]]
 ) -> tuple[str, SyntaxNode | None]:
-    """Consume one character, escape, variable or `$( )` of an expandable text."""
+    """Consume one character, escape, variable or `$( )` of an expandable text. Return its text, or an expression."""
     char = scanner.peek()
     if char == "`":
         escaped = scanner.peek(2)[1:]

@@ -90,7 +90,7 @@ def start(session: Session, given: list[object]) -> object:
 
 
 def _wait(session: Session, process: Process, shown: PSObject, limit: object) -> bool:
-    """Wait until a process ends or a time limit is reached, and return whether the process has ended."""
+    """Wait until a process ends or a time limit (ms) is reached. Return whether the process has ended."""
     end = time.monotonic() + (limit / 1000 if isinstance(limit, (int, float)) else float("inf"))
     while not process.ended.is_set() and process.alive and time.monotonic() < end:
         if session.process.stop.is_set():
