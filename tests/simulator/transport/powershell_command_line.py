@@ -140,7 +140,11 @@ def split_words(line: str) -> list[str]:
 
 
 def _parameter(word: str) -> str | None:
-    """Return the full name of a parameter; None for the first word of a command. Raise ValueError if unknown."""
+    """Return the full name of a parameter; None if the word is not a parameter, and therefore begins the command.
+
+    Raises:
+        ValueError: PowerShell has no such parameter.
+    """
     if len(word) < 2 or word[0] not in "-/\u2013\u2014\u2015":
         return None
     given = word[1:].lstrip("-").lower()

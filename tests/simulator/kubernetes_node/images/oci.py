@@ -119,10 +119,9 @@ def matches(platform: Mapping[str, Any], build: int, exact: bool) -> bool:
 
 
 def best(entries: list[dict[str, Any]], build: int, exact: bool) -> dict[str, Any] | None:
-    """Return the entry of an index for a build.
+    """Return the entry of an index for a build; None if no entry matches.
 
-    This is an entry with exactly this build, or otherwise the matching entry with the highest version; None if no
-        entry matches.
+    This is an entry with exactly this build, or otherwise the matching entry with the highest version.
     """
     fitting = [entry for entry in entries if matches(entry.get("platform", {}), build, exact)]
 

@@ -256,7 +256,11 @@ def merge(into: dict[str, Any], over: Mapping[str, Any]) -> None:
 
 
 def _validate(settings: KubeletSettings) -> None:
-    """Raise KubeletError for settings that kubelet rejects on Windows (validation/validation_windows.go)."""
+    """Reject the settings that kubelet rejects on Windows (pkg/kubelet/apis/config/validation).
+
+    Raises:
+        KubeletError: a setting is rejected.
+    """
     document = settings.document
     problems: list[str] = []
     if document.get("cgroupsPerQOS"):
