@@ -39,7 +39,7 @@ Start = Callable[..., Machine]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Any:
-    """Return a function that starts a machine with cloudbase-init and a config drive."""
+    """Yield a function that starts a machine with cloudbase-init and a config drive."""
     machines: list[Machine] = []
 
     def make(user_data: str = "", *, drive: object = None, meta: str = "", **more: object) -> Machine:
