@@ -80,7 +80,7 @@ def check_url(url: str) -> urllib.parse.SplitResult:
     """Check the URL, and return its parts.
 
     Raises:
-        FetchError: it is not a URL of HTTPS, or contains a token.
+        FetchError: the URL contains a token, does not begin with https://, or does not name a file.
     """
     parts = urllib.parse.urlsplit(url)
     if parts.query or parts.username or parts.password or parts.fragment:
@@ -138,7 +138,7 @@ def cli_token(parts: urllib.parse.SplitResult) -> str:
     """Return a token of the Azure CLI for a storage account.
 
     Raises:
-        FetchError: the host is no storage account, or the Azure CLI has no login.
+        FetchError: the host is not a storage account, or the Azure CLI is missing or has no login.
     """
     if not is_storage_account(parts):
         raise FetchError(
@@ -256,7 +256,7 @@ class Download:
         """Return if another attempt may help.
 
         Raises:
-            FetchError: it does not help.
+            FetchError: another attempt does not help.
         """
         # The body of a response to a wrong token repeats parts of it, so it is not read.
         code = error.headers.get("x-ms-error-code") or error.reason
@@ -309,7 +309,7 @@ def main(
     environment: Mapping[str, str] = os.environ,
     pause: Callable[[float], object] = time.sleep,
 ) -> int:
-    """Download the ISO, and write the variables of Packer.
+    """Download the ISO, write the variables of Packer if a file is given, and return the exit status.
 
     Args:
         words: the arguments.

@@ -50,7 +50,7 @@ class NodeOutcome:
 
 
 CAPTION = "Nodes: first run / second run / plan / upgrade"
-"""What the figures of the table are; `-` if a node was not upgraded."""
+"""The order of the figures in the table; `-` means that a node was not upgraded."""
 HEAD = ("NODE", "VERSION", "READY", "CHANGES", "REMOTE COMMANDS", "SECONDS")
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Compare what the collection renders with the golden files beside this module."""
+"""Compare the files that the collection renders with the golden files in the folder of this module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDER = Path(__file__).resolve().parent
 UPDATE = "WINKUBE_GOLDEN"
 _NO_DATA = {"README.md", "comparison.py", "yaml_text.py"}
 OTHERS = ("outcomes", "plays", "resources", "changes", "runs")
-"""Folders of what no role writes, and no other program reads."""
+"""Folders of golden files that roles do not write and other programs do not read."""
 
 
 def path(name: str) -> Path:
@@ -22,7 +22,7 @@ def path(name: str) -> Path:
 
 
 def recorded(folder: str = "") -> set[str]:
-    """Return the names of the golden files in a folder; by default, of all that roles write.
+    """Return the names of the golden files in a folder; by default, of all golden files that roles write.
 
     Args:
         folder: one of `OTHERS`.
@@ -37,7 +37,7 @@ def recorded(folder: str = "") -> set[str]:
 def compare(rendered: Mapping[str, str]) -> str:
     """Compare rendered texts with the golden files, byte for byte.
 
-    With the environment variable WINKUBE_GOLDEN=update the files are written instead, and then compared.
+    With the environment variable WINKUBE_GOLDEN=update, the files are first written, and then compared.
 
     Args:
         rendered: text by the name of its golden file.
@@ -46,7 +46,7 @@ def compare(rendered: Mapping[str, str]) -> str:
         The differences, and how to accept them; empty if there are none.
 
     Raises:
-        RuntimeError: the files are to be written, and this is a run of CI, which would accept any change.
+        RuntimeError: WINKUBE_GOLDEN=update is set in a run of CI, which would then accept any change.
     """
     if os.environ.get(UPDATE) == "update":
         if os.environ.get("CI"):
@@ -62,12 +62,12 @@ def compare(rendered: Mapping[str, str]) -> str:
 
 
 def _difference(name: str, text: str) -> str:
-    """Return one file's difference as a unified diff."""
+    """Return one file's difference as a unified diff; empty if there is no difference."""
     file = path(name)
     expected = file.read_bytes().decode() if file.is_file() else ""
     if file.is_file() and expected == text:
         return ""
-    # `keepends`: a carriage return is a difference, too.
+    # With `keepends`, a carriage return is also a difference.
     lines = difflib.unified_diff(
         [f"{line!r}\n" if "\r" in line else line for line in expected.splitlines(keepends=True)],
         [f"{line!r}\n" if "\r" in line else line for line in text.splitlines(keepends=True)],

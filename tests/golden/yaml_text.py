@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Data as YAML that people read and compare in golden files."""
+"""Data as readable YAML for golden files."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def of(value: t.Any, width: int = WIDTH) -> str:
     """Return data as YAML.
 
     Args:
-        value: what JSON can express; other objects are written as their texts.
-        width: what is not longer than this is written on one line.
+        value: data that JSON can express. Other objects are converted to text.
+        width: the length below which a mapping or list is written on one line.
     """
-    # By JSON: without Ansible's tags, and with lists in place of tuples.
+    # The conversion to JSON removes Ansible's tags, and replaces tuples by lists.
     plain = json.loads(json.dumps(value, default=str))
     dumper = type("Dumper", (_Dumper,), {"limit": width})
     text: str = yaml.dump(plain, Dumper=dumper, sort_keys=False, allow_unicode=True, width=2 * width)
@@ -27,12 +27,12 @@ def of(value: t.Any, width: int = WIDTH) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as such, and on one line what fits there."""
+    """Writes texts of several lines as blocks, and short mappings and lists on one line."""
 
     limit = WIDTH
 
     def ignore_aliases(self, data: object) -> bool:
-        """Repeat what occurs twice."""
+        """Write data that occurs twice again, instead of an alias."""
         return True
 
 

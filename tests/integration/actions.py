@@ -31,7 +31,7 @@ CONNECTIONS: dict[str, dict[str, Any]] = {
 
 @contextlib.contextmanager
 def connect(machine: Machine, kind: str = "winrm", port: int = 5985, **more: Any) -> Iterator[Any]:
-    """Return an unused connection of the kind winrm or psrp to a machine, as a task has it. `more` are variables."""
+    """Yield an unused connection of the kind winrm or psrp to a machine, as a task has it. `more` are variables."""
     variables = {
         "ansible_host": machine.address,
         "ansible_port": port,

@@ -105,7 +105,7 @@ def made_and_cut_off(folder: Path) -> Controller:
 
 
 def until(done: Callable[[], bool]) -> None:
-    """Wait for a condition that is true soon."""
+    """Wait until a condition is true. Raise AssertionError after a minute."""
     for _ in range(600):
         if done():
             return

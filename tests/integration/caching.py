@@ -47,7 +47,7 @@ class Run(t.NamedTuple):
     commands: int
 
     def shown(self) -> str:
-        """Return everything in it that a user may see."""
+        """Return everything in the result that a user may see."""
         return json.dumps(self.outcome.to_result(diff=True)) + repr(self.table)
 
     def status(self) -> dict[str, str]:

@@ -230,7 +230,7 @@ class Round:
         second = run_playbook(self._site, self._subject.playbook)
         for host in sorted(self._subject.gave_up(self._site, second)):
             problems[host].append(f"the second run failed: {second.messages(host) or second.output[-3000:]}")
-        # Read it before the next run overwrites the reports.
+        # Read the changes before the next run overwrites the reports.
         self._see_changes(second, [host for host in self._hosts if host not in unfinished], problems)
         # A sample only compares their state with that of the unharmed server, which the second run must not change.
         if unfinished and is_full():

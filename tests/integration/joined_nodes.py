@@ -71,7 +71,7 @@ def join(site: Site, hosts: Sequence[str], kubernetes: str = KUBERNETES) -> None
 
 
 def join_prepared(site: Site, hosts: Sequence[str]) -> None:
-    """Do the same with hosts that are already prepared."""
+    """Make prepared hosts Ready nodes of the site's cluster, as `join` does."""
     _name(site, hosts)
     token = make_token(site)
     with ThreadPoolExecutor(4) as pool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from integration.playbooks import PlayRun, Site
 
 AVAILABLE = Path("/proc/self/smaps_rollup").exists()
-"""Whether this machine reports it (Linux)."""
+"""Whether this machine reports the proportional set size of processes (Linux)."""
 
 
 def measure(
@@ -30,7 +30,8 @@ def measure(
         seconds: between two samples. A sample takes several milliseconds of CPU time for each process.
         environment: variables that replace those of the site's environment.
 
-    Returns: the run, and its samples: proportional set size of all its processes together (MB), and their number.
+    Returns:
+        The run, and its samples: the proportional set size of all its processes together (MB), and their number.
     """
     output = site.folder / "output"
     samples: list[tuple[float, int]] = []

@@ -31,7 +31,7 @@ OTHER_FILES = (
     r"C:\Users\Administrator\AppData\Local\Temp",
     r"C:\Windows\Temp",
 )
-"""Folders that are no part of a network."""
+"""Folders that are not part of a network."""
 _OTHER_STATUS = ("containers", "container_images", "kube_proxy", "flanneld", "calico", "docker", "docker_images")
 """Logs of programs, and what the folders above contain."""
 _POD = re.compile(r"[0-9a-f]{64}|[0-9a-f]{8}(?=-eth0)")
@@ -163,7 +163,7 @@ def _cluster(site: Site, name: str) -> dict[str, Any]:
     core, groups = client.CoreV1Api(api), client.CustomObjectsApi(api)
     node = core.read_node(name)
     listed = {kind: api.sanitize_for_serialization(getattr(core, method)()) for kind, method in _CORE.items()}
-    # As they are: there are many of them, and deserializing them takes time.
+    # These objects are not deserialized, because there are many of them, and deserializing takes time.
     listed |= {kind: groups.list_cluster_custom_object(group, "v1", names) for kind, (group, names) in _GROUPS.items()}
     return {
         "labels": dict(node.metadata.labels),

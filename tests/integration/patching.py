@@ -213,7 +213,7 @@ Serve = Callable[..., Machine]
 
 @pytest.fixture
 def server() -> Iterator[Serve]:
-    """Return a function that starts a server: `server(windows="2025", secure_boot=False)`."""
+    """Yield a function that starts a server: `server(windows="2025", secure_boot=False)`."""
     with contextlib.ExitStack() as stack:
 
         def start(**entry: Any) -> Machine:
@@ -225,7 +225,7 @@ def server() -> Iterator[Serve]:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Iterator[Files]:
-    """Return a server for the files of patches."""
+    """Yield a server for the files of patches."""
     served = Files(f"{free_network()}.2", tmp_path)
     yield served
     served.stop()

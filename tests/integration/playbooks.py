@@ -178,7 +178,7 @@ class Site:
         return {"node_windows": {"hosts": hosts, "vars": self._cluster_variables() | self.variables}}
 
     def _cluster_variables(self) -> dict[str, Any]:
-        # Without a cluster, the inventory must contain it.
+        # The inventory must contain kube_version even without a cluster.
         variables: dict[str, Any] = link_variables() | {"kube_version": "1.37.1"} | QUICK
         if self.world.cluster is not None:
             variables |= {"kubeconfig": str(self.world.cluster.kubeconfig), "kube_version": self.world.cluster.version}
@@ -313,7 +313,7 @@ def describe(
 def node_name(host: str) -> str:
     """Return the name of a host's node in the cluster. Before the join, the host has the name in the fleet file.
 
-    It is longer than NetBIOS' 15 characters, and differs from other names within them.
+    The node's name is longer than the 15 characters of NetBIOS, and differs from other names within these characters.
     """
     return f"{host}-of-the-tests"
 
@@ -325,7 +325,7 @@ def cluster_nodes(site: Site) -> dict[str, dict[str, Any]]:
         ready = [condition.status for condition in node.status.conditions or () if condition.type == "Ready"]
         found[node.metadata.name] = {
             "ready": ready == ["True"],
-            # The cluster in memory has none for Linux nodes, which are only objects.
+            # The cluster in memory has no nodeInfo for Linux nodes, which are only objects.
             "version": node.status.node_info.kubelet_version if node.status.node_info else "",
             "runtime": node.status.node_info.container_runtime_version if node.status.node_info else "",
             "labels": dict(node.metadata.labels),

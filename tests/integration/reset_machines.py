@@ -9,7 +9,7 @@ from typing import Any
 
 from simulator.machine.machine import Machine
 
-# What no reset concerns: results of remote commands, the runtime's own stores, state and logs, what Ansible keeps.
+# What resets do not affect: results of remote commands, the runtime's stores, state and logs, and Ansible's files.
 _OTHERS = (
     r"c:\programdata\winkube\batches",
     r"c:\programdata\containerd",

@@ -12,7 +12,7 @@ from simulator.machine.status import changed_values
 
 UNIQUE = ("SusClientId", "SusClientIdValidation")
 """Values of the registry that differ between all machines: the names under which they use Windows Update."""
-# Results of batches, and what Ansible keeps there while a module runs.
+# Folders with results of batches, and with Ansible's files while a module runs.
 _TEMPORARY = (r"c:\programdata\winkube\batches", "\\temp\\")
 
 

@@ -108,7 +108,7 @@ def test_containers_in_azure_cannot_reach_wire_server(azure: tuple[Site, int]) -
     assert rule["local_user"] == "O:LSD:(D;;CC;;;S-1-5-18)(A;;CC;;;S-1-1-0)"
 
 
-# Test_network_matrix.py runs site.yml twice for all networks.
+# test_network_matrix.py runs site.yml twice for all networks.
 @pytest.mark.variant
 def test_a_second_run_changes_nothing_with_azure_cni(azure: tuple[Site, int]) -> None:
     site, _ = azure

@@ -62,7 +62,7 @@ def machines() -> Iterator[Machines]:
 
 @pytest.fixture
 def unused(machines: Machines) -> Iterator[Any]:
-    """Return a connection for actions that use none."""
+    """Yield a connection for actions that use none."""
     with connect(machines.fleet.machine("IMG-0")) as found:
         yield found
     assert machines.requests(machines.fleet.machine("IMG-0")) == 0

@@ -135,14 +135,14 @@ def second(site: Site, first: PlayRun, settings: dict[str, Any]) -> PlayRun:
     return run_sample(site, **settings).expect()
 
 
-# Test_network_matrix.py runs site.yml twice for all networks.
+# test_network_matrix.py runs site.yml twice for all networks.
 @pytest.mark.variant
 def test_a_second_run_changes_nothing(second: PlayRun) -> None:
     assert second.recap[HOST]["changed"] == 0, second.changed_tasks(HOST)
     assert second.commands(HOST) <= SECOND
 
 
-# Test_site.py finds and repairs drift.
+# test_site.py finds and repairs drift.
 @pytest.mark.variant
 def test_the_drift_check_sees_a_stopped_router(site: Site, second: PlayRun, settings: dict[str, Any]) -> None:
     site.machine(HOST).services.stop("RemoteAccess")

@@ -52,7 +52,7 @@ def test_the_next_run_waits_until_the_node_is_initialized(site: Site) -> None:
     assert site.machine("vm1").address in [one.address for one in found.status.addresses]
 
 
-# Test_site.py runs site.yml twice.
+# test_site.py runs site.yml twice.
 @pytest.mark.variant
 def test_a_second_run_changes_nothing(site: Site) -> None:
     run = site.run("site.yml").expect(0)

@@ -40,7 +40,7 @@ def limited(cluster: SimulatedCluster, tmp_path_factory: pytest.TempPathFactory)
 
 
 class RefusingProxy(http.server.BaseHTTPRequestHandler):
-    """A proxy that asks who its client is."""
+    """A proxy that requires credentials from its clients."""
 
     def do_CONNECT(self) -> None:
         self.send_error(407)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Settings that conflict with the cluster are rejected before nodes are accessed; missing ones are the cluster's."""
+"""Settings that conflict with the cluster are rejected before nodes are accessed; missing ones come from it."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ SEALED = {"ansible_psrp_cert_validation": "ignore", "ansible_psrp_message_encryp
 
 @pytest.fixture
 def fleet() -> Iterator[Fleet]:
-    """Return a fleet with one server."""
+    """Yield a fleet with one server."""
     with Fleet([MachineSettings(name="WIN", address=f"{free_network()}.1", password="Right-Passw0rd")]) as fleet:
         yield fleet
 

@@ -150,7 +150,7 @@ def trouble(cleanups: Cleanups, fleet: Fleet, name: str, point: Point, expected:
     boots = machine.power.boots
     first = cleanups.clean(machine)
     for dummy in range(200):
-        # A machine goes down a moment after it was told to reboot.
+        # A machine goes down a moment after the order to reboot.
         rebooted = point.kind != "reboot" or machine.power.boots > boots or server.faults.pending()
         if rebooted and machine.network.is_up:
             break

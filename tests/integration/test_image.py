@@ -389,7 +389,7 @@ def test_a_cluster_node_is_never_generalized(site: Site, joined: PlayRun) -> Non
     assert cluster_nodes(site)[node_name(NEW)]["ready"]
 
 
-# Unit tests of join_info refuse it, too.
+# Unit tests of join_info also cover this.
 @pytest.mark.variant
 def test_a_machine_that_is_not_prepared_does_not_join(start_site: SiteFactory) -> None:
     site = start_site({"name": "plain"}, cluster={"kind": "memory"})

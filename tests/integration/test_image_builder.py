@@ -95,7 +95,7 @@ def behind_a_proxy(machine: Machine, server: ArtifactServer, authority: PrivateC
 
 @pytest.fixture(scope="module")
 def publishers() -> Iterator[tuple[ArtifactServer, PrivateCA]]:
-    """Return the proxy to the simulated publishers, and its authority."""
+    """Yield the proxy to the simulated publishers, and its authority."""
     authority = PrivateCA()
     with ArtifactServer(authority=authority) as server:
         yield server, authority

@@ -57,7 +57,7 @@ def cluster() -> Iterator[SimulatedCluster]:
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[DirectNode]:
-    """Return a prepared machine."""
+    """Yield a prepared machine."""
     entry = {"name": "cut", "address": "127.0.0.12", "features": ["Containers"], "time_scale": 0.02}
     machine = Machine(MachineSettings.read({**entry, "reboot_seconds": 0.05}), tmp_path / "machine")
     machine.power_on()

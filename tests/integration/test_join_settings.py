@@ -326,7 +326,7 @@ def test_bad_settings_are_refused_before_any_node_is_touched(site: Site, finishe
     assert {host: site.counters(host)["remote_commands"] for host in HOSTS} == dict.fromkeys(HOSTS, 0)
 
 
-# Unit tests of cluster_check refuse it, too.
+# Unit tests of cluster_check also cover this.
 @pytest.mark.variant
 def test_a_version_from_the_cluster_is_compared_before_any_node_is_touched(site: Site, finished: PlayRun) -> None:
     unset = {"kube_version": "", "kubernetes_node_version": "{{ winkube_cluster.node_version | default('') }}"}

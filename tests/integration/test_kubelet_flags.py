@@ -31,7 +31,7 @@ LEFT = 'KUBELET_KUBEADM_ARGS="--pod-infra-container-image=registry.k8s.io/pause:
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[DirectNode]:
-    """Return a machine with a kubelet of 1.34 that runs with the flags from kubeadm."""
+    """Yield a machine with a kubelet of 1.34 that runs with the flags from kubeadm."""
     entry = {"name": "flags", "address": "127.0.0.12", "features": ["Containers"], "time_scale": 0.02}
     machine = Machine(MachineSettings.read({**entry, "reboot_seconds": 0.05}), tmp_path / "machine")
     machine.power_on()

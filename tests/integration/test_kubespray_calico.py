@@ -177,7 +177,7 @@ def test_the_doctor_finds_nothing_on_a_healthy_node(site: Site, second: PlayRun)
 
 
 # The last test: calico-node does not create the network again before it starts.
-# Test_network_matrix.py has the doctor name missing networks.
+# test_network_matrix.py has the doctor name missing networks.
 @pytest.mark.variant
 def test_the_doctor_misses_the_network_of_calico(site: Site, second: PlayRun) -> None:
     state = site.machine(HOST).part(hns.HnsState)

@@ -128,7 +128,7 @@ def test_pods_run_the_images_of_the_site(site: Site, first: PlayRun) -> None:
     assert set(expected.values()) <= {image["name"] for image in status["container_images"]}
 
 
-# Test_kubespray_calico.py runs site.yml twice.
+# test_kubespray_calico.py runs site.yml twice.
 @pytest.mark.variant
 def test_a_second_run_changes_nothing(site: Site, first: PlayRun) -> None:
     run = run_sample(site).expect()

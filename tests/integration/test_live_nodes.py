@@ -84,7 +84,7 @@ def refused(site: Site) -> PlayRun:
     return site.run("site.yml", *OPTIONS, variables={"kube_version": "1.36.3"})
 
 
-# Unit tests refuse it, too (test_live_nodes.py).
+# Unit tests also cover this (tests/unit/roles/test_live_nodes.py).
 @pytest.mark.variant
 def test_another_minor_version_is_refused_before_any_node_is_changed(site: Site, refused: PlayRun) -> None:
     refused.expect(2)

@@ -110,7 +110,7 @@ def test_pods_use_a_name_server_that_windows_nodes_reach(joined: tuple[Site, Pla
     assert effective.cluster_dns == [service.spec.cluster_ip]
 
 
-# Test_network_matrix.py runs site.yml twice for all networks.
+# test_network_matrix.py runs site.yml twice for all networks.
 @pytest.mark.variant
 def test_a_second_run_changes_nothing(joined: tuple[Site, PlayRun]) -> None:
     site, _ = joined

@@ -63,7 +63,7 @@ def failures(folder: Path, *parts: tuple[str, str], limit: str = "all") -> dict[
     return dict(re.findall(r'^fatal: \[(\w+)\]: FAILED! => .*"msg": "(.*?)"\}?', done.stdout, re.MULTILINE))
 
 
-# Unit tests of node_names refuse them, too.
+# Unit tests of node_names also cover this.
 @pytest.mark.variant
 def test_names_of_others_are_refused_and_nothing_of_theirs_is_changed(tmp_path: Path) -> None:
     found = failures(tmp_path, ("node_join", "names"), ("cni", "cluster"), ("cni", "change"))

@@ -72,7 +72,7 @@ def build(site: Site, host: str) -> str:
 
 
 def cordons(site: Site) -> dict[str, str | None]:
-    """Return the cordoned nodes, each with the mark of the one that cordoned it."""
+    """Return the cordoned nodes, each with the mark of the run that cordoned it; None for a node without a mark."""
     nodes = client.CoreV1Api(cluster_api(site)).list_node().items
     marks = {node.metadata.name: (node.metadata.annotations or {}).get(ANNOTATION) for node in nodes}
     free = [node.metadata.name for node in nodes if not node.spec.unschedulable]

@@ -82,7 +82,7 @@ def make(fleet: Fleet, name: str) -> Machine:
 
 @pytest.fixture
 def start() -> Iterator[Callable[[int], Fleet]]:
-    """Return a function that starts a number of servers in a separate network."""
+    """Yield a function that starts a number of servers in a separate network."""
     started: list[Fleet] = []
 
     def start(count: int) -> Fleet:

@@ -92,7 +92,7 @@ def trouble(site: Site, host: str, point: Point, prepared: Mapping[str, Any]) ->
 def joined(folder: Path, count: int) -> Iterator[tuple[Site, dict[str, Mapping[str, Any]]]]:
     """Yield a site with nodes hurt-0, hurt-1, …, and the states of the machines before they joined."""
     with fleet(folder, count) as (site, hosts):
-        # In turn, because Ansible's loader of plugins is not made for threads.
+        # One after the other, because Ansible's plugin loader is not thread-safe.
         before = {host: prepare(site, host) for host in hosts}
         joined_nodes.join_prepared(site, hosts)
         for host in hosts:
@@ -141,7 +141,7 @@ def test_a_machine_is_reset_despite_a_fault_at_any_point(sweep: Sweeps, tmp_path
 
 
 def sweep_some(folder: Path, points: Sequence[Point]) -> list[str | None]:
-    """Inject a fault into each server at its point."""
+    """Inject a fault into each server at its point, and return the results of `trouble`."""
     with joined(folder, len(points)) as (site, prepared), ThreadPoolExecutor(WORKERS) as pool:
         tasks = [
             pool.submit(trouble, site, host, point, prepared[host])

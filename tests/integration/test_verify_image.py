@@ -74,7 +74,7 @@ def failing_deletion(site: SiteWithSpares) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def not_created(site: SiteWithSpares) -> tuple[PlayRun, list[str], Mapping[str, Any]]:
-    """Let the hooks fail; returns the run, the calls of the hooks, and the report with its page."""
+    """Let the hooks fail; return the run, the calls of the hooks, and the report with its page."""
     failing = site.hooks / "create fails"
     failing.touch()
     found = run(site, **failing_deletion(site))

@@ -4,13 +4,13 @@
 
 `make mutants` runs them; CONTRIBUTING.md has the options. The parts:
 
-- `mutants` is one change of a file, and `sources` the files that can be changed.
+- `mutants` defines a change of a file, and `sources` lists the files that can be changed.
 - `python_mutants`, `yaml_mutants`, `jinja_mutants`, `template_mutants` and `powershell_mutants` find the changes in a
   text.
-- `choice` takes those on changed lines, or a sample of them.
-- `linemap` knows which tests run a line, `recording` and `mapping` find it out, and `selection` chooses the tests for a
-  mutant. `imports` and `coverage` find whole test files instead.
+- `choice` selects the changes on changed lines, or a sample of them.
+- `linemap` stores which tests run a line, `recording` and `mapping` record this, and `selection` chooses the tests for
+  a mutant. `imports` and `coverage` find whole test files instead.
 - `workplace` is the copy of the checkout in which a change is made.
 - `server` runs tests there, each job in a child process (`jobs`, `session`).
-- `running` says what they mean for a mutant, and `trying` tries many mutants.
+- `running` determines a mutant's outcome from the tests, and `trying` tries many mutants.
 """

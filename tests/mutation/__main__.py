@@ -71,7 +71,7 @@ class Mutation:
         """Return the mutants to try.
 
         Args:
-            lines: the lines that may be changed; None: all.
+            lines: the lines that may be changed; None: all lines.
         """
         found = []
         for area in self._areas:
@@ -84,7 +84,7 @@ class Mutation:
         return not self._arguments.path or any(fnmatch.fnmatchcase(path, pattern) for pattern in self._arguments.path)
 
     def trials(self, chosen: Iterable[tuple[Mutant, Area]]) -> list[Trial]:
-        """Return mutants with the tests that run for them: those that the line map names, or whole test files."""
+        """Return mutants with the tests that run for them: tests from the line map, or whole test files."""
         selection = Selection(self._map, self._texts, self._arguments.budget)
         found = []
         for mutant, area in chosen:
@@ -96,11 +96,11 @@ class Mutation:
         return found
 
     def _is_mapped(self, area: Area) -> bool:
-        # The tests of the module in PowerShell start a program for each file, and take minutes.
+        # Recording is too slow for the tests of the PowerShell module, which start processes and take minutes.
         return not self._arguments.tests and area.name != POWERSHELL.name
 
     def show(self, chosen: Iterable[tuple[Mutant, Area]]) -> None:
-        """Show mutants with their tests, as far as the line map knows them."""
+        """Show mutants with their tests, as far as the line map contains them."""
         for trial in self.trials(chosen):
             self._report.show(trial.mutant, " ".join(trial.tests) or "no test known")
 
@@ -128,7 +128,7 @@ class Mutation:
         return [Worker(place, runner) for place, runner in zip(places, runners, strict=True)]
 
     def _record(self, servers: Sequence[Server], areas: Iterable[Area], paths: Collection[str]) -> None:
-        """Bring the line map up to date for the tests of some areas that concern some files."""
+        """Update the line map for the tests of some areas that may notice changes of some files."""
         mapped = [area for area in areas if self._is_mapped(area)]
         modules = self._coverage.modules
         files = [path for path in sorted(modules) if any(coverage.is_test_of(path, area) for area in mapped)]
@@ -146,7 +146,7 @@ class Mutation:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Try mutants, and return the exit status: 0, however many survived."""
+    """Try mutants, and return the exit status, which is 0 even if mutants survive."""
     requested = options(arguments)
     texts = {
         path: (ROOT / path).read_text(encoding="utf-8")

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which mutants are tried: those on the lines that a change touches, or on a random sample of lines.
+"""Choose the mutants to try: those on changed lines, or on a random sample of lines.
 
-The sample is one of lines, with one mutant each: a table of fifty names does not outweigh the rule that reads it.
+The sample contains one mutant for each line, so that a table of fifty names does not outweigh the rule that reads it.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def changed_lines(diff: str) -> dict[str, set[int]]:
 
 
 def changed_since(root: Path, revision: str) -> dict[str, set[int]]:
-    """Return the lines of each file that differ from a revision, and all lines of files that git does not know yet.
+    """Return the lines of each file that differ from a revision, and all lines of untracked files.
 
     Args:
         root: the checkout.
-        revision: anything that git takes as one.
+        revision: a revision in any form that git accepts.
     """
     # A user's settings may turn the prefixes off, or run another program.
     options = ["--unified=0", "--no-color", "--no-ext-diff", "--src-prefix=a/", "--dst-prefix=b/"]
@@ -61,13 +61,13 @@ def choose(
     count: int | None = None,
     lines: Mapping[str, Iterable[int]] | None = None,
 ) -> list[Mutant]:
-    """Return the mutants to try, in an order that depends on the seed only.
+    """Return the mutants to try, in an order that depends only on the arguments.
 
     Args:
         texts: the text of each file that may be changed.
         seed: the seed of the sample.
-        count: how many lines are taken, with one mutant each; None: every mutant of every line.
-        lines: the lines of each file that may be changed; None: all.
+        count: the number of lines, with one mutant for each; None: every mutant of every line.
+        lines: the lines of each file that may be changed; None: all lines.
     """
     places = [
         (path, line)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What Python files import of each other, and which names they mention."""
+"""The imports between Python files, and the names that the files mention."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _WORD = re.compile(r"[\w-]+(?:\.yml)?")
 
 @dataclass(frozen=True)
 class Module:
-    """What a Python file says of others.
+    """The references of a Python file to other files.
 
     Attributes:
         imports: the dotted names that it imports.
-        mentioned_words: the words in its texts without blanks, names of roles and playbooks among them.
+        mentioned_words: the words in its strings without whitespace, which include names of roles and playbooks.
     """
 
     imports: frozenset[str]
@@ -46,7 +46,7 @@ def dotted(path: str) -> str:
 
 
 def read(path: str, text: str) -> Module:
-    """Return what a Python file says of others.
+    """Return the references of a Python file to other files.
 
     Args:
         path: the file, relative to the root of the checkout.
@@ -58,7 +58,7 @@ def read(path: str, text: str) -> Module:
     words: set[str] = set()
     for node in ast.walk(ast.parse(text)):
         imports.update(_imported(node, package))
-        # Texts with blanks are for people.
+        # Strings with whitespace are messages.
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and not _BLANK.search(node.value):
             words.update(_WORD.findall(node.value))
     return Module(frozenset(imports), frozenset(words))
@@ -77,10 +77,10 @@ def _imported(node: ast.AST, package: str) -> Iterator[str]:
 
 
 def distances(start: str, modules: Mapping[str, Module], also: Iterable[str] = ()) -> dict[str, int]:
-    """Return how many imports lie between a file and each of those that it reaches; 0 for the file itself.
+    """Return the number of imports between a file and each file that it reaches; 0 for the file itself.
 
     Args:
-        start: the file where it begins.
+        start: the first file.
         modules: every Python file of the checkout, by path.
         also: files that are imported with the first one, such as its conftest.py.
     """

@@ -38,7 +38,7 @@ def of_template(path: str, text: str, start: int, end: int) -> Iterator[Mutant]:
     """Yield the mutants of the Jinja expressions (`{{ }}` and `{% %}`) in a part of a text.
 
     Args:
-        path: the file, as the mutants name it.
+        path: the path of the file in the mutants.
         text: the text of the file.
         start: where the part begins.
         end: where it ends.
@@ -51,13 +51,13 @@ def of_expression(path: str, text: str, start: int, end: int) -> Iterator[Mutant
     """Yield the changes of an expression, which is a part of a text.
 
     Args:
-        path: the file, as the mutants name it.
+        path: the path of the file in the mutants.
         text: the text of the file.
         start: where the expression begins.
         end: where it ends.
     """
     part = text[start:end]
-    # What is quoted is no code, unless the whole expression is quoted for YAML.
+    # Quoted text is not code, unless the whole expression is quoted for YAML.
     quoted = [(at.start(), at.end()) for at in _QUOTED.finditer(part) if at.end() - at.start() < len(part)]
 
     def in_quotes(position: int) -> bool:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the fork server is asked to run, and what it answers. Both travel as one line of JSON."""
+"""Jobs for the fork server and their results. Both are transferred as one line of JSON."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Job:
         files: the test files, in the order in which they run.
         only: the ids of the tests that run, in their order; None: all tests of the files.
         without: the ids of tests that are left out, and test files.
-        limit: the time limit in seconds; None: none.
+        limit: the time limit in seconds; None: no limit.
         exitfirst: whether the run ends with the first failure.
-        record: patterns of the Python files whose lines are recorded; none: nothing is recorded.
+        record: patterns of the Python files whose lines are recorded; if empty, nothing is recorded.
     """
 
     files: tuple[str, ...]
@@ -41,7 +41,7 @@ class Job:
 
     @classmethod
     def read(cls, line: str) -> Job:
-        """Read what `line` returned."""
+        """Return the job in a line from `line`."""
         values: dict[str, Any] = json.loads(line)
         for name in ("files", "only", "without", "record"):
             if values[name] is not None:
@@ -51,14 +51,14 @@ class Job:
 
 @dataclass(frozen=True)
 class Run:
-    """What became of a job.
+    """The result of a job.
 
     Attributes:
         status: the exit status of pytest; None if it was stopped by the time limit.
-        output: the end of what it printed.
-        seconds: how long it took.
+        output: the end of its output; empty if all tests passed.
+        seconds: the duration.
         failed: the ids of the tests that failed, and the test files that could not be loaded.
-        by_test: how many seconds each test took.
+        by_test: the duration of each test in seconds.
         reached: the lines that were run, if the job asked for them.
         read: the files of the checkout that were opened, by the id of the test, if the job asked for them.
     """
@@ -77,17 +77,17 @@ class Run:
 
     @classmethod
     def from_line(cls, line: str) -> Run:
-        """Read what `line` returned."""
+        """Return the run in a line from `line`."""
         found = json.loads(line)
         return cls(**(found | {"failed": tuple(found["failed"])}))
 
     @property
     def passed(self) -> bool:
-        """Whether all tests passed; there may be none."""
+        """Whether all tests passed, which is also the case without any test."""
         return self.status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
     @property
     def has_failures(self) -> bool:
         """Whether tests failed, or files could not be loaded; not whether pytest itself had a problem."""
-        # pytest ends as interrupted where a test file cannot be loaded.
+        # If a test file cannot be loaded, pytest ends with the status INTERRUPTED.
         return self.status in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED) and bool(self.failed)

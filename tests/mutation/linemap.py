@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The line map: which test runs which lines, and reads which files.
 
-It is written once and lasts while files change: it keeps each source as it was when its lines were recorded, and finds
-today's lines in it. Only test files that changed are recorded again (see `mapping`).
+The map stays valid while files change: it stores each source as it was when its lines were recorded, and finds the
+current lines in it. Only test files that have changed are recorded again (see `mapping`).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ VERSION = 1
 
 @dataclass
 class Entry:
-    """What one test file does.
+    """The recording of one test file.
 
     Attributes:
-        key: changes when the file must be recorded again.
+        key: a text that changes if the file must be recorded again.
         tests: the seconds of each test that passed.
-        sources: the hash of each source as it was, by path.
-        lines: by path, for each line the numbers of the tests that ran it; -1 stands for the loading of the file.
-        read: by path of a file that was opened, the numbers of the tests that did.
+        sources: the hash of each source at the time of the recording, by path.
+        lines: by path, for each line the numbers of the tests that ran it; -1 stands for the loading of the test file.
+        read: by path of an opened file, the numbers of the tests that opened it.
     """
 
     key: str
@@ -45,7 +45,7 @@ LOADING = -1
 
 
 class LineMap:
-    """The entries of all test files, and the sources as they were.
+    """The entries of all test files, and the sources at the time of the recordings.
 
     Args:
         entries: by test file.
@@ -59,7 +59,7 @@ class LineMap:
 
     @classmethod
     def load(cls, path: Path) -> LineMap:
-        """Return the map in a file; an empty one if there is none, or one that another version wrote."""
+        """Return the map in a file; an empty map if the file does not exist or has another version."""
         if not path.is_file():
             return cls()
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -84,13 +84,13 @@ class LineMap:
         temporary.replace(path)
 
     def add(self, test_file: str, key: str, run: Run, texts: Mapping[str, str]) -> None:
-        """Keep what was recorded of a test file.
+        """Store the recording of a test file.
 
         Args:
             test_file: the test file.
-            key: changes when it must be recorded again.
+            key: a text that changes if the test file must be recorded again.
             run: the run in which it was recorded.
-            texts: the sources as they were then, by path.
+            texts: the sources at that time, by path.
         """
         entry = Entry(key, {test: seconds for test, seconds in run.by_test.items() if test not in run.failed})
         numbers = {"": LOADING} | {test: number for number, test in enumerate(entry.tests)}
@@ -110,7 +110,7 @@ class LineMap:
         self.entries[test_file] = entry
 
     def forget(self, there: Container[str]) -> None:
-        """Forget the test files that are gone.
+        """Remove the entries of test files that no longer exist.
 
         Args:
             there: the files of the checkout.
@@ -118,13 +118,13 @@ class LineMap:
         self.entries = {test: entry for test, entry in self.entries.items() if test in there}
 
     def running(self, test_file: str, path: str, lines: Iterable[int], text: str) -> tuple[list[str], bool]:
-        """Return the tests of a file that run one of these lines, and whether loading the test file does so.
+        """Return the tests of a file that run one of these lines, and whether loading the test file runs one of them.
 
         Args:
             test_file: the test file.
             path: the source.
-            lines: the numbers of its lines, as it is today.
-            text: the source as it is today.
+            lines: the numbers of lines in the current source.
+            text: the current source.
         """
         entry = self.entries[test_file]
         if path not in entry.lines:
@@ -136,7 +136,7 @@ class LineMap:
         return tests, LOADING in numbers
 
     def _moved(self, digest: str, text: str) -> dict[int, set[int]]:
-        """Return where today's lines were: a new or changed line was where its neighbours were."""
+        """Return the former lines of each current line. For a new or changed line, these are its neighbours."""
         key = (digest, digest_of(text))
         if key not in self._moves:
             self._moves[key] = moved_lines(self._texts[digest], text)
@@ -144,11 +144,11 @@ class LineMap:
 
 
 def moved_lines(before: str, after: str) -> dict[int, set[int]]:
-    """Return for each line of a text the lines that it was before; for a new one the lines around it.
+    """Return the former line of each line of a text; for a new line, the former lines around it.
 
     Args:
-        before: the text as it was.
-        after: the text as it is.
+        before: the former text.
+        after: the current text.
     """
     found: dict[int, set[int]] = {}
     matcher = difflib.SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False)
@@ -165,7 +165,7 @@ def digest_of(text: str) -> str:
 
 
 def _groups(lines: Mapping[int, list[int]]) -> list[tuple[list[int], list[int]]]:
-    """Return lines with the same tests together: there are few such groups, and many lines."""
+    """Return the lines in groups with the same tests, because there are far fewer groups than lines."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for line, tests in sorted(lines.items()):
         groups.setdefault(tuple(tests), []).append(line)

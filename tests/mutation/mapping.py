@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Bring the line map up to date: run each test file that is new or changed once, and record what it does."""
+"""Update the line map: run each new or changed test file once, and record what it does."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from mutation.sources import AREAS
 
 FILE = Path("build", "mutation", "lines.json")
 NEAR = 2
-"""A test file is recorded again if a source that was not there before is so many imports away, or less."""
+"""A test file is recorded again if it reaches a new source over at most this number of imports."""
 LIMIT = 900.0
-"""Seconds that a test file may take while it is recorded."""
+"""The time limit for the recording of a test file in seconds."""
 IMPORTED = ("plugins/plugin_utils/", "plugins/module_utils/", "tests/simulator/", "tests/wire_provider/")
-"""Most tests of these import them; Ansible loads other plugins by itself."""
+"""The folders whose files are imported by most of their tests. Ansible loads other plugins by itself."""
 HELPERS = ("tests/unit/", "tests/simulator_tests/", "tests/conftest.py")
-"""Test files are recorded again when one of these changes that they import."""
+"""The places of helpers. If a helper changes, the test files that import it are recorded again."""
 
 
 def patterns() -> tuple[str, ...]:
@@ -31,12 +31,12 @@ def patterns() -> tuple[str, ...]:
 
 
 def keys(test_files: Iterable[str], texts: Mapping[str, str], modules: Mapping[str, Module]) -> dict[str, str]:
-    """Return for each test file a text that changes when it must be recorded again.
+    """Return for each test file a text that changes if the test file must be recorded again.
 
     Args:
         test_files: the test files.
         texts: the texts of the checkout, by path.
-        modules: what its Python files import.
+        modules: the references of its Python files.
     """
     found = {}
     for test in test_files:
@@ -51,22 +51,22 @@ def stale(line_map: LineMap, expected: Mapping[str, str]) -> list[str]:
     """Return the test files that must be recorded.
 
     Args:
-        line_map: what is known.
-        expected: the keys of the test files as they are now.
+        line_map: the line map.
+        expected: the current keys of the test files.
     """
     return [test for test, key in expected.items() if test not in line_map.entries or line_map.entries[test].key != key]
 
 
 def concerns(test_file: str, paths: Iterable[str], line_map: LineMap, modules: Mapping[str, Module]) -> bool:
-    """Whether a test file may say something of files: it did before, or it imports one of them.
+    """Return whether a test file may notice a change of files: it has used them before, or it imports one of them.
 
     A test file that was never recorded may also load plugins, roles and playbooks through Ansible.
 
     Args:
         test_file: the test file.
         paths: the files.
-        line_map: what is known.
-        modules: what the Python files of the checkout import.
+        line_map: the line map.
+        modules: the references of the Python files of the checkout.
     """
     entry = line_map.entries.get(test_file)
     expected = set(paths)
@@ -88,7 +88,7 @@ def record(test_file: str, server: Server) -> Run:
 
 
 def remark(run: Run) -> str:
-    """Return in a few words what was recorded.
+    """Return a short description of a recording.
 
     Args:
         run: the run of a test file.

@@ -15,7 +15,7 @@ class Mutant:
         path: the file, relative to the root of the checkout, with slashes.
         line: the line where the change begins, from 1.
         start: the offset of the first character that is replaced.
-        end: the offset behind the last one.
+        end: the offset after the last one.
         replacement: the text that takes its place.
         operator: the name of the rule that made the change.
     """
@@ -32,7 +32,7 @@ class Mutant:
         return text[: self.start] + self.replacement + text[self.end :]
 
     def describe(self, text: str) -> str:
-        """Return the change in one line: the rule, what was there, and what takes its place."""
+        """Return the change in one line: the rule, the original text, and the replacement."""
         before, after = shorten(text[self.start : self.end]), shorten(self.replacement)
         return f"{self.operator}: {before} -> {after}" if after else f"{self.operator}: {before}"
 

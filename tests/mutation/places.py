@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where a line of a Python file stands: the lines of its statement, and the names by which others use it."""
+"""The place of a line in a Python file: the lines of its statement, and the names by which other code uses it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Place:
-    """Where a line stands.
+    """The place of a line.
 
     Attributes:
-        lines: the lines of its statement, or of what comes before the statements in it.
-        names: what the statement assigns or defines, and the functions and classes around it.
+        lines: the lines of its statement; of a compound statement, only the lines before its first block.
+        names: the names that the statement assigns or defines, and the functions and classes around it.
     """
 
     lines: range
@@ -23,7 +23,7 @@ class Place:
 
 
 def place_of(tree: ast.Module, line: int) -> Place:
-    """Return where a line stands.
+    """Return the place of a line.
 
     Args:
         tree: the file.
@@ -39,7 +39,7 @@ def _find(body: Sequence[ast.stmt], line: int, around: frozenset[str], *, inside
         end = statement.end_lineno or start
         if start <= line <= end:
             is_function = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
-            # Nobody else uses the variables of a function.
+            # Code outside of a function does not use the function's variables.
             names = around if inside and not is_function else around | _names(statement)
             inner = list(_bodies(statement))
             if not inner:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Changes of PowerShell files: what stands in texts and comments is left alone."""
+"""Changes of PowerShell files, except in strings and comments."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def find(path: str, text: str) -> list[Mutant]:
     """Return all changes of a PowerShell file.
 
     Args:
-        path: the file, as the mutants name it.
+        path: the path of the file in the mutants.
         text: its text.
     """
     quiet = [(at.start(), at.end()) for at in _QUIET.finditer(text)]

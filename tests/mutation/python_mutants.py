@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Changes of Python files.
 
-Left alone are texts for people (docstrings, texts with blanks), annotations, imports, and decorators: a change there is
-mostly one that no test should notice.
+Messages (docstrings and strings with whitespace), annotations, imports and decorators are not changed, because tests
+need not notice most of these changes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {
 }
 TYPES = frozenset({"Any", "bool", "bytes", "Callable", "dict", "float", "frozenset", "int", "Iterable", "Iterator"})
 TYPES |= {"list", "Literal", "Mapping", "Sequence", "set", "str", "tuple", "type"}
-"""Names of which every alias of a type has one."""
+"""Names of types. Every alias of a type contains at least one of them."""
 CHANGED_TEXT = "mutated"
 _COMMA = re.compile(r"\s*,")
 
@@ -48,12 +48,12 @@ def find(path: str, text: str) -> list[Mutant]:
     """Return all changes of a Python file.
 
     Args:
-        path: the file, as the mutants name it.
+        path: the path of the file in the mutants.
         text: its text.
     """
     finder = _Finder(path, text)
     finder.visit(ast.parse(text))
-    # Some changes come twice: `return x` of a bare constant, say.
+    # Some changes are found twice, such as those of `return x` with a constant.
     return sorted({(found.start, found.end, found.replacement): found for found in finder.found}.values())
 
 
@@ -128,7 +128,7 @@ class _Finder(ast.NodeVisitor):
         elif isinstance(value, int):
             self._replace(node, str(value + 1), "number")
         elif isinstance(value, float) and math.isfinite(value * 2 + 1):
-            # Also another value after it was rounded, and never the same.
+            # The new value is never the same, not even after rounding.
             self._replace(node, repr(value * 2 + 1), "number")
         elif isinstance(value, bytes):
             self._replace(node, repr(value + CHANGED_TEXT.encode()), "text")
@@ -137,7 +137,7 @@ class _Finder(ast.NodeVisitor):
             self._replace(node, json.dumps(changed, ensure_ascii=False), "text")
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """Leave texts with values in them alone: before Python 3.12 their parts have no place of their own."""
+        """Do not change f-strings, because their parts do not have positions of their own before Python 3.12."""
 
     def visit_IfExp(self, node: ast.IfExp) -> None:
         self._negate(node.test)
@@ -149,7 +149,7 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _negate(self, test: ast.expr) -> None:
-        # The others have their own change that does the same.
+        # Other rules make an equivalent change of these expressions.
         if not isinstance(test, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.NamedExpr):
             self._replace(test, f"(not {self._source(test)})", "negate")
 
@@ -184,8 +184,8 @@ class _Finder(ast.NodeVisitor):
             self._drop(self._start(item), self._end(item), operator)
 
     def _drop(self, start: int, end: int, operator: str) -> None:
-        """Drop what stands between two commas, with the comma behind it."""
-        # An item in parentheses cannot be cut out at these offsets. One that follows a comment is left alone, too.
+        """Drop the text between two commas, and the comma after it."""
+        # An item in parentheses cannot be removed at these offsets. An item after a comment is not removed either.
         if not self.text[max(0, start - 200) : start].rstrip().endswith((",", "[", "{", "(")):
             return
         comma = _COMMA.match(self.text, end)
@@ -214,7 +214,7 @@ class _Finder(ast.NodeVisitor):
         self._replace(node, "continue", "continue/break")
 
     def visit_Return(self, node: ast.Return) -> None:
-        # False has its own change; for a condition None is the same.
+        # False has its own change, and in a condition, None is the same as False.
         is_false = isinstance(node.value, ast.Constant) and (node.value.value is None or node.value.value is False)
         if node.value is not None and not is_false:
             self._replace(node, "return None", "return none")
@@ -230,7 +230,7 @@ class _Finder(ast.NodeVisitor):
         self._negate(node.test)
         self.generic_visit(node)
 
-    # What has annotations: only the rest of it is visited.
+    # Nodes with annotations: the annotations are not visited.
 
     def visit_Module(self, node: ast.Module) -> None:
         self._visit_all([statement for statement in node.body if not _is_alias(statement)])
@@ -261,7 +261,7 @@ class _Finder(ast.NodeVisitor):
 
 
 def _is_alias(statement: ast.stmt) -> bool:
-    """Whether a statement of a module names a type: `Find = Callable[..., str]`, `Tree: TypeAlias = "..."`."""
+    """Return whether a statement defines a type alias: `Find = Callable[..., str]`, `Tree: TypeAlias = "..."`."""
     if isinstance(statement, ast.AnnAssign):
         return "TypeAlias" in _names(statement.annotation)
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
@@ -272,7 +272,7 @@ def _is_alias(statement: ast.stmt) -> bool:
 
 
 def _is_type(node: ast.expr) -> bool:
-    """Whether an expression consists only of parts that a type may have."""
+    """Return whether an expression consists only of parts that a type may have."""
     if isinstance(node, ast.BinOp):
         return isinstance(node.op, ast.BitOr) and _is_type(node.left) and _is_type(node.right)
     if isinstance(node, ast.Subscript):

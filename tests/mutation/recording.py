@@ -14,34 +14,34 @@ import coverage
 from mutation.jobs import Reached
 
 READ = (".yml", ".j2", ".ps1", ".psm1")
-"""The files that tests read: roles and playbooks, and what runs on nodes."""
+"""The suffixes of files that tests read: roles, playbooks, and scripts for nodes."""
 
 
 class Recorder:
-    """Records from its start to its end; one of them in a process.
+    """Records from `start` to `stop`. A process can have only one recorder.
 
     Args:
         root: the checkout.
-        patterns: the Python files whose lines count, relative to the checkout.
+        patterns: patterns of the Python files whose lines are recorded, relative to the checkout.
     """
 
     def __init__(self, root: Path, patterns: Sequence[str]) -> None:
         self._root = f"{root}{os.sep}"
-        # Here one star also stands for slashes.
+        # A star in `patterns` also stands for slashes.
         include = [f"{self._root}{pattern.replace('*', '**/*')}" for pattern in patterns]
         self._coverage = coverage.Coverage(data_file=None, config_file=False, include=include)
-        # The only one that knows contexts, on every version of Python.
+        # The only core that supports contexts with every version of Python.
         self._coverage.set_option("run:core", "ctrace")
         self._test = ""
         self._read: dict[str, set[str]] = {}
 
     def start(self) -> None:
-        """Begin to record."""
+        """Begin the recording."""
         self._coverage.start()
         sys.addaudithook(self._heard)
 
     def test(self, name: str) -> None:
-        """Say which test runs from now on; `""` for none."""
+        """Set the test that runs from now on; `""` for no test."""
         self._test = name
         self._coverage.switch_context(name)
 
@@ -50,7 +50,7 @@ class Recorder:
         self._coverage.stop()
 
     def reached(self) -> Reached:
-        """Return the lines that were run."""
+        """Return the lines that were run, by file and test."""
         data = self._coverage.get_data()
         found: Reached = {}
         for file in data.measured_files():
@@ -61,7 +61,7 @@ class Recorder:
         return found
 
     def read(self) -> dict[str, list[str]]:
-        """Return the files that were opened."""
+        """Return the files that were opened, by test."""
         return {test: sorted(paths) for test, paths in self._read.items()}
 
     def _heard(self, event: str, arguments: tuple[object, ...]) -> None:

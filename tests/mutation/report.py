@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a mutation run prints. A mutant counts as killed if a test fails, or never ends, and passes without it."""
+"""The output of a mutation run. A mutant is killed if a test fails or does not end, but passes without the mutant."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Report:
         texts: the texts of the files, by path.
 
     Attributes:
-        counted: area, mutant and outcome of each that was tried.
+        counted: area, mutant and outcome of each mutant that was tried.
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
@@ -25,7 +25,7 @@ class Report:
         self.counted: list[tuple[str, Mutant, Outcome]] = []
 
     def say(self, line: str) -> None:
-        """Print a line at once, also into a file."""
+        """Print a line immediately, even if the output is a file."""
         print(line, flush=True)
 
     def show(self, mutant: Mutant, remark: str) -> None:
@@ -33,7 +33,7 @@ class Report:
         self.say(f"{mutant.path}:{mutant.line}: {mutant.describe(self._texts[mutant.path])} [{remark}]")
 
     def count(self, area: str, mutant: Mutant, outcome: Outcome) -> None:
-        """Count what became of a mutant."""
+        """Count the outcome of a mutant."""
         self.counted.append((area, mutant, outcome))
 
     def close(self) -> None:
@@ -55,5 +55,5 @@ class Report:
         killed = outcomes.count(Outcome.KILLED) + late
         share = f" ({100 * killed / len(outcomes):.0f} %)" if outcomes else ""
         by_limit = f", {late} of them by the time limit" if late else ""
-        # Neither killed nor survived: nobody knows what the tests would have said.
+        # These mutants are neither killed nor survivors, because their tests did not run to the end.
         return f"mutants {len(outcomes)}, killed {killed}{share}{by_limit}{f', not run {broken}' if broken else ''}"

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Run tests in a copy of the checkout, and return the outcome.
 
-A mutant counts as killed only if pytest names a test that failed, or a test file that could no longer be loaded, or if
-its tests do not end, although they do without it.
+A mutant counts as killed only if pytest names a test that failed or a test file that could no longer be loaded, or if
+its tests do not end although they end without the mutant.
 """
 
 from __future__ import annotations
@@ -25,15 +25,18 @@ from mutation.jobs import Job, Run
 
 TESTS = Path(__file__).resolve().parents[1]
 SLOWDOWN = 5
-"""A run may take so many times as long as the same tests took without a mutant."""
+"""The factor by which a run may take longer than the same tests without a mutant."""
 START = 2.0
-"""Seconds for the start of a run and for each test file that it loads, beside the tests themselves."""
+"""The seconds for the start of a run, and for the loading of each test file."""
 STEPS = (4, 20)
-"""How many test files run first, and how many next: most mutants die early, and loading a test file takes time."""
+"""The number of test files in the first and second step.
+
+Most mutants are killed early, and loading a test file takes time.
+"""
 
 
 class Outcome(enum.Enum):
-    """What the tests said of a mutant."""
+    """The result of the tests of a mutant."""
 
     KILLED = "killed"
     TIMEOUT = "killed by the time limit"
@@ -44,7 +47,7 @@ class Outcome(enum.Enum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the tests said of a mutant, and the first test that failed."""
+    """The outcome of a mutant, and the first test that failed; empty if none failed."""
 
     outcome: Outcome
     test: str = ""
@@ -78,10 +81,10 @@ class Server:
             pass
 
     def run(self, job: Job) -> Run:
-        """Run a job, and return when it is over.
+        """Run a job, and return its result.
 
         Args:
-            job: what is run.
+            job: the job.
 
         Raises:
             RuntimeError: the server has ended.
@@ -103,7 +106,7 @@ class Runner:
     Args:
         server: runs the tests.
         seconds: the shortest time limit of a run.
-        known: how many seconds tests, or whole test files, take without a mutant.
+        known: the seconds that tests, or whole test files, take without a mutant.
     """
 
     def __init__(self, server: Server, seconds: float, known: Mapping[str, float] | None = None) -> None:
@@ -111,13 +114,13 @@ class Runner:
         self._known = dict(known or {})
 
     def baseline(self, files: Iterable[str]) -> dict[str, float]:
-        """Run test files once without any mutant: they must pass, and their times make the time limits.
+        """Run test files once without a mutant. They must pass, and their times determine the time limits.
 
         Args:
             files: the test files.
 
         Returns:
-            How many seconds each of them takes.
+            The seconds that each of them takes.
 
         Raises:
             RuntimeError: a test fails, or pytest could not run.
@@ -146,7 +149,7 @@ class Runner:
         return max(self.seconds, SLOWDOWN * (loading + sum(self._known.get(test, 0.0) for test in expected)))
 
     def red(self, tests: Sequence[str]) -> list[str]:
-        """Return those tests that fail without any mutant: what they say of a mutant does not count.
+        """Return the tests that fail without a mutant. Their failures do not count for mutants.
 
         Args:
             tests: test files or tests.
@@ -162,10 +165,10 @@ class Runner:
         return list(run.failed)
 
     def judge(self, tests: Sequence[str], without: Sequence[str] = ()) -> Verdict:
-        """Run tests until one fails, and say what this means for the mutant that is in the folder now.
+        """Run tests until one fails, and return the verdict on the mutant that is in the folder now.
 
         Args:
-            tests: tests or whole test files, those first that are most likely to fail.
+            tests: tests or whole test files; the tests that are most likely to fail come first.
             without: test files and tests that are left out.
         """
         requested = [test for test in tests if test not in without]
@@ -184,7 +187,7 @@ class Runner:
 
     def _job(self, tests: Sequence[str], without: Sequence[str] = (), *, exitfirst: bool) -> Job:
         files = tuple(dict.fromkeys(test.split("::")[0] for test in tests))
-        # A whole file among them cannot be chosen by ids; then all tests of these files run.
+        # A whole file cannot be chosen by ids. If there is one, all tests of all the files run.
         only = tuple(tests) if all("::" in test for test in tests) else None
         return Job(files, only, tuple(without), self.limit(tests), exitfirst)
 
@@ -199,16 +202,16 @@ def _steps(tests: Sequence[str]) -> list[list[str]]:
 
 
 def _environment(root: Path) -> dict[str, str]:
-    """Return the environment of the tests: nothing of the user's own settings."""
+    """Return the environment of the tests, without the user's settings of Ansible and pytest."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "PYTEST_"))}
     if root.parent.parent.name == "ansible_collections":
-        # Ansible reads these when it is imported, before the tests' own conftest.py.
+        # Ansible reads these variables when it is imported, which happens before the tests' conftest.py is loaded.
         environment["ANSIBLE_COLLECTIONS_PATH"] = str(root.parents[2])
         environment["ANSIBLE_CONFIG"] = str(root / "tests" / "ansible.cfg")
-    # CI: hypothesis tries the same examples each time.
+    # With CI, hypothesis tries the same examples each time.
     return environment | {"CI": "1", "PYTHONPATH": str(_tests_of(root))}
 
 
 def _tests_of(root: Path) -> Path:
-    """Return the folder from which the tests, and this package, are imported: that of the copy if it has one."""
+    """Return the folder from which the tests and this package are imported: in the copy if it contains the package."""
     return root / "tests" if (root / "tests" / "mutation").is_dir() else TESTS

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The tests that run for a mutant, those first that are most likely to notice it, and the fast ones before the slow.
+"""The tests that run for a mutant: fast tests before slow ones, and then the most likely to notice the mutant first.
 
-Python: the tests that run the line. What runs when a module is loaded is noticed by tests that use what it makes: they
-run a line that mentions its name. Then come the other tests of the file's own test file, because a cached function
-runs in one test and is used by others. YAML and templates: the tests that open the file, and the others in their test
-file.
+For a Python file, these are the tests that run the line. If the line runs when its module is loaded, they are also the
+tests that run a line with a name that the statement defines. The other tests in the file's own test file follow,
+because the result of a cached function is used in more tests than the one that runs the function. For YAML files and
+templates, these are the tests that open the file, and then the other tests in their test files.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from mutation.places import Place
 from mutation.sources import Area
 
 FAST = 1.0
-"""Tests up to so many seconds come first."""
+"""Tests that take at most this number of seconds come first."""
 LOADING = 0.3
-"""Seconds that it takes to load a test file."""
+"""The seconds that it takes to load a test file."""
 STEPS = 3
-"""How often a name that is used to make another one is followed."""
+"""The number of steps in which names are followed from one definition to the next."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -37,7 +37,7 @@ class Selection:
     Args:
         line_map: which test runs which lines.
         texts: the texts of the checkout, by path.
-        budget: at most so many seconds of tests are chosen, and at least one test.
+        budget: the maximum total of the chosen tests' seconds. At least one test is chosen.
     """
 
     def __init__(self, line_map: LineMap, texts: Mapping[str, str], budget: float) -> None:
@@ -49,7 +49,7 @@ class Selection:
 
         Args:
             mutant: the change.
-            area: the area, which says where its tests are.
+            area: the area, which defines the folders of the tests.
         """
         files = [test for test in self._map.entries if coverage.is_test_of(test, area)]
         is_python = mutant.path.endswith(".py")
@@ -57,7 +57,7 @@ class Selection:
         return self._within_budget(self._ordered(chosen, mutant.path))
 
     def _by_line(self, mutant: Mutant, files: list[str]) -> dict[str, dict[str, int]]:
-        """Return the tests that may notice a change, by test file, with how likely they are to: 0 is most likely."""
+        """Return the tests that may notice a change, by test file, with their ranks; 0 is the most likely."""
         place = self._place(mutant.path, mutant.line)
         chosen: dict[str, dict[str, int]] = defaultdict(dict)
         is_loaded = False
@@ -116,7 +116,7 @@ class Selection:
         return places.place_of(self._trees[path], line)
 
     def _mentions(self, place: Place, path: str) -> dict[str, set[int]]:
-        """Return the lines that use what a statement makes, also through what other modules make of it."""
+        """Return the lines that use the names of a statement, directly or through definitions in other modules."""
         found: dict[str, set[int]] = defaultdict(set)
         names, known = set(place.names), set(place.names)
         for _step in range(STEPS):

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The fork server: it has loaded what all tests need, and runs each job in a child of its own.
+"""The fork server, which loads what all tests need, and runs each job in a child process.
 
-Loading Ansible and pytest takes longer than most tests. Nothing of the collection or of the tests may be loaded here,
-because each child must load the files as they are then. Jobs come on standard input, one on each line; the runs go to
-standard output.
+Loading Ansible and pytest takes longer than most tests. No part of the collection or of the tests may be loaded here,
+because each child must load the files in their current state. The server reads jobs from standard input, one on each
+line, and writes the runs to standard output.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ LOADED = (
     "xml.etree.ElementTree",
     "yaml",
 )
-"""What many tests import, as far as it is installed."""
+"""Modules that many tests import. Modules that are not installed are skipped."""
 MEMORY = 4 * 2**30
-"""A mutant may never stop asking for memory."""
+"""The limit for a child's memory in bytes, because a mutant may allocate memory without end."""
 OUTPUT = 4000
-"""So many characters of the end of a run's output are returned."""
+"""The number of characters from the end of a run's output that are returned."""
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def main() -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     gc.freeze()
-    # Children write elsewhere.
+    # The output of children goes to other files.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     for line in sys.stdin:
         answers.write(answer(Job.read(line)).line() + "\n")
@@ -64,10 +64,12 @@ def main() -> None:
 
 
 def answer(job: Job) -> Run:
-    """Run a job in a child, and stop it and all that it started when it ends or exceeds its time limit.
+    """Run a job in a child process.
+
+    When the child ends or exceeds its time limit, everything that it started is killed.
 
     Args:
-        job: what is run.
+        job: the job.
     """
     started = time.monotonic()
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output, tempfile.TemporaryFile("w+") as report:
@@ -100,7 +102,7 @@ def _child(job: Job, output: IO[str], report: IO[str]) -> NoReturn:
         status = found.status or 0
         sys.stdout.flush()
     finally:
-        # What the parent would do at its end is not the child's business.
+        # Do not run the exit handlers of the parent.
         os._exit(status)
 
 
@@ -108,10 +110,10 @@ def _wait(child: int, limit: float | None) -> int | None:
     """Return the status of a child, negative for a signal; None if it exceeded the time limit."""
     handle = os.pidfd_open(child)
     try:
-        # While a job runs, standard input only becomes readable at its end: whoever asked is gone.
+        # While a job runs, standard input becomes readable only at its end, that is, if the client has ended.
         ready = select.select([handle, sys.stdin], [], [], limit)[0]
         is_over = handle in ready
-        # What the tests started goes with them.
+        # Also kill the processes that the tests started.
         for kill in (os.killpg, os.kill):
             with contextlib.suppress(ProcessLookupError):
                 kill(child, signal.SIGKILL)

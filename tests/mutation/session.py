@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One run of pytest in this process, as a job asks for it."""
+"""One run of pytest in this process, as a job requests it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import pytest
 
 from mutation.jobs import Job, Run
 
-# randomly: a mutant must meet the same tests each time.
+# Without randomly, the tests have the same order for each mutant.
 OPTIONS = ["-q", "--tb=no", "--rootdir=.", "-p", "no:cacheprovider", "-p", "no:randomly"]
 
 
 class Observer:
-    """A plugin for pytest that chooses the tests, and notes their failures and times.
+    """A plugin for pytest that chooses the tests, and collects their failures and times.
 
     Args:
-        job: what is run.
-        recorder: is told which test runs; None: nothing is recorded.
+        job: the job.
+        recorder: records the lines of each test; None: nothing is recorded.
     """
 
     def __init__(self, job: Job, recorder: Any = None) -> None:
@@ -35,7 +35,7 @@ class Observer:
         kept = [item for item in items if item.nodeid not in without]
         if self._job.only is not None:
             places = {name: number for number, name in enumerate(self._job.only)}
-            # Where a chosen test is gone, the mutant changed the parameters of its file: all of that file run.
+            # If a chosen test no longer exists, the mutant has changed parameters in its file. Then run the whole file.
             gone = places.keys() - {item.nodeid for item in items}
             files = {name.split("::")[0] for name in gone}
             kept = [item for item in kept if item.nodeid in places or item.nodeid.split("::")[0] in files]
@@ -46,7 +46,7 @@ class Observer:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        """Tell the recorder which test runs."""
+        """Set the recorder's current test."""
         if self._recorder is None:
             return (yield)
         self._recorder.test(item.nodeid)
@@ -56,26 +56,26 @@ class Observer:
             self._recorder.test("")
 
     def pytest_collectreport(self, report: Any) -> None:
-        """Note a test file that cannot be loaded."""
+        """Store the name of a test file that cannot be loaded."""
         if report.failed:
             self.failed[report.nodeid] = None
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Note a failed test, and the time of each."""
+        """Store the time of a test, and its name if it failed."""
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
         if report.failed:
             self.failed[report.nodeid] = None
 
 
 def run(job: Job) -> Run:
-    """Run a job in the current folder, and return what pytest said: no output, and no times of its own.
+    """Run a job in the current folder, and return the result of pytest without the output and the total time.
 
     Args:
-        job: what is run; its time limit is the caller's business.
+        job: the job. The caller enforces its time limit.
     """
     recorder = None
     if job.record:
-        # Only here: the server shall not have to load it.
+        # Imported only here, so that the server does not load it.
         from mutation.recording import Recorder
 
         recorder = Recorder(Path.cwd().resolve(), job.record)

@@ -35,7 +35,7 @@ class Area:
     without: tuple[str, ...] = ()
 
     def holds(self, path: str) -> bool:
-        """Whether a file is part of this area."""
+        """Return whether a file is part of this area."""
         return _matches(path, self.files) and not _matches(path, self.without)
 
 
@@ -43,7 +43,7 @@ def _matches(path: str, patterns: Iterable[str]) -> bool:
     return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
 
 
-# plugins/modules/NAME.py of an action holds its licence and nothing else; documentation is no code.
+# plugins/modules/NAME.py of an action contains only a docstring. Fragments of documentation are not code.
 PYTHON = Area("python", ("plugins/*.py",), ("tests/unit",), ("plugins/doc_fragments/*",))
 YAML = Area(
     "yaml",
@@ -78,14 +78,14 @@ def find(path: str, text: str) -> list[Mutant]:
     """Return all mutants of a file, by the rules of its language.
 
     Args:
-        path: the file, as the mutants name it.
+        path: the path of the file in the mutants.
         text: its text.
     """
     return _FINDERS[PurePosixPath(path).suffix](path, text)
 
 
 def differs(mutant: Mutant, text: str) -> bool:
-    """Whether a mutant can be read at all and says something else than the original.
+    """Return whether a mutant can be parsed, and differs from the original in more than its form.
 
     Args:
         mutant: the change.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Try mutants one after another, each of several workers in a copy of its own."""
+"""Try mutants with several workers. Each worker has its own copy of the checkout, and tries one mutant at a time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Worker:
-    """A copy of the checkout, and what runs tests in it."""
+    """A copy of the checkout, and the runner of the tests in it."""
 
     place: Workplace
     runner: Runner
@@ -49,7 +49,7 @@ class Worker:
         if verdict.outcome is Outcome.TIMEOUT:
             again = self.runner.judge(trial.tests, without)
             if again.outcome is not Outcome.SURVIVED:
-                # They are as slow without it: the machine is busy, and the mutant is not the cause.
+                # The tests do not pass without the mutant either, for example because the machine is busy.
                 return Verdict(Outcome.BROKEN)
         return verdict
 
@@ -57,12 +57,12 @@ class Worker:
 def spread(
     items: Iterable[Item], helpers: Sequence[Helper], work: Callable[[Item, Helper], Result]
 ) -> Iterator[tuple[Item, Result]]:
-    """Yield each item with what a helper made of it, as they become ready; each helper has one item at a time.
+    """Yield each item with its result, in the order in which the results are ready.
 
     Args:
-        items: what there is to do.
-        helpers: who does it.
-        work: what is done.
+        items: the items.
+        helpers: the helpers, each of which processes one item at a time.
+        work: processes an item with a helper, and returns the result.
     """
     free: queue.SimpleQueue[Helper] = queue.SimpleQueue()
     for helper in helpers:
@@ -85,12 +85,12 @@ def spread(
 
 
 def judge(trials: Sequence[Trial], workers: Sequence[Worker], report: Report) -> None:
-    """Try mutants and report them; then look whether the tests that failed pass without a mutant.
+    """Try mutants, check whether the failed tests pass without a mutant, and report the outcomes.
 
     Args:
-        trials: the mutants.
-        workers: who tries them.
-        report: is told the outcomes.
+        trials: the mutants with their tests.
+        workers: the workers that try them.
+        report: receives the outcomes.
     """
     verdicts: dict[Trial, Verdict] = {}
     try:
@@ -106,7 +106,10 @@ def judge(trials: Sequence[Trial], workers: Sequence[Worker], report: Report) ->
 
 
 def _without_red(verdicts: dict[Trial, Verdict], worker: Worker, report: Report) -> None:
-    """Try mutants again whose test also fails without them: it may pass only together with others, or at times."""
+    """Try mutants again if their failed test also fails without a mutant.
+
+    Such a test may depend on other tests, or may be unreliable.
+    """
     red: list[str] = []
     while news := worker.runner.red(
         sorted({found.test for found in verdicts.values() if found.test and found.test not in red})

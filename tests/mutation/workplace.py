@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The copy of the checkout in which files are changed and tests run: the checkout itself is never touched."""
+"""The copy of the checkout in which files are changed and tests run. The checkout itself is never changed."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def git(root: Path, *arguments: str) -> str:
 
     Args:
         root: the folder where git runs.
-        arguments: what follows `git`.
+        arguments: the arguments of git.
 
     Raises:
-        subprocess.CalledProcessError: git failed; it has said why on standard error.
+        subprocess.CalledProcessError: git failed, and has printed the reason on standard error.
     """
     return subprocess.run(["git", *arguments], cwd=root, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def files_of(root: Path) -> list[str]:
-    """Return all files of a checkout as they are now, those that git does not know yet too, without ignored ones."""
+    """Return the existing files of a checkout, including untracked files, but without ignored files."""
     listed = git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return sorted(path for path in set(listed.split("\0")) if path and (root / path).is_file())
 
@@ -49,13 +49,13 @@ class Workplace:
 
     @contextmanager
     def changed(self, mutant: Mutant) -> Iterator[None]:
-        """Change a file while the context lasts."""
+        """Change a file within the `with` block."""
         path = self.root / mutant.path
         text, before = path.read_text(encoding="utf-8"), path.stat()
         self._made += 1
         try:
             path.write_text(mutant.apply(text), encoding="utf-8")
-            # Python takes compiled code for current by the second of the change and the size of the file.
+            # Python checks only the file's time in seconds and its size to decide whether compiled code is current.
             os.utime(path, (before.st_atime, before.st_mtime + self._made))
             yield
         finally:
@@ -72,7 +72,7 @@ def copy_of(root: Path) -> Iterator[Workplace]:
             target = place / path
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(root / path, target, follow_symlinks=False)
-        # Some tests ask git which files there are.
+        # Some tests get the list of files from git.
         git(place, "init", "--quiet")
         git(place, "add", "--all")
         yield Workplace(place)

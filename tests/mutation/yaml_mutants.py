@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Changes of YAML files: playbooks, tasks and variables of roles.
 
-Left alone are texts for people: names, messages, comments.
+Names of tasks, messages and comments are not changed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mutation.mutants import Mutant, make
 
 CONDITIONS = frozenset({"when", "until", "failed_when", "changed_when", "that"})
 """Keys whose texts are expressions."""
-# A name of several words is that of a task; one of one word may be a service's.
+# Keys whose texts of several words are for readers. A `name` of one word may be the name of a service.
 PROSE = frozenset({"name", "description", "fail_msg", "success_msg", "msg", "label"})
 SWAPS = {
     "present": "absent",
@@ -38,7 +38,7 @@ def find(path: str, text: str) -> list[Mutant]:
     """Return all changes of a YAML file.
 
     Args:
-        path: the file, as the mutants name it.
+        path: the path of the file in the mutants.
         text: its text.
     """
     found: list[Mutant] = []
@@ -75,14 +75,14 @@ class _Finder:
         for item in node.value:
             start = item.start_mark.index
             if not node.flow_style:
-                # The dash stands in front of it.
+                # Include the dash in front of the item.
                 start = self.text.rindex("-", 0, start)
             if len(node.value) > 1 or node.flow_style:
                 yield from self._drop(node, start, item, "drop item")
             yield from self.of_node(item, key)
 
     def _drop(self, parent: yaml.CollectionNode, start: int, last: yaml.Node, operator: str) -> Iterator[Mutant]:
-        """Drop the text from an offset to the end of a node, without the blank lines and comments behind it."""
+        """Drop the text from an offset to the end of a node, without the blank lines and comments after it."""
         end = self._end(last)
         if parent.flow_style and (comma := re.compile(r"\s*,\s*").match(self.text, end)):
             end = comma.end()
@@ -91,7 +91,7 @@ class _Finder:
     def _end(self, node: yaml.Node) -> int:
         part = self.text[node.start_mark.index : node.end_mark.index]
         lines = part.split("\n")
-        # Comments behind a block belong to what follows.
+        # Comments after a block belong to the following block.
         while len(lines) > 1 and (not lines[-1].strip() or lines[-1].lstrip().startswith("#")):
             lines.pop()
         return int(node.start_mark.index) + len("\n".join(lines).rstrip())
@@ -112,12 +112,12 @@ class _Finder:
             yield from self._change(node, start, end, key)
 
     def _content(self, node: yaml.ScalarNode) -> int:
-        """Return where the text of a scalar begins: that of a block, behind the line of its `>-`."""
+        """Return the offset at which the text of a scalar begins, which in a block is after the line with `>-`."""
         start = int(node.start_mark.index)
         return self.text.index("\n", start) if node.style in ("|", ">") else start
 
     def _change(self, node: yaml.ScalarNode, start: int, end: int, key: str) -> Iterator[Mutant]:
-        """Change a value to another one of its type; texts of several words are for people or for programs."""
+        """Change a value to another value of its type. Texts with several lines are not changed."""
         value = str(node.value)
         if node.tag.endswith(":bool"):
             changed, operator = ("false" if value.lower() in {"true", "yes", "on"} else "true"), "boolean"

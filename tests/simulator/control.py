@@ -20,7 +20,12 @@ from simulator.http_base import HttpServer
 
 
 def power(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
-    """Press a node's power button, and wait until the action is complete."""
+    """Press a node's power button, and wait until the action is complete.
+
+    Raises:
+        ValueError: the action is unknown.
+        KeyError: the node does not exist.
+    """
     machine = fleet.machine(str(request.get("node")))
     actions: dict[str, Callable[[], None]] = {
         "start": machine.power_on,
@@ -35,7 +40,12 @@ def power(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
 
 
 def deploy(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
-    """Start a new machine from the disk of another machine."""
+    """Start a new machine from the disk of another machine.
+
+    Raises:
+        ValueError: see `Fleet.deploy_image`.
+        KeyError: a key of the request is missing, or the other machine does not exist.
+    """
     others = {key: value for key, value in request.items() if key not in ("from", "name", "address")}
     node = fleet.deploy_image(str(request["from"]), str(request["name"]), str(request["address"]), **others)
     return {"node": request["name"], "computer_name": node.machine.name, "address": node.machine.address}

@@ -132,6 +132,7 @@ class Fleet:
 
         Raises:
             OSError: an address or port is taken.
+            ValueError: the settings of a node are invalid.
         """
         addresses = [settings.address for settings in self._settings]
         names = [settings.name for settings in self._settings]
@@ -144,7 +145,12 @@ class Fleet:
             raise
 
     def add(self, settings: MachineSettings, source: Machine | None = None, *, power_on: bool = True) -> FleetNode:
-        """Add a machine with an empty disk or a copy of another machine's disk, and boot the machine."""
+        """Add a machine with a new disk or a copy of another machine's disk, and boot the machine.
+
+        Raises:
+            OSError: the machine cannot listen on its address.
+            ValueError: the settings are invalid.
+        """
         assert self.certificate is not None, "the fleet has to be started first"
         folder = self.state / "nodes" / settings.name
         if folder.exists() and self._temporary:
@@ -180,6 +186,7 @@ class Fleet:
 
         Raises:
             ValueError: the machine whose disk is copied is running, or the name or address is already in use.
+            KeyError: the machine whose disk is copied does not exist.
         """
         other = self.machine(from_node)
         if other.power.state != "off":

@@ -61,7 +61,7 @@ class HttpServer(http.server.ThreadingHTTPServer):
         return connection, peer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore clients that disconnect."""
+        """Log an error of a connection, which usually means that the client has disconnected, only for debugging."""
         _LOG.debug("connection of %s ended", client_address, exc_info=True)
 
     def stop(self) -> None:

@@ -20,7 +20,7 @@ FleetFactory = Callable[..., Fleet]
 
 @pytest.fixture
 def simulated_fleet(tmp_path: Path) -> Iterator[FleetFactory]:
-    """Return a function that starts a fleet: `simulated_fleet({"name": "win-a", "windows": "2022"}, …)`.
+    """Yield a function that starts a fleet: `simulated_fleet({"name": "win-a", "windows": "2022"}, …)`.
 
     A node without an address gets an address that no other xdist worker uses. All fleets are stopped at the end of the
     test.

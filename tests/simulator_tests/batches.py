@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Give a simulated machine batches of calls, and read its answers."""
+"""Run batches of calls on a simulated machine, and read the answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def answer(session: Session, batch: object) -> dict[str, Any]:
 
 
 def observe(session: Session, *calls: Call, **keys: object) -> dict[str, Any]:
-    """Return the observation of calls, none of which may fail the batch."""
+    """Return the observation of calls. The batch must not fail."""
     result = answer(session, {"calls": list(calls), **keys})
     assert not result.get("failed"), result
     observation: dict[str, Any] = result["observation"]

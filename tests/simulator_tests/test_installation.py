@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The simulator installed with pip into a new virtual environment, and used there without this repository.
 
-Nothing is downloaded: a .pth file lends the environment the packages that the tests themselves run with.
+Nothing is downloaded: a .pth file adds the packages of the tests' own environment to the new one.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Environment:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """The environment; the wheel is built from a copy, so that nothing is left in the checkout."""
+    """Install a copy of the simulator, so that building the wheel leaves no files in the checkout."""
     folder = tmp_path_factory.mktemp("installation")
     source = folder / "source"
     shutil.copytree(SIMULATOR, source, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))

@@ -30,7 +30,7 @@ def files(part: str) -> list[Path]:
 
 
 def used(path: Path) -> Iterator[str]:
-    """Yield what a file imports of the simulator, or names as a module in a text, without `simulator.`."""
+    """Yield the simulator's modules that a file imports, or names in a string, without the prefix `simulator.`."""
     package = ("simulator", *path.relative_to(SIMULATOR).parts[:-1])
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names: list[str] = []
@@ -53,7 +53,7 @@ def test_the_readme_names_every_part() -> None:
 
 @pytest.mark.parametrize("part", ORDER)
 def test_a_part_uses_only_parts_below_it(part: str) -> None:
-    # What a text names may be an entry point's group, which is no part.
+    # A string may also be the name of a group of entry points, which is not a part.
     known = set(ORDER)
     below = set(ORDER[ORDER.index(part) :])
     wrong = [
@@ -114,7 +114,7 @@ def test_certificates_are_made_by_one_module() -> None:
 
 
 def test_the_readmes_have_at_most_120_columns() -> None:
-    """Tables excepted."""
+    """Rows of tables may be longer."""
     long = [
         f"{path.relative_to(SIMULATOR)}:{number}"
         for path in SIMULATOR.rglob("*.md")

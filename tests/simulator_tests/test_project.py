@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The simulator as a project of its own: what its pyproject.toml declares, and how layers are found."""
+"""The simulator as a separate project: what its pyproject.toml declares, and how layers are found."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DATA = {".json", ".toml", ".yaml"}
 
 
 def own(pattern: str) -> list[Path]:
-    """Return the simulator's files, without what `pip install tests/simulator` leaves behind."""
+    """Return the simulator's files that match a pattern, without the files of `pip install tests/simulator`."""
     return [path for path in SIMULATOR.rglob(pattern) if path.relative_to(SIMULATOR).parts[0] != "build"]
 
 

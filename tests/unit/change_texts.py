@@ -58,7 +58,7 @@ def check(module: str, test: str, plans: Iterable[Plan]) -> None:
 
 
 def _lines(plans: Iterable[Plan]) -> t.Iterator[str]:
-    """Return the plans as text, without repetitions."""
+    """Yield the plans as text, without repetitions."""
     asked, planned = set[str](), set[str]()
     for plan in plans:
         resource = plan.resource

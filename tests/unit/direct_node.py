@@ -67,7 +67,7 @@ class DirectNode:
 
     def reboot(self, *, step: str = "", ordered: bool | None = False, boot: str = "") -> None:
         self.reboots += 1
-        # It may have gone down by itself, if a batch ordered that.
+        # The machine may have gone down already, if a batch ordered a reboot.
         self.machine.power.abort()
         self.machine.power.power_off()
         self.machine.power_on()

@@ -72,7 +72,7 @@ class PodNetwork:
         return {"terminated": {"exitCode": 1, "reason": "Error", "message": f"{printed}\n", **ended}}
 
     def connect(self, source: str, address: str) -> str:
-        """Return what agnhost prints if a pod on a node connects to HOST:PORT; nothing if that succeeds."""
+        """Return what agnhost prints if a pod on a node connects to HOST:PORT; empty if that succeeds."""
         if self.hiccups:
             self.hiccups -= 1
             return "TIMEOUT"

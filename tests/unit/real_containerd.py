@@ -134,7 +134,7 @@ def _log_of(command: list[str], file: Path) -> str:
     """Run containerd until it has loaded its CNI configuration, and return its log.
 
     Raises:
-        AssertionError: it did not get that far. The message contains the log.
+        AssertionError: containerd did not get that far. The message contains the log.
     """
     with file.open("w", encoding="utf-8") as output:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)

@@ -59,7 +59,7 @@ NO_COMMAND = failure("ObjectNotFound", "CommandNotFoundException")
 
 
 def planned(resource: Resource, windows: WindowsInfo = SERVER_2022, **seen: CallResult) -> Change | None:
-    """Return the plan for these results, one for each observe call of the resource."""
+    """Return the plan for these results, one for each observe call of the resource; None if nothing differs."""
     assert {call.id for call in resource.observe()} == set(seen)
     for call in resource.observe():
         assert call.on_error == "continue"
@@ -111,7 +111,7 @@ def stopped(calls: t.Sequence[Call]) -> t.Iterator[str]:
 
 @functools.cache
 def _cmdlets() -> t.Mapping[str, t.Any]:
-    """Return the cmdlets in Microsoft's reference (its README names the source)."""
+    """Return the cmdlets in Microsoft's reference (the README in its folder names the source)."""
     return t.cast("t.Mapping[str, t.Any]", json.loads(_CMDLETS.read_text(encoding="utf-8")))
 
 
@@ -138,7 +138,7 @@ def call(change: Change, call_id: str) -> Call:
 
 
 def file(path: str, content: str | bytes | None = None, **more: t.Any) -> dict[str, t.Any]:
-    """Return @read-file's result for a file; without content, for a missing one."""
+    """Return @read-file's result for a file; for a missing file if there is no content."""
     if content is None:
         return {"path": path, "exists": False, "type": None, "sha256": None, "content": None, "sddl": None, **more}
     data = content.encode() if isinstance(content, str) else content

@@ -94,7 +94,7 @@ class ScriptedMachine:
         return self.node.power.state == "on"
 
     def wait_until_on(self) -> bool:
-        """Wait until the machine is on. Returns whether it already was. (The tests' clock is not the machine's.)"""
+        """Wait until the machine is on, and return whether it was already on when called."""
         was_on = self.is_on
         while not self.is_on:
             time.sleep(0.002)
@@ -133,7 +133,7 @@ class ScriptedMachine:
             self.node.processes.end(process)
 
     def detach(self, batch: Wire) -> None:
-        """Start a batch in a separate process. Returns when it has ended, or waits in its first call."""
+        """Start a batch in a separate process, and return when the batch has ended or waits in its first call."""
         self.batches.append(batch)
         self._entered.clear()
         self._released.clear()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How many of the recorded answers agree, and which do not for a known reason."""
+"""The number of recorded answers that agree, and the answers that differ for a known reason."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tallies import Tally
 from wire_cases.recorded import DATA
 
 COUNTS = {"cases": 1195, "registry": 500, "file-cmdlets": 400, "open-files": 99, "names": 29, "own": 35}
-"""How many cases each file has."""
+"""The number of cases in each file."""
 BY_HAND = frozenset({"own"})
-"""Files whose answers nobody recorded: they were written after docs/wire.md."""
+"""Files whose answers were not recorded, but written by hand from docs/wire.md."""
 MAX_SHARE = 0.01
-"""How many of the recorded cases may differ for a known reason."""
+"""The maximum share of the recorded cases that may differ for a known reason."""
 
 
 def listed(name: str, back_ends: Sequence[str]) -> dict[str, str]:
@@ -24,19 +24,19 @@ def listed(name: str, back_ends: Sequence[str]) -> dict[str, str]:
 
     Args:
         name: the file.
-        back_ends: all names that disagreements.json has for what runs the cases: `simulator`, or `windows` for
-            PowerShell on Windows, and then also `5.1` for Windows PowerShell.
+        back_ends: all keys in disagreements.json that apply to the back end: `simulator`, or `windows` for PowerShell
+            on Windows, and in addition `5.1` for Windows PowerShell.
     """
     document = json.loads((DATA / "disagreements.json").read_text(encoding="utf-8"))
     return {case: reason for back_end in back_ends for case, reason in document[back_end].get(name, {}).items()}
 
 
 def check(name: str, found: Mapping[str, Sequence[str]], back_ends: Sequence[str]) -> None:
-    """Compare the differences of cases with those that are listed.
+    """Compare the differences of cases with the listed differences.
 
     Args:
         name: the file.
-        found: the differences of each case that ran; none where it agrees.
+        found: the differences of each case that ran; empty if the case agrees.
         back_ends: as for `listed`.
 
     Raises:
@@ -50,10 +50,10 @@ def check(name: str, found: Mapping[str, Sequence[str]], back_ends: Sequence[str
 
 
 def record(name: str, found: Mapping[str, Sequence[str]], record_property: Callable[[str, object], None]) -> None:
-    """Hand over how many cases of a file agree; pytest prints it at its end.
+    """Record how many cases of a file agree, which pytest prints at its end.
 
     Args:
-        name: the file; what ran it may follow behind a blank.
+        name: the file, or the file, a space and the name of the back end.
         found: the differences of each case that ran.
         record_property: pytest's fixture.
     """
@@ -68,6 +68,6 @@ def describe(name: str, agreeing: int, total: int) -> str:
 
 
 TALLY = Tally("recorded_cases", describe, "recorded cases")
-"""Says at the end of a run how many recorded cases agree, by file."""
+"""Prints at the end of a run how many recorded cases agree, by file."""
 BY_HAND_TALLY = Tally("cases_by_hand", describe, "cases written by hand")
-"""The same of cases that were not recorded."""
+"""The same for cases that were not recorded."""

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The module itself, run by a PowerShell of this machine, as a back end of the recorded cases.
+"""A back end of the recorded cases that runs the module itself in PowerShell on this machine.
 
-On Linux that is PowerShell 7, on Windows also Windows PowerShell 5.1.
+On Linux, this is PowerShell 7; on Windows, it can also be Windows PowerShell 5.1.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from wire_cases.recorded import Tree
 
 REPOSITORY = Path(__file__).parents[2]
 HERE = Path(__file__).parent / "powershell"
-# What the cases of the registry use; it is the machine's own. A variable of the environment is a value, too.
+# The parts of this machine's own registry that the cases use. An environment variable is also a registry value.
 REGISTRY = (
     (r"HKLM\SOFTWARE\fz",),
     (r"HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment", "/v", "FZ"),
@@ -40,7 +40,8 @@ class PowerShellNode:
 
     Args:
         powershell: the path of PowerShell.
-        folder: is made; holds the cases' files, the program that they run, and what stands in for ProgramData.
+        folder: the folder to create. It contains the cases' files, the program that they run, and a folder that is used
+            as ProgramData.
     """
 
     def __init__(self, powershell: str, folder: Path) -> None:
@@ -53,14 +54,14 @@ class PowerShellNode:
         self.program = programs.make(folder, "program.exe", (HERE / "program.py").read_text(encoding="utf-8"))
 
     def path(self, below: str) -> str:
-        """Return the path of a place in the folder."""
+        """Return the path of a file or folder below the folder of the cases."""
         return f"{self._files}{below.replace('/', os.sep)}"
 
     def prepare(self, before: Tree) -> None:
-        """Empty the folder and forget the keys; write the files. On Windows, remove what is in the registry."""
+        """Empty the folder, discard the keys, and write the files. On Windows, also clean the registry."""
         if sys.platform == "win32":
             for known in REGISTRY:
-                # It may not be there.
+                # The key or value may not exist.
                 subprocess.run(["reg.exe", "delete", *known, "/f"], capture_output=True, check=False)
         shutil.rmtree(self._files)
         shutil.rmtree(self._data)
@@ -73,7 +74,7 @@ class PowerShellNode:
                 place.write_bytes(content)
 
     def answer(self, text: str) -> dict[str, Any]:
-        """Return what the module answers to the text of a batch."""
+        """Return the module's answer to the text of a batch."""
         done = subprocess.run(
             self._command(text), capture_output=True, timeout=120, check=False, env=self._environment()
         )
@@ -86,7 +87,7 @@ class PowerShellNode:
         return self.answer(json.dumps(batch))
 
     def kill(self, batch: Mapping[str, Any], sign: str) -> None:
-        """Run a batch in a process that is killed, with its programs, as soon as the file `sign` is there."""
+        """Run a batch in a process that is killed, with its programs, as soon as the file `sign` exists."""
         process = subprocess.Popen(
             self._command(json.dumps(batch)),
             stdout=subprocess.DEVNULL,
@@ -105,7 +106,7 @@ class PowerShellNode:
             process.wait()
 
     def files(self) -> Tree:
-        """Return what is in the folder."""
+        """Return the files and folders below the folder of the cases."""
         return {
             found.relative_to(self._files).as_posix(): None if found.is_dir() else found.read_bytes()
             for found in self._files.rglob("*")
@@ -118,7 +119,7 @@ class PowerShellNode:
         parser = Path(ansible.module_utils.powershell.__path__[0]) / "Ansible.ModuleUtils.ArgvParser.psm1"
         utilities = [parser, *sorted((REPOSITORY / "plugins/module_utils").glob("_Call*.psm1"))]
         arguments = [str(module), os.pathsep.join(map(str, utilities)), str(document)]
-        # The policy that Windows begins with runs no script.
+        # Windows' default policy does not allow scripts.
         policy = ["-ExecutionPolicy", "Bypass"] if sys.platform == "win32" else []
         return [
             *(self._powershell, "-NoProfile", "-NonInteractive", *policy),
@@ -126,13 +127,13 @@ class PowerShellNode:
         ]
 
     def _environment(self) -> dict[str, str]:
-        # Names are upper case there, and a second one in another case would be a second variable.
+        # On Windows, os.environ has names in upper case. The name in another case would be a second variable.
         name = "PROGRAMDATA" if sys.platform == "win32" else "ProgramData"
         return {**os.environ, name: str(self._data), "NO_COLOR": "1"}
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process with its programs, which may be all that is left of it."""
+    """Kill a process and its programs, which may still run after the process has ended."""
     if sys.platform == "win32":
         subprocess.run(["taskkill.exe", "/F", "/T", "/PID", str(process.pid)], capture_output=True, check=False)
     else:

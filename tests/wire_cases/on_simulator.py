@@ -27,7 +27,7 @@ class SimulatedNode:
     """A simulated server whose families have the stand-ins.
 
     Args:
-        machine: the server; it runs.
+        machine: the server, which must be running.
     """
 
     program = "C:\\wire\\program.exe"
@@ -38,11 +38,11 @@ class SimulatedNode:
         machine.files.write_bytes(self.program, executables.make(stand_ins.PROGRAM, "1.0"))
 
     def path(self, below: str) -> str:
-        """Return the Windows path of a place in the folder."""
+        """Return the Windows path of a file or folder below the folder of the cases."""
         return FOLDER + below.replace("/", "\\")
 
     def prepare(self, before: Tree) -> None:
-        """Empty the folder, the registry key and the variables; write the files."""
+        """Empty the folder, delete the registry key, the variables and the keys, and write the files."""
         files = self._machine.files
         if files.exists(FOLDER):
             files.delete(FOLDER)
@@ -70,12 +70,12 @@ class SimulatedNode:
     def _answer(self, batch: Mapping[str, Any], process: Process) -> dict[str, Any]:
         session = Session(self._machine, process, "Administrator")
         answer = module.run(self._machine, json.dumps(batch), process, process.user, session.environment)
-        # As it travels.
+        # Convert the answer to JSON and back, as on the wire.
         found: dict[str, Any] = json.loads(json.dumps(answer))
         return found
 
     def kill(self, batch: Mapping[str, Any], sign: str) -> None:
-        """Run a batch in a process that is killed as soon as the file `sign` is there."""
+        """Run a batch in a process that is killed as soon as the file `sign` exists."""
 
         def work(process: Process) -> None:
             self._answer(batch, process)
@@ -89,12 +89,12 @@ class SimulatedNode:
         assert process.ended.wait(60)
 
     def files(self) -> Tree:
-        """Return what is in the folder."""
+        """Return the files and folders below the folder of the cases."""
         place = self._machine.files.real(FOLDER)
         return {
             str(found.relative_to(place)): None if found.is_dir() else found.read_bytes() for found in place.rglob("*")
         }
 
     def hold(self, path: str, access: str, share: str) -> AbstractContextManager[object]:
-        """Hold a file open, as another process does."""
+        """Keep a file open, as another process does."""
         return self._machine.files.open.hold(path, access, share)

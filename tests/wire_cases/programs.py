@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Programs for the module to run on this machine: executables that run Python code."""
+"""Programs that the module runs on this machine: executables that run Python code."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def make(folder: Path, name: str, code: str) -> str:
     """Make an executable, and return its path.
 
     Args:
-        folder: where it is made.
-        name: its name, with `.exe`.
-        code: what it does, in Python.
+        folder: the folder of the executable.
+        name: the file name, with `.exe`.
+        code: the Python code that the executable runs.
     """
     path = folder / name
     if sys.platform == "win32":
@@ -30,7 +30,7 @@ def make(folder: Path, name: str, code: str) -> str:
 
 
 def _windows_program(code: str) -> bytes:
-    """Return what pip makes of a console script: its launcher, the interpreter, and the code in an archive.
+    """Return an executable as pip makes it from a console script: a launcher, the interpreter, and the code in a zip.
 
     Source: distlib.scripts.ScriptMaker._write_script.
     """

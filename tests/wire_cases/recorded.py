@@ -19,19 +19,19 @@ from wire_cases import translation
 
 DATA = Path(__file__).parent / "data"
 POWERSHELL = "7.6.5"
-"""The version that the answers were recorded with."""
+"""The version of PowerShell with which the answers were recorded."""
 UNRECORDED = frozenset({"seconds", "time", "boot", "version", "modified", "free", "total", "message"})
 """Keys of an observation that differ from run to run."""
 LATER = frozenset({"link"})
-"""Keys of an answer that the recorded module did not have yet."""
+"""Keys of an answer that the module did not have yet when the cases were recorded."""
 
 _VERBATIM = ("{F}", "{F/}", "\\\\?\\{F}")
-"""What a text begins with that names the folder, and keeps its own slashes behind it."""
+"""The beginnings of texts that name the folder and keep their own slashes after it."""
 
 Tree = dict[str, "bytes | None"]
-"""Files by their path below the folder; None for a folder."""
+"""The contents of files by their path below the folder; None for a folder."""
 Hold = Callable[[str, str, str], AbstractContextManager[object]]
-"""Holds a file of a node open as another process does: its path, letters of `rwd` for access and for sharing."""
+"""Keeps a file of a node open, as another process does: its path, letters of `rwd` for access, and for sharing."""
 
 
 class BackEnd(Protocol):
@@ -44,21 +44,24 @@ class BackEnd(Protocol):
         """Return the node's form of a path below the folder that `{R}` stands for; `below` is empty, or `/NAME…`."""
 
     def prepare(self, before: Tree) -> None:
-        """Empty the folder, the registry key, the variables and the keys that the cases use; write the files."""
+        """Remove the files, the registry key, the variables and the keys of earlier cases, and write the files."""
 
     def run(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         """Return the module's answer to a batch."""
 
     def kill(self, batch: Mapping[str, Any], sign: str) -> None:
-        """Run a batch in a process that is killed as soon as the file `sign` is there."""
+        """Run a batch in a process that is killed as soon as the file `sign` exists."""
 
     def files(self) -> Tree:
-        """Return what is in the folder."""
+        """Return the files and folders below the folder of the cases."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """A process that holds a file open: letters of `rwd` (read, write, delete) say what it may, and what it shares."""
+    """A process that keeps a file open.
+
+    Letters of `rwd` (read, write, delete) state what it may do, and what it allows other processes to do.
+    """
 
     path: str
     access: str
@@ -71,12 +74,12 @@ class Case:
 
     Args:
         name: its id.
-        before: the files that are there when it begins.
-        batches: run one after the other.
-        observations: what PowerShell answered to each; None where its process is killed.
-        after: the files afterwards; None where they were not recorded.
-        holder: who holds a file open all the while, if anybody does.
-        sign: the file that tells when to kill.
+        before: the files at the start.
+        batches: the batches, which run one after the other.
+        observations: PowerShell's answer to each batch; None if the process of the batch is killed.
+        after: the files at the end; None if they were not recorded.
+        holder: the process that keeps a file open during the case, if there is one.
+        sign: the file whose existence shows that the process can be killed.
     """
 
     name: str
@@ -89,21 +92,21 @@ class Case:
 
 
 def run(case: Case, node: BackEnd, hold: Hold | None = None) -> list[str]:
-    """Run a case as `differences` does; an exception is a difference like any other, and the next cases still run.
+    """Run a case as `differences` does, and return an exception as a difference, so that the next cases still run.
 
     Args:
-        case: what to run.
-        node: where.
-        hold: needed for cases with a holder.
+        case: the case.
+        node: the node on which the case runs.
+        hold: keeps a file open; necessary for cases with a holder.
     """
     try:
         return differences(case, node, hold)
-    except Exception as problem:  # whatever goes wrong
+    except Exception as problem:
         return [f"{type(problem).__name__}: {problem}"]
 
 
 def read(name: str) -> Iterator[Case]:
-    """Give the cases of a file.
+    """Yield the cases of a file.
 
     Args:
         name: `own`, `cases`, `registry`, `file-cmdlets`, `names` or `open-files`.
@@ -120,7 +123,7 @@ def read(name: str) -> Iterator[Case]:
     with lzma.open(DATA / f"{name}.jsonl.xz", "rt", encoding="utf-8") as file:
         for line in file:
             entry = json.loads(line)
-            # Of the registry's cases the state was not recorded: they all ran.
+            # The state of the registry cases was not recorded, because all of them ran.
             observations: list[dict[str, Any] | None] = [
                 {"state": "finished", **each} for each in entry["observations"]
             ]
@@ -133,21 +136,21 @@ def _before(entry: Mapping[str, Any]) -> Tree:
 
 
 def _own() -> Iterator[Case]:
-    """Give the cases that were written by docs/wire.md."""
+    """Yield the cases that were written from docs/wire.md."""
     for entry in json.loads((DATA / "own.json").read_text(encoding="utf-8"))["cases"]:
         after, sign = entry.get("after"), entry.get("sign", "")
         yield Case(entry["id"], _before(entry), entry["batches"], entry["observations"], after, sign=sign)
 
 
 def _names() -> Iterator[Case]:
-    """Give the cases of odd paths: one batch each."""
+    """Yield the cases of unusual paths, which have one batch each."""
     for entry in json.loads((DATA / "names.json").read_text(encoding="utf-8")):
         observation = {"state": "finished", "stopped": None, "calls": entry["observation"]}
         yield Case(entry["name"], {"k": b"k"}, [{"calls": entry["calls"]}], [observation], None)
 
 
 def _open_files() -> Iterator[Case]:
-    """Give the cases of a file that another process holds open: one call each."""
+    """Yield the cases of a file that another process keeps open, which have one call each."""
     document = json.loads((DATA / "open-files.json").read_text(encoding="utf-8"))
     before: Tree = {path: text.encode() for path, text in document["before"].items()}
     for recorded in document["rows"]:
@@ -169,12 +172,12 @@ def _open_files() -> Iterator[Case]:
 
 
 def differences(case: Case, node: BackEnd, hold: Hold | None = None) -> list[str]:
-    """Run a case and return where the answers differ from PowerShell's; empty if they agree.
+    """Run a case, and return where the answers differ from PowerShell's answers; empty if they agree.
 
     Args:
-        case: what to run.
-        node: where.
-        hold: needed for cases with a holder.
+        case: the case.
+        node: the node on which the case runs.
+        hold: keeps a file open; necessary for cases with a holder.
     """
     node.prepare(case.before)
     if case.holder is None or hold is None:
@@ -206,7 +209,7 @@ def _differences(case: Case, node: BackEnd) -> list[str]:
 
 
 def _native(value: Any, node: BackEnd) -> Any:
-    """Return a recorded value with the node's own paths in it."""
+    """Return a recorded value with the paths of the node."""
     if isinstance(value, str):
         if value.startswith("{R}"):
             return node.path(value.removeprefix("{R}"))
@@ -222,7 +225,7 @@ def _native(value: Any, node: BackEnd) -> Any:
 
 
 def _recorded_files(tree: Tree) -> dict[str, Any]:
-    """Return files as the recording has them."""
+    """Return files in the format of the recording."""
     return {path: _recorded_content(path, content) for path, content in tree.items()}
 
 
@@ -240,7 +243,7 @@ def _recorded_content(path: str, content: bytes | None) -> Any:
 
 
 def _compare(expected: Any, found: Any, where: str) -> list[str]:
-    """Return the places at which a value differs from the recorded one."""
+    """Return the places at which a value differs from the recorded value."""
     if isinstance(expected, dict) and isinstance(found, dict):
         places: list[str] = []
         for key in {**expected, **found}:
@@ -263,7 +266,7 @@ def _compare(expected: Any, found: Any, where: str) -> list[str]:
 
 
 def _is_failure(error: Any) -> bool:
-    """Return whether something failed as it does on a node, and not because the back end does not know it."""
+    """Return whether there is an error that a node can have, and not an error because the simulator lacks a feature."""
     return bool(error) and not (isinstance(error, dict) and error.get("id") == "SimulatorDoesNotModel")
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The program and the two functions that the recorded cases call, as a family of a simulated server.
 
-README.md says what each does.
+README.md describes them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Satur
 
 
 def run_program(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """Do what the words say, in order."""
+    """Do what the arguments request, in order."""
     out, err, code = "", "", 0
     stdin = invocation.stdin
     words = iter(invocation.argv)
@@ -129,7 +129,7 @@ def _object(number: int) -> PSObject:
 
 
 def use_thing(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Count the objects that are piped in, and show them as text."""
+    """Return the number of input objects, and their texts."""
     given = bound.pipeline if bound.piped else [bound.get("InputObject")]
     texts = "|".join(_text(item) for item in given)
     return [custom_object(Count=len(given), Texts=texts, Other=_other(bound.get("Other")))]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What docs/wire.md changed since the cases were recorded: "How verbs fail", and how files are hashed."""
+"""Changes in docs/wire.md since the cases were recorded: "How verbs fail", and how files are hashed."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def categories() -> Mapping[str, str]:
     found: dict[str, str] = {}
     for category, exceptions in re.findall(r"^\| `(\w+)` \| (.*) \|$", table, re.MULTILINE):
         for name in re.findall(r"`(\w+Exception)`", exceptions):
-            # The first row that fits counts. IOException itself depends on the verb.
+            # The first matching row counts. The category of IOException itself depends on the verb.
             if name != "IOException":
                 found.setdefault(name, category)
     return {**found, **{name: found[parent] for name, parent in _SUBCLASSES.items()}}
 
 
 def translated(command: str, result: dict[str, Any], *, in_use: bool, case: str = "") -> dict[str, Any]:
-    """Return the recorded result of a call as the wire has it now.
+    """Return the recorded result of a call in the current form of the wire.
 
     Args:
         command: the call's command.
-        result: what was recorded.
-        in_use: whether another process holds the file open, which was then the reason of every I/O error.
+        result: the recorded result.
+        in_use: whether another process keeps the file open, which is then the reason for every I/O error.
         case: the case of `names`, if it is one.
     """
     error = result.get("error")
@@ -61,11 +61,11 @@ def translated(command: str, result: dict[str, Any], *, in_use: bool, case: str 
 
 
 def open_file(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return a row of open-files.json with the answer that the module gives since it hashes files through a stream.
+    """Return a row of open-files.json with the current answer of the module, which now hashes files through a stream.
 
-    The stream shares reading, writing and deleting. Get-FileHash by path, which was recorded, shares reading only, so
-    it failed wherever the holder had the right to write or delete. For holders that share enough, the answer is the
-    one that was recorded for the same call while the holder only reads.
+    The stream shares reading, writing and deleting. Get-FileHash by path, which was recorded, shares only reading, so
+    it failed if the holder had the right to write or delete. For holders that share enough, the answer is the recorded
+    answer to the same call while the holder only reads.
 
     Args:
         row: the row.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files that this process holds open on Windows, with the share modes that the recorded cases name."""
+"""Files that this process keeps open on Windows, with the share modes of the recorded cases."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ INVALID = ctypes.c_void_p(-1).value
 
 @contextmanager
 def hold(path: str, access: str, share: str) -> Iterator[None]:
-    """Hold a file open while the context lasts; only on Windows.
+    """Keep a file open within the `with` block. This works only on Windows.
 
     Args:
         path: the file.
         access: letters of `rwd` (read, write, delete): what this process may do.
-        share: the same letters: what others may do meanwhile.
+        share: the same letters: what other processes may do at the same time.
 
     Raises:
-        OSError: Windows refused to open the file so.
+        OSError: Windows refused to open the file in this way.
     """
     kernel = ctypes.WinDLL("kernel32", use_last_error=True)  # type: ignore[attr-defined,unused-ignore]
     kernel.CreateFileW.restype = ctypes.c_void_p

@@ -18,7 +18,11 @@ UNAUTHORIZED = "Attempted to perform an unauthorized operation."
 
 
 def require_no_link(machine: Machine, path: str) -> None:
-    """Reject a path with a junction or symbolic link on it."""
+    """Reject a path with a junction or symbolic link on it.
+
+    Raises:
+        CmdletError: there is a link on the path.
+    """
     link = machine.files.link_on(path)
     if link is not None:
         message = f"{link} is a junction or symbolic link"
@@ -26,7 +30,11 @@ def require_no_link(machine: Machine, path: str) -> None:
 
 
 def set_security(machine: Machine, path: str, sddl: str) -> None:
-    """Set the owner and the access list that the SDDL contains."""
+    """Set the owner and the access list that the SDDL contains.
+
+    Raises:
+        CmdletError: there is a link on the path, or the error of .NET.
+    """
     require_no_link(machine, path)
     try:
         machine.files.set_sddl(path, sddl)
@@ -52,7 +60,10 @@ def set_acl(
 def make_directory(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """Create a folder that has its owner and access list from the beginning, or set both on an existing folder."""
+    """Create a folder that has its owner and access list from the beginning.
+
+    On an existing folder, set both, unless `existing` is `leave`.
+    """
     path, sddl = text(parameters, "path"), text(parameters, "sddl")
     require_no_link(machine, path)
     existed = net_files.is_directory(machine, path)

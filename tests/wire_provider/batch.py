@@ -45,7 +45,10 @@ class BatchError(ValueError):
 
 @dataclass(frozen=True)
 class Input:
-    """Input objects from earlier calls: the calls, a filter, and the parameter that they are bound to."""
+    """Input objects from earlier calls: the calls, a filter, and the parameter to which the objects are bound.
+
+    If `property` is set, this property of each object is the input.
+    """
 
     sources: list[str]
     where: Mapping[str, object] = field(default_factory=dict)
@@ -150,7 +153,7 @@ def _expanded(text: str) -> str:
     """Return the JSON of a batch, which may be compressed with gzip and encoded in base64.
 
     Raises:
-        BatchError: the text begins like compressed data, but is not.
+        BatchError: the text begins like compressed data, but cannot be decompressed.
     """
     if not text.startswith("H4sI"):
         return text

@@ -19,7 +19,7 @@ def expected(machine: Machine, parameters: Mapping[str, Any]) -> tuple[str, str 
     """Return (algorithm, expected hash). The hash is None if the call does not specify one.
 
     Raises:
-        CmdletError: the checksum file is missing, or does not contain the file.
+        CmdletError: the algorithm is unknown, or the checksum file cannot be read or does not contain the file.
     """
     sha256 = text(parameters, "sha256")
     algorithm = "SHA256" if sha256 else (text(parameters, "algorithm") or "SHA256").upper()
@@ -44,7 +44,7 @@ def find(text: str, name: str | None, length: int) -> str | None:
     """Return a file's hash in lower case from a checksum file, by the rules of `@commit-file` (docs/wire.md).
 
     A bare hash counts only if it is the only line. A name is the text after the last slash of either kind, and is
-    case-insensitive.
+    case-insensitive. If there is no hash for the file, return None.
     """
     bare: list[str] = []
     lines = [line for line in text.removeprefix("\ufeff").replace("\r", "\n").split("\n") if line.strip(" \t")]

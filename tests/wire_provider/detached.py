@@ -42,9 +42,9 @@ def forget(machine: Machine, keys: list[str]) -> None:
 
 
 def claim(machine: Machine, key: str, process: Process) -> bool:
-    """Claim a key for a process. Returns whether it was free. Also deletes files that are older than 7 days."""
+    """Claim a key for a process, and return whether the key was free. Also delete files that are older than 7 days."""
     machine.files.make_directory(FOLDER)
-    # Ansible's async wrapper may have created it.
+    # Ansible's async wrapper may have created the folder.
     machine.files.set_sddl(FOLDER, FOLDER_SDDL)
     _sweep(machine)
     leftovers.sweep(machine, FOLDER)

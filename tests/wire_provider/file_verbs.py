@@ -222,7 +222,7 @@ def move_path(
 def copy_file(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """Copy files, or only their last bytes. If a file cannot be copied, the remaining files still are."""
+    """Copy files, or only their last bytes. If a file cannot be copied, the remaining files are still copied."""
     return [_copy(machine, requested, process) for requested in entries(parameters, "files")]
 
 

@@ -36,7 +36,7 @@ def places(group: Sequence[Call]) -> threading.Semaphore:
 
 
 def side_by_side(work: Callable[[Call], Result], calls: Sequence[Call]) -> dict[str, Result]:
-    """Return the result of `work` for each call, each in its own thread. Raises the first exception."""
+    """Return the result of `work` for each call, each in its own thread. Raise the first exception."""
     if len(calls) < 2:
         return {call.id: work(call) for call in calls}
     with ThreadPoolExecutor(len(calls), "program") as pool:

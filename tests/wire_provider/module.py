@@ -23,7 +23,7 @@ def run(machine: Machine, text: object, process: Process, user: str, environment
 
     Args:
         text: the module's argument `batch`.
-        process, user, environment: the context in which it runs.
+        process, user, environment: the context in which the module runs.
 
     Raises:
         ProcessEndedError: the process ends before the module does.
@@ -45,7 +45,7 @@ def run(machine: Machine, text: object, process: Process, user: str, environment
     except (DiskFullError, RightsError) as error:
         return {"failed": True, "changed": False, "msg": str(error.strerror)}
     except CmdletError as error:
-        # Another process holds the file for the result open.
+        # Another process has the file for the result open.
         return {"failed": True, "changed": False, "msg": error.message}
     return {"changed": False, "observation": observation}
 

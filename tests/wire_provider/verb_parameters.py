@@ -37,12 +37,12 @@ def _full(path: str) -> str:
 
 
 def text(parameters: Mapping[str, Any], name: str) -> str:
-    """Return a parameter cast to a string like in PowerShell. A missing one is empty."""
+    """Return a parameter cast to a string as in PowerShell. A missing parameter is empty."""
     return to_text(parameters.get(name))
 
 
 def whole(parameters: Mapping[str, Any], name: str, default: int = 0, kind: str = "Int64") -> int:
-    """Return a parameter cast to an integer like in PowerShell.
+    """Return a parameter cast to an integer as in PowerShell.
 
     Args:
         parameters: the parameters of the verb.

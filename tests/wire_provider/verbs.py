@@ -116,7 +116,7 @@ def _port(parameters: Mapping[str, Any]) -> int:
 def wait_port(
     machine: Machine, parameters: Mapping[str, Any], given: list[object], process: Process, timeout: float
 ) -> list[object]:
-    """Wait until a TCP port accepts connections. An invalid name or port counts as one that does not."""
+    """Wait until a TCP port accepts connections. An invalid name or port counts as a closed port."""
     end = time.monotonic() + _seconds(parameters, timeout)
     host = text(parameters, "host")
     while True:

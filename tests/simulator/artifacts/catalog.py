@@ -23,7 +23,8 @@ class Release:
 
     Args:
         url: the pattern of host and path, with a group `version` (and `program` if `make` needs it).
-        make: returns the contents for a version, or for (program, version) if the pattern has a group `program`.
+        make: returns the contents for a version, or for (program, version) if the pattern has a group `program`; None
+            if this file does not exist.
         checksums: the forms of checksum files by suffix (see `checksum_file`).
         sums: for a release with a single checksum file: the pattern of its URL, and the file's URL (`{version}`).
     """

@@ -120,6 +120,8 @@ def start_cluster(
 
     Raises:
         ClusterUnavailableError: "real" was requested and is not available.
+        ProcessError: a program of the real control plane failed.
+        ValueError: an option of Calico is unknown.
     """
     options = ClusterOptions(
         version=version.removeprefix("v"),

@@ -75,6 +75,7 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], seconds: float
 
     Raises:
         ProcessError: the program failed. The message contains the end of its output.
+        subprocess.TimeoutExpired: the program exceeded the time limit.
     """
     done = subprocess.run(
         list(arguments), env=dict(environment), capture_output=True, text=True, timeout=seconds, check=False

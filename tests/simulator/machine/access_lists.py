@@ -208,7 +208,7 @@ class AccessLists:
         return SecurityDescriptor(owner, own.group or "SY", own.protected, entries)
 
     def _base(self, path: str) -> SecurityDescriptor | None:
-        """Return the descriptor that was set, or the default descriptor of one of Windows' own folders."""
+        """Return the set descriptor, or the default one of a drive or of Windows' own folder; None for others."""
         own = self._own.get(path)
         return _windows_own(path) if own is None else own
 
@@ -296,7 +296,7 @@ class AccessLists:
 
 @functools.cache
 def _windows_own(path: str) -> SecurityDescriptor | None:
-    """Return the descriptor of one of Windows' own folders or of a drive."""
+    """Return the descriptor of one of Windows' own folders or of a drive; None for another path."""
     sddl = defaults.FOLDERS.get(path, defaults.DRIVE if len(path) == 3 else None)
     return parse(sddl) if sddl else None
 

@@ -105,7 +105,7 @@ def _new(known: LocalAccounts, name: str, kind: Literal["User", "Group"], descri
 
 
 def find(machine: Machine, name: str, kind: str = "") -> Account | None:
-    """Return the local account with a name. If a kind is given, only an account of this kind is returned."""
+    """Return the local account with a name, and of a kind if one is given; None if no such account exists."""
     found = accounts(machine).accounts.get(name.casefold())
     return found if found and (not kind or found.kind == kind) else None
 
@@ -196,7 +196,7 @@ def name_of(machine: Machine, requested: str) -> str | None:
 
 
 def _service(machine: Machine, name: str) -> str | None:
-    """Return the SID of a service account: https://learn.microsoft.com/windows/win32/secauthz/well-known-sids"""
+    """Return the SID of a service's account; None if the service does not exist."""
     if not machine.services.exists(name):
         return None
     return service_sid(name)

@@ -17,7 +17,7 @@ from simulator.machine.session import Session
 
 
 def put(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
-    """Write a file from base64 lines, and return its SHA-1."""
+    """Write a file from base64 lines, and return its SHA-1 as JSON. Raise ManifestError for invalid base64."""
     path = session.absolute(session.expand(str(action.parameters["Path"])))
     try:
         data = b"".join(base64.b64decode(line, validate=True) for line in manifest.input)

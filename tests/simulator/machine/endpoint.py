@@ -140,7 +140,7 @@ class MachineHost:
         self._runspaces.by_shell.pop(shell_id, None)
 
     def set_fault(self, fault: Mapping[str, object]) -> Callable[[], None] | None:
-        """Inject a fault into the machine."""
+        """Inject a fault into the machine, and return an action to run after the response; None for most faults."""
         return faults.set_fault(self.machine, fault)
 
     def status(self) -> dict[str, object]:

@@ -75,12 +75,12 @@ class Families:
     status_folders: tuple[str, ...] = ()
 
     def program(self, name: str) -> Program | None:
-        """Return the program with an identity such as `kubelet` or `sc.exe`."""
+        """Return the program with an identity such as `kubelet` or `sc.exe`; None if no family offers it."""
         key = name.casefold()
         return self.programs.get(key) or self.programs.get(_bare(key)) or self.programs.get(key + ".exe")
 
     def service(self, program: str, service: str) -> ServiceProgram | None:
-        """Return the service program of an executable with an identity."""
+        """Return the service program of an executable with an identity; None if no family offers it."""
         bare = _bare(program.casefold())
         return self.services.get(f"{bare}:{service.casefold()}") or self.services.get(bare)
 

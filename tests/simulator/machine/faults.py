@@ -39,10 +39,10 @@ class Disk:
 
 
 def set_fault(machine: Machine, fault: Mapping[str, object]) -> Callable[[], None] | None:
-    """Inject a fault, and return an action to run after the response.
+    """Inject a fault, and return an action to run after the response; None if nothing remains to do.
 
     Raises:
-        ValueError: the kind is unknown.
+        ValueError: the kind is unknown, or one of the fault's values is invalid.
     """
     kind = str(fault["kind"])
     if kind == "reboot":

@@ -93,7 +93,7 @@ class FileSystem:
         return normalise(path)[0] in self._drives
 
     def real(self, path: str) -> Path:
-        """Return the path on the host for a Windows path, which need not exist."""
+        """Return the path on the host for a Windows path. Raise FileNotFoundError if the drive does not exist."""
         normal = normalise(path)
         if normal[0] not in self._drives:
             raise FileNotFoundError(f"Cannot find drive. A drive with the name '{normal[0]}' does not exist.")
@@ -241,7 +241,7 @@ class FileSystem:
             self._access.set(self._key(destination), kept)
 
     def copy(self, path: str, destination: str) -> None:
-        """Copy a file, or a folder with its contents. Raise FileNotFoundError or DiskFullError if this fails."""
+        """Copy a file, or a folder with its contents. Raise a subclass of OSError if this fails."""
         source, target = self.real(path), self.real(destination)
         if not source.exists():
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
@@ -278,7 +278,7 @@ class FileSystem:
         return self._access.descriptor(self._key(path))
 
     def sddl(self, path: str, enabled: Collection[str] = ()) -> str:
-        """Return the owner and access list of a file or folder in SDDL. Raises AccessDeniedError.
+        """Return the owner and access list of a file or folder in SDDL. Raise AccessDeniedError if this is denied.
 
         Args:
             enabled: the privileges that the program has enabled.

@@ -239,8 +239,9 @@ def remove(machine: Machine, path: str) -> None:
 
 
 def move_over(machine: Machine, path: str, destination: str) -> None:
-    """Simulate File.Replace, which keeps the destination's owner and access list, if it exists; else File.Move.
+    """Simulate File.Replace if the destination exists, and otherwise File.Move.
 
+    File.Replace keeps the destination's owner and access list:
     https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
 
     Raises:

@@ -16,10 +16,10 @@ class Ports(Protocol):
         """Cut all connections, and refuse new ones for a number of seconds. Shells and commands continue."""
 
     def close_ports(self, *, forget_shells: bool = True) -> None:
-        """Close the ports, because the machine is shutting down."""
+        """Close the ports, because the machine is shutting down or has lost its address."""
 
     def open_ports(self) -> None:
-        """Open the ports, because the machine has started again."""
+        """Open the ports, because the machine has started, or has its address again."""
 
     def listeners_changed(self) -> None:
         """Update the ports, because WinRM's listeners have changed."""
@@ -94,7 +94,7 @@ class NetworkAdapter:
             self._ports.close_ports()
 
     def power_on(self) -> None:
-        """Open the ports again."""
+        """Open the ports again if the machine has its address."""
         with self._lock:
             self._powered = True
             self._down_until = 0.0

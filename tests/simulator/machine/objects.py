@@ -92,8 +92,8 @@ class CmdletError(Exception):
 
     Args:
         category: the name of the ErrorCategory, e.g. `ObjectNotFound`.
-        error_id: the error's id. The caller appends the command's half (`,Get-Service` or its .NET class), unless the
-            id already contains a comma.
+        error_id: the error's id. The caller appends the command's name or .NET class (`,Get-Service`), unless the id
+            already contains a comma.
         message: the exception's message.
         exception_type: the full name of the .NET exception.
 
@@ -148,7 +148,7 @@ class Bound(Mapping[str, object]):
 
     `pipeline` contains the input objects, and `piped` is true if there is a pipeline. `stop` is set when the process
     ends.
-    `warnings` collects the warnings.
+    `warnings` and `errors` collect the warnings and the non-terminating errors.
     """
 
     def __init__(

@@ -48,14 +48,14 @@ class Power:
         self.state: State = "off"
         self.boot_time = datetime.now(UTC)
         self.boots = 0
-        # The delay of the last shutdown request, for the status.
+        # The reason of the last shutdown request.
         self.last_reason = ""
         # Seconds of Windows' time by which services delay a requested shutdown, while everything else keeps running.
         self.shutdown_delay: Callable[[], float] = lambda: 0.0
 
     @property
     def pending_reboot(self) -> bool:
-        """Whether any of the three places in the registry indicates a pending reboot."""
+        """Whether the registry indicates a pending reboot."""
         return bool(self.pending_reasons())
 
     def pending_reasons(self) -> list[str]:
@@ -97,7 +97,7 @@ class Power:
         return timer is not None
 
     def power_on(self) -> None:
-        """Boot if the machine is off, and wait until it is up."""
+        """Boot if the machine is off, and wait until it is up. A retired machine stays off."""
         with self._lock:
             if self.state == "on" or self._retired:
                 return

@@ -51,7 +51,7 @@ class Process:
     user: str
     started: datetime
     image: str = ""
-    """The Windows path of the executable; empty if the simulator has none."""
+    """The Windows path of the executable; empty if it is not known."""
     stop: threading.Event = field(default_factory=threading.Event)
     starter: threading.Event | None = None
     """The event `stop` of the process that started this one; None if that process waits for this one to end."""
@@ -127,7 +127,7 @@ class Processes:
         return process
 
     def get(self, process_id: int) -> Process | None:
-        """Return a running process."""
+        """Return a process; None if it is not running."""
         with self._lock:
             process = self._running.get(process_id)
         return process if process and process.alive else None

@@ -147,16 +147,18 @@ class MachinePrograms:
             name: a name on PATH, or a path.
             arguments: a list, or the part of a command line after the program.
             environment: the complete environment; by default, the environment of the machine.
-            stop: the caller's process, which ends the program.
+            stop: the event `stop` of the caller's process. Setting it ends the program.
             stdin: the standard input. Only programs that read it consume what a client types.
             user: the account that runs the program; by default SYSTEM, with the token of the caller.
-            timeout: the number of seconds after which it is killed.
+            timeout: the number of seconds after which the program is killed.
             logon: `batch` if the user is not logged on over the network.
             emit: receives output while the program runs.
 
         Raises:
             ProgramNotFoundError: the program does not exist.
             NotExecutableError: the file is not a program.
+            AccessDeniedError: a right is missing.
+            NotModelled: the simulator does not model the program.
             ProgramTimeoutError: the time limit was exceeded.
             ProcessEndedError: `stop` was set when the program ended.
         """

@@ -102,7 +102,9 @@ class Registry:
         self._protected.append(split(path))
 
     def is_right_below_a_hive(self, path: str) -> bool:
-        """Return whether a key is a direct child of HKEY_LOCAL_MACHINE or HKEY_USERS, where no one can create keys.
+        """Return whether creating a key would create a direct child of HKEY_LOCAL_MACHINE or HKEY_USERS.
+
+        Windows does not allow this:
 
         https://learn.microsoft.com/windows/win32/api/winreg/nf-winreg-regcreatekeyexw
         """
@@ -145,7 +147,11 @@ class Registry:
             return made
 
     def delete_key(self, path: str) -> bool:
-        """Delete a key and everything below it, and return whether it existed."""
+        """Delete a key and everything below it, and return whether it existed.
+
+        Raises:
+            RegistryDeniedError: the caller is not allowed to write the key.
+        """
         with self._lock:
             names = split(path)
             self._require_write(names)

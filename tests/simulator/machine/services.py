@@ -113,7 +113,7 @@ class Services:
         """Create a service. `entries` are its registry values, such as `Start`, `DisplayName` or `ObjectName`.
 
         Raises:
-            ServiceError: 5 if access is denied, 1073 if the service exists, or an error of `service_rules`.
+            ServiceError: 5, 1073 if the service exists, 1072 if it is being deleted, or an error of `service_rules`.
         """
         with self._changing():
             if self.exists(name):
@@ -161,7 +161,7 @@ class Services:
         """Start a service after its dependencies, and wait until it is running.
 
         Raises:
-            ServiceError: 5, 1060, 1056, 1058, 1075, 1068, 2, 193, 1053, or an error of its program.
+            ServiceError: 5, 1060, 1072, 1056, 1058, 1059, 1075, 1068, 2, 193, 1053, or an error of its program.
         """
         with self._changing():
             self._require(name)
@@ -171,7 +171,7 @@ class Services:
         """Stop a service. `force` first stops the services that depend on it.
 
         Raises:
-            ServiceError: 5, 1060, 1062, 1051, or 1053 if the service does not respond.
+            ServiceError: 5, 1060, 1072, 1062, 1051, or 1053 if the service does not respond.
         """
         with self._changing():
             self._require(name)
@@ -292,7 +292,7 @@ class Services:
         self.started.append(service.name)
 
     def _run(self, found: Resolved, program: ServiceProgram, service: Service) -> RunningService:
-        """Start a program. If it may not read its files, it ends before it reports to the service control manager."""
+        """Start a program. Raise ServiceError: 5 if it may not be executed, 1053 if it may not read its files."""
         try:
             self.machine.files.require(found.path, check.EXECUTE)
         except PermissionError:
@@ -304,7 +304,7 @@ class Services:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Allow only SYSTEM and administrators to change, start and stop services.
+        """Raise ServiceError (5) unless SYSTEM or an administrator changes, starts or stops services.
 
         https://learn.microsoft.com/windows/win32/services/service-security-and-access-rights
         """

@@ -45,7 +45,7 @@ class MachineSettings:
         """Read an entry of a fleet file. Unknown keys become options.
 
         Raises:
-            ValueError: a value has the wrong type.
+            ValueError: a value has the wrong type, or the name or address is missing.
         """
         known: dict[str, object] = {}
         options: dict[str, object] = {}

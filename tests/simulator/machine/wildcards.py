@@ -11,7 +11,11 @@ from simulator.machine.objects import CmdletError
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Return whether a text matches a PowerShell wildcard pattern (`*`, `?`, `[a-c]`), ignoring case."""
+    """Return whether a text matches a PowerShell wildcard pattern (`*`, `?`, `[a-c]`), ignoring case.
+
+    Raises:
+        CmdletError: the pattern is invalid.
+    """
     parts = re.split(r"(\[[^\]]+\]|\*|\?|`.)", pattern)
     expression = "".join(
         ".*" if part == "*" else "." if part == "?" else part if part.startswith("[") else re.escape(part.lstrip("`"))

@@ -59,7 +59,7 @@ class TransportFault:
         """Parse the fault of a POST /simulator/faults request.
 
         Raises:
-            ValueError: a key is unknown, or a value has the wrong type.
+            ValueError: a key or the kind is unknown, or a value is invalid or has the wrong type.
         """
         known: dict[str, type | tuple[type, ...]] = {
             "kind": str,

@@ -201,10 +201,10 @@ class NodePorts(Protocol):
         """Cut all connections, and refuse new connections for some seconds; return at once, and keep shells running."""
 
     def close_ports(self, *, forget_shells: bool = True) -> None:
-        """Handle a shutdown or reboot: close ports, cut connections, end shells and stop commands."""
+        """Close ports and cut connections; by default, also end shells and stop commands, as at a shutdown."""
 
     def open_ports(self) -> None:
-        """Listen on the same ports as before, because the node has started again."""
+        """Listen on the same ports as before, because the node has started, or has its address again."""
 
     def listeners_changed(self) -> None:
         """Open and close ports after a change of WinRM's listeners; the connections of a closed port are cut."""

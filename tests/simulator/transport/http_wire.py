@@ -80,7 +80,7 @@ class HttpConnection:
         """Return the next request; None if the client has disconnected.
 
         Raises:
-            BadRequestError: the received data is not HTTP.
+            BadRequestError: the received data is not HTTP, or it is too large.
         """
         try:
             head = self._read_head()
@@ -100,7 +100,7 @@ class HttpConnection:
         return HttpRequest(method, path, headers, body, len(head) + 4 + length)
 
     def send(self, response: HttpResponse, *, counted: bool = True) -> None:
-        """Send a whole response; it is no error if the client has disconnected."""
+        """Send a whole response; it is not an error if the client has disconnected."""
         data = response.pack()
         if counted:
             self._counters.add(bytes_out=len(data))

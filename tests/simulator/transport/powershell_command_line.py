@@ -58,7 +58,7 @@ class PowerShellCommandLine:
         arguments: the arguments after the path of -File.
         switches: full names of the switches without the dash, in lower case, such as noprofile.
         options: values of parameters by their full names in lower case, such as executionpolicy.
-        reads_stdin: whether standard input contains the script (`-Command -`, or no other script).
+        reads_stdin: whether standard input contains the script (`-Command -`, `-File -`, or no script).
     """
 
     script: str | None
@@ -140,7 +140,11 @@ def split_words(line: str) -> list[str]:
 
 
 def _parameter(word: str) -> str | None:
-    """Return the full name of a parameter; None if the word is not a parameter, and therefore begins the command."""
+    """Return the full name of a parameter; None if the word is not a parameter, and therefore begins the command.
+
+    Raises:
+        ValueError: PowerShell has no such parameter.
+    """
     if len(word) < 2 or word[0] not in "-/\u2013\u2014\u2015":
         return None
     given = word[1:].lstrip("-").lower()

@@ -53,7 +53,10 @@ def read_metadata_request(request: Any) -> PipelineRequest:
 
 
 def plain_value(value: Any) -> object:
-    """Convert psrpcore's subclasses of str, bytes, int and float to plain values; other values stay unchanged."""
+    """Convert psrpcore's subclasses of str, bytes, int and float to plain values, also in lists.
+
+    Other values stay unchanged.
+    """
     if isinstance(value, bool):
         return value
     kinds: tuple[Any, ...] = (str, bytes, int, float)

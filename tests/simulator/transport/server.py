@@ -143,7 +143,7 @@ class NodeServer:
 
     @property
     def is_listening(self) -> bool:
-        """Return whether a port is open."""
+        """Whether a port is open."""
         with self._lock:
             return bool(self._listeners)
 

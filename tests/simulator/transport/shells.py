@@ -105,14 +105,14 @@ class Shell(ABC):
     ) -> bytes:
         """Wait until there is output, and return the whole response.
 
+        After a lost response, a client may repeat a Receive (with the same message id) and gets the same response. A
+        second Receive for the same command replaces the first Receive, whose client has disconnected.
+
         Args:
             request: the Receive request.
             command_id: the command whose output is requested; empty: the shell's own output.
             take: returns the body of the response, or None if there is no output. It is called while `changed` is held.
             finished: returns whether the command no longer exists.
-
-        After a lost response, a client may repeat a Receive (with the same message id) and gets the same response. A
-        second Receive for the same command replaces the first Receive, whose client has disconnected.
 
         Raises:
             WsmanFaultError: there was no output in time, the shell or command has ended, or another Receive replaced

@@ -87,7 +87,7 @@ class WsmanRequest:
         return self.action.rpartition("/")[2]
 
     def find(self, path: str) -> ET.Element | None:
-        """Return an element of the body by its path in the namespace of shells, such as `Send/Stream`."""
+        """Return an element of the body by its path of names in the namespace of shells; None if it is missing."""
         return self.body.find("/".join(f"{{{SHELL}}}{part}" for part in path.split("/")))
 
 
@@ -99,7 +99,7 @@ def parse_request(data: bytes, max_envelope_size: int) -> WsmanRequest:
         max_envelope_size: the server's limit in bytes, which also limits the client's value.
 
     Raises:
-        ValueError: the data is not a SOAP envelope.
+        ValueError: the data is not a SOAP envelope, or its MaxEnvelopeSize is not a number.
     """
     try:
         root = ET.fromstring(data)

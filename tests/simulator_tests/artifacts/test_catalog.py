@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the artifact server has: names, layouts, checksum files."""
+"""The files of the artifact server: their names, layouts and checksum files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A simulated server for other people's clients."""
+"""A simulated server for the clients of other projects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from simulator.machine.settings import MachineSettings
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A Windows Server 2022 as it is after installation, over real sockets."""
+    """Start a newly installed Windows Server 2022 that listens on real sockets."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw") or 0)
     address = f"127.{150 + worker}.{os.getpid() % 250 + 1}.9"
     settings = MachineSettings.read({"name": "win-a", "address": address, "reboot_seconds": 0.2, "time_scale": 1})
@@ -29,6 +29,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No proxy of this machine between a client and the server."""
+    """Remove the proxy settings from the environment, so that clients connect to the server directly."""
     for name, case in itertools.product(("http_proxy", "https_proxy", "all_proxy"), (str.lower, str.upper)):
         monkeypatch.delenv(case(name), raising=False)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A simulated server, and clients that are pointed at it."""
+"""A simulated server, and clients that connect to it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,16 @@ class Server:
         )
 
     def run(self, line: str, *arguments: str, stdin: bytes | None = None) -> tuple[str, str, int]:
-        """Run a command line over WinRS; with `stdin`, a pipe is its standard input."""
+        """Run a command line over WinRS.
+
+        Args:
+            line: the program.
+            arguments: its arguments.
+            stdin: the content of a pipe as standard input; None for a console.
+
+        Returns:
+            The standard output, the standard error and the exit code.
+        """
         client = self.pywinrm()
         shell = client.open_shell()
         try:
@@ -72,5 +81,5 @@ class Server:
 
 
 def encoded(script: str) -> str:
-    """Return a script as powershell.exe takes it behind -EncodedCommand."""
+    """Return a script in the form that powershell.exe accepts after -EncodedCommand."""
     return base64.b64encode(script.encode("utf-16-le")).decode()

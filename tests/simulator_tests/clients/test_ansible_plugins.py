@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""ansible-core's own shell plugin and connection plugins, called for real over winrm and psrp.
+"""ansible-core's own shell plugin and connection plugins, over winrm and psrp.
 
-ansible-core's lib/ansible/plugins/shell/powershell.py and plugins/connection/{winrm,psrp}.py.
+They are lib/ansible/plugins/shell/powershell.py and lib/ansible/plugins/connection/{winrm,psrp}.py of ansible-core.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OPTIONS = {
 
 @pytest.fixture(params=["winrm", "psrp"])
 def connection(request: pytest.FixtureRequest, server: Server) -> Iterator[Any]:
-    """A connection plugin that is connected; its shell plugin is `_shell`."""
+    """Yield a connected connection plugin; its shell plugin is `_shell`."""
     init_plugin_loader()
     found = connection_loader.get(request.param, PlayContext(), "/dev/null")
     place = {"ansible_host": server.machine.address, "ansible_port": 5985}
@@ -41,7 +41,7 @@ def connection(request: pytest.FixtureRequest, server: Server) -> Iterator[Any]:
 
 
 def run(connection: Any, command: str, given: bytes | None = None) -> tuple[int, str]:
-    """Run a command and return its exit code and output; nothing may be written to standard error."""
+    """Run a command and return its exit code and output; fail if it writes to standard error."""
     code, stdout, stderr = connection.exec_command(command, in_data=given)
     assert stderr == b""
     return code, stdout.decode().removesuffix("\r\n")
@@ -72,8 +72,8 @@ def test_folders_for_temporary_files(connection: Any, server: Server) -> None:
 def test_paths_of_users_are_expanded(connection: Any, path: str) -> None:
     shell = connection._shell
     home = "C:\\Users\\Administrator"
-    # What Ansible does today asks for USERPROFILE; what it did before began in the current folder, which is Documents
-    # in a runspace.
+    # Ansible now calls _expand_user2, which uses USERPROFILE. The former expand_user uses the current folder, which is
+    # Documents in a runspace.
     folder = home if connection.transport == "winrm" else f"{home}\\Documents"
     assert run(connection, shell.expand_user(path)) == (0, path.replace("~", folder))
     found = shell._expand_user2(path)
@@ -92,7 +92,7 @@ def test_files_are_copied_inspected_and_fetched(connection: Any, server: Server,
         assert back.read_bytes() == source.read_bytes()
     digest = hashlib.sha1(source.read_bytes(), usedforsecurity=False).hexdigest()
     assert run(connection, shell.checksum(remote)) == (0, digest)
-    # The answer of `exists` is its exit code; the text is `$res` in single quotes, as the plugin has it.
+    # The result of `exists` is its exit code. It prints the text `$res`, which the plugin puts in single quotes.
     assert run(connection, shell.exists(remote)) == (0, "$res")
     assert run(connection, shell.exists("C:\\Windows")) == (0, "$res")
     assert run(connection, shell.exists("C:\\nowhere")) == (1, "$res")
@@ -127,10 +127,10 @@ def test_encoded_scripts_keep_their_exit_code(
 
 
 def test_a_script_file_gets_its_arguments(connection: Any, tmp_path: Path) -> None:
-    """A file that was put runs by -File.
+    """An uploaded script runs with -File and gets its arguments, but its exit code is lost.
 
-    Its exit code does not get through: winrm encodes the line once more, and an outer powershell.exe ends with 1 if its
-    last command failed; psrp calls the file in its runspace, where `exit` ends the file alone.
+    winrm runs the command line in another powershell.exe, which ends with 1 if its last command failed. psrp runs the
+    script in its runspace, where `exit` only ends the script.
     """
     shell = connection._shell
     source = tmp_path / "x.ps1"

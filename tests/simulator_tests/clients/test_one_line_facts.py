@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One-line facts of Windows PowerShell 5.1 that were answered wrongly once, over PSRP: now right, or refused by name.
+"""One-line scripts over PSRP whose results were once wrong: now as in Windows PowerShell 5.1, or refused by name.
 
-about_Arrays, about_Automatic_Variables, about_Break, about_Functions, about_Numeric_Literals, about_Pipelines,
-about_Preference_Variables, about_Scopes, Set-StrictMode and Write-Output of
-https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/ say what is expected.
+The expected results are from about_Arrays, about_Automatic_Variables, about_Break, about_Functions,
+about_Numeric_Literals, about_Pipelines, about_Preference_Variables and about_Scopes in
+https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/, and from the pages of Set-StrictMode
+and Write-Output.
 """
 
 from __future__ import annotations

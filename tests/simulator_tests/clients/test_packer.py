@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What Packer's WinRM communicator and its provisioners send, sent again by pywinrm.
+"""The requests of Packer's WinRM communicator and its provisioners, sent by pywinrm.
 
-Packer itself is not among the test tools. The requests follow its sources; the scripts in them are written anew, and
-make the same calls in the same order:
+Packer itself is not one of the test tools. The requests follow its source code. The scripts in them are written for
+these tests, and make the same calls in the same order as Packer's:
 
 - files: packer-community/winrmcp at 6e900dd, winrmcp/cp.go (appendContent, restoreContent, cleanupContent);
 - download: hashicorp/packer-plugin-sdk at 24d43aa, sdk-internals/communicator/winrm/communicator.go;
@@ -83,7 +83,7 @@ def powershell(script: str) -> str:
 
 
 def upload(server: Server, path: str, data: bytes) -> int:
-    """Upload a file as winrmcp does; returns the exit code of the step that puts it into its place."""
+    """Upload a file as winrmcp does; return the exit code of the script that decodes the uploaded text."""
     name = "winrmcp-7a0b.tmp"
     for start in range(0, len(data), 5900):
         chunk = base64.b64encode(data[start : start + 5900]).decode()
@@ -178,7 +178,7 @@ def test_the_windows_shell_provisioner(server: Server) -> None:
 def test_the_windows_restart_provisioner(server: Server) -> None:
     boots = server.machine.power.boots
     check = powershell('echo ("{0} restarted." -f [System.Net.Dns]::GetHostName())')
-    # Packer takes a command that breaks off for a machine that restarts.
+    # If the connection breaks during the command, Packer assumes that the machine restarts.
     with contextlib.suppress(requests.ConnectionError, WinRMTransportError):
         assert server.run('shutdown /r /f /t 0 /c "packer restart"')[2] in (0, 1115, 1190)
     deadline = time.monotonic() + 60

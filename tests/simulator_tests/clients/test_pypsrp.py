@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""pypsrp as people use it: the examples of its README (jborean93/pypsrp, README.md, "Examples") and its streams."""
+"""pypsrp in typical use: the examples of its README (jborean93/pypsrp, README.md, "Examples") and its streams."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_files_are_copied_and_fetched_unchanged(server: Server, tmp_path: Path, 
     with server.pypsrp() as client:
         assert client.copy(str(source), remote) == remote
         assert server.machine.files.read_bytes(remote) == source.read_bytes()
-        if size:  # pypsrp's fetch.ps1 asks a null $bytes for its length otherwise, on Windows too
+        if size:  # for an empty file, pypsrp's fetch.ps1 fails because $bytes is null, also on Windows
             client.fetch(remote, str(back))
             assert back.read_bytes() == source.read_bytes()
     temporary = server.script("(Get-ChildItem $env:TEMP -Filter tmp*).Count").output

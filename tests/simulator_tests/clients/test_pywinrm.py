@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""pywinrm as people use it: Session, Protocol with standard input, and what cmd.exe makes of their lines.
+"""pywinrm in typical use: Session, Protocol with standard input, and the results of cmd.exe for command lines.
 
-What cmd.exe answers: https://learn.microsoft.com/windows-server/administration/windows-commands/cmd and the pages of
-`for`, `if`, `set`, `findstr`.
+The results follow https://learn.microsoft.com/windows-server/administration/windows-commands/cmd and the pages about
+`for`, `if`, `set` and `findstr`.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def test_batch_files_run(server: Server, text: str, output: str, code: int) -> N
     ],
 )
 def test_script_files_get_their_arguments(server: Server, arguments: str, output: str, code: int) -> None:
-    """-File of about_powershell_exe: parameters by name and by place, all of them text at first."""
+    """With -File (about_PowerShell_exe), arguments bind by name and by position, and are text that is converted."""
     script = 'param([string]$t, [int]$n = 1, [switch]$s)\n"$n $t $s [$args] $PSScriptRoot"\nexit 4\n'
     server.machine.files.write_text("C:\\Windows\\Temp\\file.ps1", script)
     found = server.run(f"powershell -NoProfile -File C:\\Windows\\Temp\\file.ps1 {arguments}")

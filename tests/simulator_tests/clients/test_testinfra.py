@@ -2,15 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""testinfra's winrm backend.
 
-Two of its modules cannot work over WinRM on a real Windows either, and must not seem to work here:
+Two of its modules do not work over WinRM on a real Windows, so they must not work here:
 
-- File (testinfra 10, modules/file.py) sends `powershell -command \"Test-Path 'C:\x'\"`, backslashes included. cmd.exe
-  does not know `\"` and hands the line on; powershell.exe's own arguments are then `"Test-Path` and `'C:\x'"`
-  (https://learn.microsoft.com/cpp/c-language/parsing-c-command-line-arguments): one string in quotes together, and
-  PowerShell writes a string to its output.
+- File (testinfra 10, modules/file.py) sends `powershell -command \"Test-Path 'C:\x'\"`, with the backslashes. cmd.exe
+  does not interpret `\"`, and passes the line on. The arguments of powershell.exe are then `"Test-Path` and `'C:\x'"`
+  (https://learn.microsoft.com/cpp/c-language/parsing-c-command-line-arguments). Together they are a quoted string,
+  which PowerShell prints.
 - Service sends `Get-Service 'x' | Select …` to cmd.exe, which knows neither.
 
-What these modules mean to ask is answered when powershell.exe gets it (`ask` below).
+The commands of these modules work if powershell.exe gets them unchanged (`ask` below).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Both kinds of cluster, started once per session and shared by tests that use names of their own."""
+"""Both kinds of cluster: each starts once per session, and all tests share it, with object names of their own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REAL = pytest.param("real", marks=[pytest.mark.control_plane, pytest.mark.xdist_
 
 @pytest.fixture(scope="session", params=["memory", REAL])
 def cluster(request: pytest.FixtureRequest) -> Iterator[SimulatedCluster]:
-    """A running cluster of each kind."""
+    """Start a cluster of each kind."""
     if request.param == "real" and (reason := real_unavailable()):
         pytest.skip(reason)
     with start_cluster(request.param) as running:
@@ -27,13 +27,13 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[SimulatedCluster]:
 
 @pytest.fixture(scope="session")
 def admin(cluster: SimulatedCluster, tmp_path_factory: pytest.TempPathFactory) -> Client:
-    """The administrator, over plain HTTPS."""
+    """Return a client with the administrator's certificate."""
     return admin_client(cluster, tmp_path_factory.mktemp("admin"))
 
 
 @pytest.fixture
 def namespace(admin: Client) -> str:
-    """A namespace of the test's own, in which pods can be made."""
+    """Create a namespace for one test, wait until pods can be created in it, and return its name."""
     name = f"test-{uuid.uuid4().hex[:8]}"
     code, body = admin.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
     assert code == 201, body

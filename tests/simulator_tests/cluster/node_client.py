@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A kubelet's side of the API, over plain HTTPS, for tests."""
+"""A client that sends an API server the requests of a kubelet or an administrator over HTTPS."""
 
 from __future__ import annotations
 
@@ -34,7 +34,16 @@ MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-
 
 
 def eventually(probe: Callable[[], T | None], what: str, seconds: float = 60) -> T:
-    """Return the first true answer of `look`."""
+    """Call a probe until it returns a true value, and return that value.
+
+    Args:
+        probe: the function.
+        what: what the probe waits for, for the error message.
+        seconds: the time limit.
+
+    Raises:
+        AssertionError: the time limit passed.
+    """
     end = time.monotonic() + seconds
     while not (found := probe()):
         assert time.monotonic() < end, f"not in {seconds:g} s: {what}"
@@ -43,13 +52,13 @@ def eventually(probe: Callable[[], T | None], what: str, seconds: float = 60) ->
 
 
 def now() -> str:
-    """Return the current time as the API writes it."""
+    """Return the current time in the format of the API."""
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass
 class Client:
-    """Talks to an API server with a token, a certificate or nothing."""
+    """Talks to an API server with a token, with a certificate, or anonymously."""
 
     cluster: SimulatedCluster
     token: str = ""
@@ -58,7 +67,10 @@ class Client:
     def request(
         self, method: str, path: str, body: Any = None, content_type: str = "application/json"
     ) -> tuple[int, dict[str, Any]]:
-        """Send one request; return the status code and the answered object."""
+        """Send one request; return the status code and the object of the response.
+
+        The object has the key `text` if the response is not JSON.
+        """
         with closing(self._connect()) as connection:
             connection.request(
                 method, path, json.dumps(body) if body is not None else None, self._headers(content_type)
@@ -69,13 +81,13 @@ class Client:
             return answer.status, json.loads(text) if is_json else {"text": text.decode()}
 
     def get(self, path: str) -> dict[str, Any]:
-        """Read an object that must be there."""
+        """Return an object. Raise AssertionError if the status code is not 200."""
         code, body = self.request("GET", path)
         assert code == 200, body
         return body
 
     def watch(self, path: str, seconds: int = 10) -> Iterator[dict[str, Any]]:
-        """Yield the events of a watch."""
+        """Yield the events of a watch, which the API server ends after some seconds."""
         with closing(self._connect()) as connection:
             separator = "&" if "?" in path else "?"
             connection.request("GET", f"{path}{separator}watch=true&timeoutSeconds={seconds}", None, self._headers(""))
@@ -97,7 +109,7 @@ class Client:
 
 
 def admin_client(cluster: SimulatedCluster, folder: Path) -> Client:
-    """Return the administrator's client, by the kubeconfig."""
+    """Return the administrator's client, with the certificate of the kubeconfig."""
     user = yaml.safe_load(cluster.kubeconfig.read_text())["users"][0]["user"]
     parts = (user["client-certificate-data"], user["client-key-data"])
     file = folder / "admin.pem"
@@ -106,7 +118,13 @@ def admin_client(cluster: SimulatedCluster, folder: Path) -> Client:
 
 
 def bootstrap_token(admin: Client, seconds: float = 600, **changes: str) -> str:
-    """Make a bootstrap token as kubeadm does."""
+    """Create a bootstrap token as kubeadm does, and return it.
+
+    Args:
+        admin: the administrator.
+        seconds: the time until the token expires.
+        changes: fields of the Secret that differ from kubeadm's.
+    """
     token_id, token_secret = uuid.uuid4().hex[:6], secrets.token_hex(8)
     end = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=seconds)
     values = {
@@ -128,7 +146,7 @@ def bootstrap_token(admin: Client, seconds: float = 600, **changes: str) -> str:
 
 
 def signing_request(node: str) -> tuple[ec.EllipticCurvePrivateKey, dict[str, Any]]:
-    """Make a kubelet's key and the CSR object for it."""
+    """Return a new key of a kubelet, and the CertificateSigningRequest for it."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = [
         x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:nodes"),
@@ -144,13 +162,13 @@ def signing_request(node: str) -> tuple[ec.EllipticCurvePrivateKey, dict[str, An
 
 
 def node_client(cluster: SimulatedCluster, token: str, node: str, folder: Path) -> Client:
-    """Get a client certificate for a node with a bootstrap token; return its client."""
+    """Get a client certificate for a node with a bootstrap token; return a client with this certificate."""
     client = Client(cluster, token=token)
     path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
     key, csr = signing_request(node)
 
     def accepted() -> dict[str, Any] | None:
-        # A real API server looks tokens up in a copy of its own that may be behind; kubelets ask again as well.
+        # A real API server looks up tokens in its cache, which may not contain the token yet; kubelets retry too.
         code, answer = client.request("POST", path, csr)
         assert code in (201, 401), answer
         return answer if code == 201 else None
@@ -168,7 +186,7 @@ def node_client(cluster: SimulatedCluster, token: str, node: str, folder: Path) 
 
 
 def node_object(node: str, ready: bool = False, labels: dict[str, str] | None = None) -> dict[str, Any]:
-    """Make what a Windows kubelet registers."""
+    """Return the Node that a Windows kubelet registers."""
     known = {"kubernetes.io/hostname": node, "kubernetes.io/os": "windows", "kubernetes.io/arch": "amd64"}
     known["node.kubernetes.io/windows-build"] = "10.0.20348"
     status = {
@@ -184,7 +202,7 @@ def node_object(node: str, ready: bool = False, labels: dict[str, str] | None = 
 
 
 def conditions(ready: bool) -> list[dict[str, str]]:
-    """Make the conditions a kubelet posts."""
+    """Return the conditions that a kubelet posts."""
     when = {"lastHeartbeatTime": now(), "lastTransitionTime": now()}
     reason = ("KubeletReady", "kubelet is posting ready status") if ready else ("KubeletNotReady", "no CNI")
     value = {"type": "Ready", "status": str(ready), "reason": reason[0], "message": reason[1]}
@@ -193,7 +211,7 @@ def conditions(ready: bool) -> list[dict[str, str]]:
 
 
 def set_ready(client: Client, node: str, ready: bool = True) -> None:
-    """Post a node's status."""
+    """Post a node's conditions as its kubelet does."""
     body = {"status": {"conditions": conditions(ready)}}
     code, answer = client.request("PATCH", f"/api/v1/nodes/{node}/status", body, STRATEGIC)
     assert code == 200, answer

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The least that nodes need of a kubelet: their pods run, are ready, and go when they are deleted."""
+"""A minimal kubelet for several nodes: pods run, become ready, and end when they are deleted."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from simulator_tests.cluster.node_client import Client, eventually, node_object,
 
 
 class SmallKubelet:
-    """Runs the pods of some nodes, as the administrator. A context manager; its nodes are deleted at the end.
+    """Registers nodes and runs their pods, with the rights of the administrator.
+
+    A context manager, which deletes the nodes at the end.
 
     Args:
         admin: the administrator.
-        nodes: names of nodes that it registers.
-        labels: of the nodes.
+        nodes: the names of the nodes.
+        labels: the labels of each node.
     """
 
     def __init__(self, admin: Client, nodes: list[str], labels: dict[str, str]) -> None:
         self._admin, self._nodes, self._labels = admin, nodes, labels
         self.ready = True
-        """Whether pods that begin now become ready."""
+        """Whether pods that are pending start and become ready."""
         self.lets_go = True
-        """Whether pods that are deleted stop."""
+        """Whether deleted pods end. Otherwise they stay with a deletionTimestamp."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="small-kubelet", daemon=True)
 
@@ -62,5 +64,5 @@ class SmallKubelet:
             elif self.ready and pod["status"]["phase"] == "Pending":
                 try:
                     run_pod(self._admin, pod)
-                except AssertionError:  # it went in the meantime
+                except AssertionError:  # the pod was deleted in the meantime
                     continue

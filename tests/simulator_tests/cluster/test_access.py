@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What is asked of a cluster before nodes are changed, by users with more or fewer rights, on both kinds of cluster."""
+"""The checks of a cluster before nodes are changed, by users with different rights, on both kinds of cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ User = Callable[..., "Module"]
 
 
 class Module:
-    """What the modules need of AnsibleModule."""
+    """The part of AnsibleModule that the modules use."""
 
     def __init__(self, kubeconfig: Path, purposes: tuple[str, ...] = ()) -> None:
         self.no_log_values: set[str] = set()
@@ -38,7 +38,7 @@ class Module:
 
 @pytest.fixture
 def user(cluster: SimulatedCluster, admin: Client, tmp_path: Path) -> Iterator[User]:
-    """Make users that may do what some purposes need, each by a ServiceAccount; they are deleted afterwards."""
+    """Yield a function that creates a ServiceAccount with the rights for some purposes; delete the accounts."""
     made: list[str] = []
 
     def make(*granted: str, purposes: tuple[str, ...] = ()) -> Module:
@@ -67,7 +67,7 @@ def user(cluster: SimulatedCluster, admin: Client, tmp_path: Path) -> Iterator[U
 
 
 def rule(need: Any) -> dict[str, Any]:
-    """The rule of a ClusterRole that allows what is needed, and no more than its names where that is possible."""
+    """Return the rule of a ClusterRole that allows a need, restricted to its name unless it includes `create`."""
     names = {"resourceNames": [need.name]} if need.name and "create" not in need.verbs else {}
     return {"apiGroups": [need.group], "resources": [need.resource], "verbs": list(need.verbs)} | names
 

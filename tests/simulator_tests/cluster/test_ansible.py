@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`kubernetes.core` against both kinds, run by ansible-playbook on this machine."""
+"""`kubernetes.core` with both kinds of cluster, run by ansible-playbook on this machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.integration
 
 
 def play(cluster: SimulatedCluster, folder: Path, tasks: list[dict[str, Any]]) -> dict[str, Any]:
-    """Run tasks on localhost; return the result of each registered one."""
+    """Run tasks on localhost; return the registered results by name."""
     defaults = {f"kubernetes.core.{name}": {"kubeconfig": str(cluster.kubeconfig)} for name in ("k8s", "k8s_info", "k8s_drain")}  # fmt: skip  # noqa: E501
     book = [{"hosts": "localhost", "gather_facts": False, "module_defaults": defaults, "tasks": tasks}]
     (folder / "play.yml").write_text(yaml.safe_dump(book))
@@ -36,7 +36,7 @@ def play(cluster: SimulatedCluster, folder: Path, tasks: list[dict[str, Any]]) -
         "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
         "ANSIBLE_LOCALHOST_WARNING": "false",
         "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
-        "TMPDIR": str(folder),  # of the discovery cache, which goes by host and port
+        "TMPDIR": str(folder),  # for the discovery cache, whose files are named by host and port
     }
     program = Path(sys.executable).with_name("ansible-playbook")
     done = subprocess.run(

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The API as the official Python client and its dynamic client use it; the same on both kinds."""
+"""The API as the official Python client and its dynamic client use it; the results are the same on both kinds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ JSON_PATCH = "application/json-patch+json"
 
 @pytest.fixture(scope="session")
 def api(cluster: SimulatedCluster) -> Iterator[k8s.ApiClient]:
-    """The official client, as the administrator."""
+    """Yield the official client with the administrator's credentials."""
     with config.new_client_from_config(config_file=str(cluster.kubeconfig)) as made:
         yield made
 
@@ -275,7 +275,7 @@ def test_a_pods_spec_does_not_change(admin: Client, namespace: str) -> None:
 def test_a_deployment_creates_and_deletes_pods(admin: Client, namespace: str) -> None:
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
     requested = workload("scaled")
-    requested["spec"]["template"]["spec"]["nodeSelector"] = {"example.org/none": "such"}  # no kubelet has to end them
+    requested["spec"]["template"]["spec"]["nodeSelector"] = {"example.org/none": "such"}  # the pods get no node
     code, body = admin.request("POST", path, requested)
     assert (code, body["spec"]["replicas"], body["spec"]["strategy"]["type"]) == (201, 1, "RollingUpdate")
     pods = f"/api/v1/namespaces/{namespace}/pods?labelSelector=app%3Dscaled"
@@ -346,7 +346,7 @@ def test_the_token_in_a_secret_lasts_as_long_as_the_secret(
     code, body = client.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
     assert body["status"]["userInfo"]["username"] == f"system:serviceaccount:{namespace}:default"
     admin.request("DELETE", f"{path}/token")
-    # A real API server remembers for a few seconds what it has authenticated.
+    # A real API server caches successful authentications for a few seconds.
     eventually(lambda: client.request("GET", "/api/v1/nodes")[0] == 401, "the token is worth nothing", 30)
 
 

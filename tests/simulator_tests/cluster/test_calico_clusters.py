@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Clusters with Calico: what kubespray leaves there, and what the operator says and renders."""
+"""Clusters with Calico: the objects that kubespray creates, and what the operator reports and renders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Install = Callable[..., CalicoInstallation]
 
 @pytest.fixture
 def install() -> Iterator[Install]:
-    """Start clusters with Calico: `install(strict_affinity=True)`."""
+    """Yield a function that starts a cluster with Calico: `install(strict_affinity=True)`."""
     running: list[SimulatedCluster] = []
 
     def start(kind: str = "memory", **options: Any) -> CalicoInstallation:
@@ -38,7 +38,7 @@ def install() -> Iterator[Install]:
 
 
 def wait_status(calico: CalicoInstallation, kind: str, text: str, name: str = "calico-windows") -> None:
-    """Wait until a TigeraStatus has a condition whose message contains a text."""
+    """Wait until the true condition of a TigeraStatus is of a kind, and its message contains a text."""
     end = time.monotonic() + 30
     while calico.status(name)[0] != kind or text not in calico.status(name)[1]:
         assert time.monotonic() < end, f"expected {kind}: {text}, got {calico.status(name)}"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How the collection's modules speak to a cluster: what that costs them, and what they make of bad answers."""
+"""The cluster client of the collection's modules: what it imports and requests, and how it handles bad responses."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ print(json.dumps(sorted(typed() - before)))
 
 
 class Module:
-    """What the client needs of AnsibleModule."""
+    """The part of AnsibleModule that the client uses."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self.no_log_values: set[str] = set()
@@ -71,7 +71,7 @@ class Module:
 
 
 def test_no_typed_model_is_imported_and_no_file_is_left(cluster: SimulatedCluster, tmp_path: Path) -> None:
-    """The models of the Python client take two seconds; its discovery would leave a file with a known name."""
+    """Importing the Python client's models takes two seconds, and its discovery leaves a file of a known name."""
     answer = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(cluster.kubeconfig), *MODULES],
         env=os.environ | {"TMPDIR": str(tmp_path)},
@@ -155,7 +155,7 @@ def test_bindings_and_tokens_are_made_once(client: ClusterClient, admin: Client)
 
 @contextmanager
 def impostor(folder: Path, code: int, answer: bytes) -> Iterator[ClusterClient]:
-    """A client of a server that answers everything in the same way."""
+    """Yield a client of a server that returns the same response to all requests."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -178,7 +178,7 @@ def impostor(folder: Path, code: int, answer: bytes) -> Iterator[ClusterClient]:
 
 
 def kubeconfig(folder: Path, server: str) -> Path:
-    """Write a kubeconfig for a server."""
+    """Write a kubeconfig for a server, and return its path."""
     path = folder / "kubeconfig"
     content = {
         "apiVersion": "v1",

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`python -m simulator.cluster` runs a cluster until it is told to end, and leaves nothing."""
+"""`python -m simulator.cluster` runs a cluster until it gets a signal, and leaves no files and no processes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_programs_end_when_their_starter_is_killed(tmp_path: Path) -> None:
     (temporary := tmp_path / "tmp").mkdir()
     environment = os.environ | {"TMPDIR": str(temporary)}
     process = subprocess.Popen(command, cwd=TESTS, env=environment, stdout=subprocess.PIPE, text=True)
-    # Killed in the middle of its start, when some of them run.
+    # The process is killed during its start, when some programs of the control plane run.
     children = eventually(lambda: len(found := _children(process.pid)) >= 3 and found, "some programs run")
     process.kill()
     process.wait()
@@ -95,4 +95,4 @@ def test_without_programs_the_real_kind_fails_and_auto_means_memory(monkeypatch:
         start_cluster("real")
     with start_cluster() as cluster:
         assert cluster.kind == "memory"
-    cluster.stop()  # again: nothing happens
+    cluster.stop()  # a second stop does nothing

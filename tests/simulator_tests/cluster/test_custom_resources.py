@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Custom resources: served after their definition, checked by its schema, gone with it. The same on both kinds."""
+"""Custom resources on both kinds: served once defined, checked against the schema, deleted with the definition."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCHEMA = {
 
 @pytest.fixture
 def pools(admin: Client) -> str:
-    """Define a resource with a group of its own, and return the path of its objects."""
+    """Define a resource in a new API group, and return the path of its objects."""
     group = f"g{uuid.uuid4().hex[:8]}.example.com"
     names = {"kind": "Pool", "listKind": "PoolList", "plural": "pools", "singular": "pool"}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": SCHEMA}}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The collection's drain and uncordon, over the official Python client, against both kinds of cluster."""
+"""The collection's drain and uncordon, with the official Python client, on both kinds of cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MARK = CordonMark("patch_nodes", "controller", "2026-11-21T12:00:00Z")
 
 
 class Module:
-    """What the client needs of AnsibleModule."""
+    """The part of AnsibleModule that the client uses."""
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self.no_log_values: set[str] = set()
@@ -43,9 +43,9 @@ def api(cluster: SimulatedCluster) -> NodeApi:
 
 @pytest.fixture
 def nodes(admin: Client, namespace: str) -> Iterator[list[str]]:
-    """Two nodes, on which only the namespace's pods run."""
+    """Yield two nodes on which only the pods of the namespace run."""
     names = [f"{namespace}-a", f"{namespace}-b"]
-    # Pods of earlier tests that wait for a node would come to these.
+    # Pending pods of earlier tests would be scheduled on these nodes.
     for home in {pod["metadata"]["namespace"] for pod in admin.get("/api/v1/pods")["items"]}:
         if home.startswith("test-") and home != namespace:
             admin.request("DELETE", f"/api/v1/namespaces/{home}")
@@ -54,7 +54,7 @@ def nodes(admin: Client, namespace: str) -> Iterator[list[str]]:
 
 
 def deploy(admin: Client, namespace: str, replicas: int) -> None:
-    """Run pods, guarded by a budget that allows one of them to be away."""
+    """Create a Deployment, wait until its pods are ready, and protect them by a budget with maxUnavailable 1."""
     labels = {"app": "web"}
     pod = {"nodeSelector": {"example.org/test": namespace}, "containers": [{"name": "a", "image": "example.invalid/a"}]}
     template = {"metadata": {"labels": labels}, "spec": pod}
@@ -69,7 +69,7 @@ def deploy(admin: Client, namespace: str, replicas: int) -> None:
 
 
 def places(admin: Client, namespace: str) -> list[str]:
-    """Return the nodes of the pods that stay."""
+    """Return the nodes of the pods that are not being deleted."""
     found = admin.get(f"/api/v1/namespaces/{namespace}/pods")["items"]
     return [one["spec"]["nodeName"] for one in found if not one["metadata"].get("deletionTimestamp")]
 
@@ -89,7 +89,7 @@ def test_a_guarded_workload_moves_and_moves_back(api: NodeApi, admin: Client, na
     assert node["spec"]["unschedulable"] is True
     assert "patch_nodes" in node["metadata"]["annotations"][ANNOTATION]
 
-    # Whoever comes for another reason leaves it as it is.
+    # A run of another playbook does not take over the cordon.
     assert empty(api, here, mark=MARK._replace(by="upgrade_nodes"))[here]["ours"] is False
     assert uncordon(api, here, "upgrade_nodes", False)["unschedulable"] is True
     assert uncordon(api, here, "patch_nodes", False)["changed"] is True
@@ -102,12 +102,12 @@ def test_a_guarded_workload_moves_and_moves_back(api: NodeApi, admin: Client, na
 
 def test_a_budget_in_the_way_is_named(api: NodeApi, admin: Client, namespace: str, nodes: list[str]) -> None:
     deploy(admin, namespace, 4)
-    # With both nodes cordoned the evicted ones come back nowhere.
+    # With both nodes cordoned, no node accepts the replacement of an evicted pod.
     results = empty(api, *nodes, timeout=3)
     assert "timeout" in [one["status"] for one in results.values()]
     message = "PodDisruptionBudget guard allows no eviction (The disruption budget guard needs 3 healthy pods and has 3"
     assert any(f"pod {namespace}/web-" in one["msg"] and message in one["msg"] for one in results.values()), results
-    # Pods that controllers of earlier tests brought here are nobody's concern.
+    # Pods of controllers of earlier tests do not count.
     own = [name for one in results.values() for name in one["evicted"] if name.startswith(f"{namespace}/")]
     assert len(own) == 1
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What an eviction may do, by PodDisruptionBudgets, and where evicted pods come back; the same on both kinds."""
+"""Evictions with PodDisruptionBudgets, and the nodes of the replacement pods; the same on both kinds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LABELS = {"app": "web"}
 
 
 class Workload:
-    """Pods on two nodes of a namespace's own, and budgets for them."""
+    """Pods in a namespace with two nodes of its own, and budgets for the pods."""
 
     def __init__(self, admin: Client, kubelet: SmallKubelet, namespace: str) -> None:
         self.admin, self.kubelet, self.namespace = admin, kubelet, namespace
@@ -165,7 +165,7 @@ def test_a_dry_run_takes_nothing_of_the_budget(workload: Workload) -> None:
 
 
 def test_pods_that_are_not_healthy(workload: Workload) -> None:
-    """They may go where enough others are healthy, or where the budget always allows it."""
+    """They may be evicted if enough other pods are healthy, or if the budget always allows it."""
     workload.guard(minAvailable=1)
     workload.pod("healthy")
     workload.ready(1)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A real API server accepts the manifests that the roles render (tests/golden/manifests), each field of them."""
+"""A real API server accepts every field of the manifests that the roles render (tests/golden/manifests)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 from golden import comparison
 from simulator_tests.cluster.node_client import Client
 
-# The one in memory does not validate every field.
+# The API server in memory does not validate every field.
 pytestmark = [pytest.mark.control_plane, pytest.mark.parametrize("cluster", ["real"], indirect=True)]
 PATHS = {
     "Namespace": "/api/v1/namespaces",
@@ -36,14 +36,14 @@ def objects(name: str) -> list[dict[str, t.Any]]:
 
 
 def submit(admin: Client, item: dict[str, t.Any]) -> tuple[int, t.Any]:
-    """Have an object checked as if it were made; nothing is kept."""
+    """Create an object in a dry run with strict validation; return the status code and the response."""
     path = PATHS[item["kind"]].format(item["metadata"].get("namespace"))
     return admin.request("POST", path + STRICT, item)
 
 
 @pytest.fixture
 def real(admin: Client) -> Client:
-    """An API server, with the namespace that the manifests make."""
+    """Return the administrator's client, after creating the namespaces of the manifests."""
     for one in (objects("host-gw")[0], *({"metadata": {"name": name}} for name in ("monitoring", "winkube-demo"))):
         code, body = admin.request("POST", PATHS["Namespace"], one)
         assert code in (201, 409), body

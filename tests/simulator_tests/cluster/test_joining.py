@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a node does to join, and what the cluster then does with it; the same on both kinds."""
+"""The requests with which a node joins, and how the cluster then handles it; the same on both kinds."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NewNode = Callable[..., tuple[str, Client]]
 
 @pytest.fixture
 def new_node(cluster: SimulatedCluster, admin: Client, tmp_path: Path) -> Iterator[NewNode]:
-    """Join nodes over the API, and delete them afterwards."""
+    """Yield a function that joins a node over the API; delete the nodes afterwards."""
     names = []
 
     def join(ready: bool = True, labels: dict[str, str] | None = None) -> tuple[str, Client]:
@@ -50,7 +50,7 @@ def new_node(cluster: SimulatedCluster, admin: Client, tmp_path: Path) -> Iterat
         client = node_client(cluster, bootstrap_token(admin), name, tmp_path)
         code, body = client.request("POST", "/api/v1/nodes", node_object(name))
         assert code == 201, body
-        if labels:  # an administrator's: a kubelet may not choose its own of these
+        if labels:  # by the administrator, because a kubelet may not set these labels
             admin.request("PATCH", f"/api/v1/nodes/{name}", {"metadata": {"labels": labels}}, MERGE)
         if ready:
             set_ready(client, name)
@@ -224,7 +224,7 @@ def daemon_set(name: str, selector: dict[str, str], tolerations: list[dict[str, 
 def test_a_daemon_set_runs_on_the_nodes_it_selects(admin: Client, new_node: NewNode, namespace: str) -> None:
     mark = {"example.org/test": namespace}
     name, client = new_node(ready=False, labels=mark)
-    new_node()  # one that is not selected
+    new_node()  # a node that the selector does not match
     sets = f"/apis/apps/v1/namespaces/{namespace}/daemonsets"
     anywhere = [{"operator": "Exists", "effect": "NoSchedule"}]
     for one, tolerations in (("eager", anywhere), ("patient", [])):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""JSON patches that a real API server and the one in memory refuse or apply alike, with the same texts."""
+"""JSON patches that a real API server and the one in memory reject or apply alike, with the same messages."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The real kubeadm joins both kinds of cluster; `--rootfs` keeps its files in a folder of the test."""
+"""A real kubeadm joins both kinds of cluster; `--rootfs` keeps its files in a folder of the test."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.waits, pytest.mark.control_plane]
 
 @pytest.fixture(scope="module", autouse=True)
 def healthz() -> Iterator[None]:
-    """Answer for a kubelet where kubeadm asks for one, beside whoever else on this machine does so for his own."""
+    """Answer kubeadm's health checks of the kubelet, together with other test processes that do the same."""
     if assets_folder() is None:
         pytest.skip("KUBEBUILDER_ASSETS is not the path of a folder with the programs of a control plane")
     ours, others = Answerer.start(), Answerer.start()
@@ -45,7 +45,7 @@ def healthz() -> Iterator[None]:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Return the folder that kubeadm takes for its root; the marker beside it says that its kubelet is healthy."""
+    """Return the folder for kubeadm's `--rootfs`; a marker file next to it makes its kubelet healthy."""
     folder = tmp_path / "root"
     folder.mkdir()
     (tmp_path / MARKER.format(port=10248)).touch()
@@ -75,7 +75,7 @@ def join_configuration(cluster: SimulatedCluster, node: str, token: str, api: st
 
 
 def kubelet(cluster: SimulatedCluster, admin: Client, node: str, root: Path) -> None:
-    """Do what a kubelet does once kubeadm has written its bootstrap configuration."""
+    """Join as a kubelet does after kubeadm has written its bootstrap kubeconfig."""
     bootstrap = root / "etc/kubernetes/bootstrap-kubelet.conf"
     text = eventually(lambda: bootstrap.exists() and bootstrap.read_text(), "bootstrap-kubelet.conf", 30)
     token = yaml.safe_load(text)["users"][0]["user"]["token"]
@@ -89,7 +89,7 @@ def kubelet(cluster: SimulatedCluster, admin: Client, node: str, root: Path) -> 
 
 
 def join(cluster: SimulatedCluster, admin: Client, program: str, root: Path, api: str = "v1beta4") -> tuple[str, str]:
-    """Join a node with a kubeadm; return its name and what kubeadm printed."""
+    """Join a node with a kubeadm; return the name of the node and the output of kubeadm."""
     assets = assets_folder()
     assert assets is not None
     node = f"win-{uuid.uuid4().hex[:8]}"

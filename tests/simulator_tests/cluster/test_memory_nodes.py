@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What takes a real cluster minutes: silent nodes, evictions, clean-up. In memory the times are short."""
+"""Processes that take minutes in a real cluster: silent nodes, evictions, clean-up. In memory, the times are short."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ UNREACHABLE = "node.kubernetes.io/unreachable"
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[SimulatedCluster]:
-    """A cluster that misses a heartbeat after some seconds: on a busy machine the living node may be late by one."""
+    """Start a cluster with a grace period of four seconds, because on a busy machine heartbeats may be late."""
     with start_cluster("memory", node_grace_period=4.0, pod_cidr="10.9.0.0/22", service_cidr="10.50.0.0/16") as running:
         yield running
 
@@ -45,7 +45,7 @@ def admin(cluster: SimulatedCluster, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture
 def node(cluster: SimulatedCluster, admin: Client, tmp_path: Path) -> Iterator[tuple[str, Client]]:
-    """A Ready node that posts its status once."""
+    """Yield the name and the client of a Ready node that posts its status only once."""
     name = f"win-{uuid.uuid4().hex[:6]}"
     client = node_client(cluster, bootstrap_token(admin), name, tmp_path)
     assert client.request("POST", "/api/v1/nodes", node_object(name, ready=True))[0] == 201
@@ -55,7 +55,7 @@ def node(cluster: SimulatedCluster, admin: Client, tmp_path: Path) -> Iterator[t
 
 @pytest.fixture
 def keepalive(cluster: SimulatedCluster, admin: Client, tmp_path: Path) -> Iterator[str]:
-    """Another node, which stays Ready."""
+    """Yield the name of another node, which stays Ready."""
     name, done = f"alive-{uuid.uuid4().hex[:6]}", threading.Event()
     client = node_client(cluster, bootstrap_token(admin), name, tmp_path)
     client.request("POST", "/api/v1/nodes", node_object(name, ready=True))
@@ -88,7 +88,7 @@ def taints(admin: Client, name: str) -> set[tuple[str, str]]:
 
 
 def pod_on(admin: Client, node: str, name: str, **spec: Any) -> str:
-    """Make a pod on a node; return its path."""
+    """Create a pod on a node; return its path."""
     path = "/api/v1/namespaces/default/pods"
     body = {"containers": [{"name": "a", "image": "example.invalid/a:1"}], "nodeName": node} | spec
     code, answer = admin.request("POST", path, {"metadata": {"name": name}, "spec": body})
@@ -103,7 +103,7 @@ def test_a_silent_node_becomes_unknown_and_recovers(admin: Client, node: tuple[s
         set_ready(client, name)
         return bool(ready(admin, name)["status"] == "True")
 
-    # On a busy machine it may have been silent for too long already.
+    # On a busy machine, the grace period of the node may already have passed.
     eventually(speaks, "the node is Ready")
     path = pod_on(admin, name, "on-silent", tolerations=[{"operator": "Exists"}])
     run_pod(client, admin.get(path))
@@ -129,7 +129,7 @@ def test_pods_leave_a_silent_node_when_their_time_is_over(
     name, _ = node
     short = [{"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}]
     leaves = pod_on(admin, name, "leaves", tolerations=short)
-    stays = pod_on(admin, name, "stays")  # 300 seconds by default
+    stays = pod_on(admin, name, "stays")  # default of the admission plugin: 300 seconds
     seconds = {one["key"]: one["tolerationSeconds"] for one in admin.get(stays)["spec"]["tolerations"]}
     assert seconds == {"node.kubernetes.io/not-ready": 300, UNREACHABLE: 300}
     eventually(lambda: admin.get(leaves)["metadata"].get("deletionTimestamp"), "the pod is deleted")
@@ -182,7 +182,7 @@ def test_the_cluster_knows_its_networks(admin: Client) -> None:
 
 @pytest.fixture
 def two_nodes(tmp_path: Path) -> Iterator[Client]:
-    """The administrator of a cluster with two nodes that nobody misses."""
+    """Yield the administrator of a cluster with two nodes that stay Ready without heartbeats."""
     with start_cluster("memory", node_grace_period=3600.0) as running:
         admin = admin_client(running, tmp_path)
         for name in ("win-a", "win-b"):
@@ -209,7 +209,7 @@ def test_a_daemon_set_replaces_outdated_pods_one_by_one(two_nodes: Client) -> No
         return [one for one in found if one["spec"]["containers"][0]["image"].endswith(image)]
 
     eventually(lambda: len(running("a:1")) == 2, "one pod per node")
-    # A pod that had no node yet when it was listed is only started by the next look.
+    # `running` starts pods. A pod without a node is started by a later call.
     eventually(lambda: running("a:1") and admin.get(f"{path}/roll")["status"]["numberReady"] == 2, "both ready")
     for change in ({"updateStrategy": {"type": "OnDelete", "rollingUpdate": None}}, {"template": {"spec": {"containers": [{"name": "a", "image": "example.invalid/a:2"}]}}}):  # fmt: skip  # noqa: E501
         admin.request("PATCH", f"{path}/roll", {"spec": change}, MERGE)

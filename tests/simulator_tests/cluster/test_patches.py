@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The patch formats and selectors of the cluster in memory by themselves: directives, orders, hostile input."""
+"""The patch formats and selectors of the cluster in memory, without a server: directives, orders, hostile input."""
 
 from __future__ import annotations
 

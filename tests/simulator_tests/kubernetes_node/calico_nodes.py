@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Clusters with Calico and nodes in them: the DaemonSet for a cluster of kubespray, and reading what it did."""
+"""Clusters with Calico and their nodes: the DaemonSet for a cluster of kubespray, its pods and its logs."""
 
 from __future__ import annotations
 
@@ -97,16 +97,16 @@ def is_ready(pod: dict[str, Any]) -> bool:
 
 
 def wait_calico(admin: Admin, node: Node, seconds: float = 60) -> dict[str, Any]:
-    """Wait until Calico's pod is ready."""
+    """Wait until Calico's pod on a node is ready, and return it."""
     wait_for(lambda: is_ready(calico_pod(admin, node)), f"calico is ready; logs: {logs(node)}", seconds)
     return calico_pod(admin, node)
 
 
 def logs(node: Node) -> dict[str, list[str]]:
-    """Return what Calico's programs wrote."""
+    """Return the lines that each of Calico's programs has logged on a node."""
     return {name: list(lines) for name, lines in node.machine.part(Logs).lines.items()}
 
 
 def wait_log(node: Node, program: str, text: str, seconds: float = 60) -> None:
-    """Wait until a program of Calico writes a text."""
+    """Wait until a program of Calico has logged a line that contains a text."""
     wait_for(lambda: any(text in line for line in logs(node).get(program, [])), f"{program}: {text}", seconds)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Machines prepared as nodes, a registry of container images, clusters; no transport."""
+"""Machines prepared as nodes, a registry of container images, and clusters; without WinRM."""
 
 from __future__ import annotations
 
@@ -45,7 +45,11 @@ KUBELET = (
 
 
 def wait_for(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:
-    """Wait until a condition gives something true, and return that."""
+    """Wait until a condition returns a true value, and return that value.
+
+    Raises:
+        AssertionError: the time limit of `seconds` passed. The message contains `what`.
+    """
     deadline = time.monotonic() + seconds
     while True:
         found = condition()
@@ -56,7 +60,7 @@ def wait_for(condition: Callable[[], Any], what: str, seconds: float = 60) -> An
 
 
 def own_families() -> families.Families:
-    """What a node of these tests has: this room's families, and what they need of Windows."""
+    """Return the families of kubernetes_node, and the families of Windows that they need."""
     expected = (
         "core.hosts",
         "core.cmd",
@@ -74,7 +78,7 @@ def own_families() -> families.Families:
 
 @dataclass
 class Node:
-    """A machine on which programs of a node can be put and run."""
+    """A machine, and methods that install and run the programs of a node on it."""
 
     machine: Machine
     kubernetes: str = "1.37.1"
@@ -87,7 +91,7 @@ class Node:
         return self.machine.name.lower()
 
     def put(self, path: str, program: str, version: str) -> None:
-        """Put a simulated program's executable somewhere."""
+        """Write the executable of a simulated program to a path."""
         self.machine.files.make_directory(path.rpartition("\\")[0])
         self.machine.files.write_bytes(path, make(program, version))
 
@@ -101,7 +105,7 @@ class Node:
         return self.machine.programs.run(program, list(arguments), **options)
 
     def ctr(self, *arguments: str, **options: Any) -> ProgramResult:
-        """Run ctr."""
+        """Run ctr in the namespace k8s.io."""
         return self.run(f"{CONTAINERD}\\ctr.exe", "-n", "k8s.io", *arguments, **options)
 
     def start_containerd(self, config: str = CONFIG_V2) -> None:
@@ -115,13 +119,18 @@ class Node:
         self.machine.services.start("containerd")
 
     def mirror(self, registry: SimulatedRegistry) -> None:
-        """Make a registry the mirror of upstream's."""
+        """Configure a registry as the mirror of registry.k8s.io and mcr.microsoft.com."""
         for host in ("registry.k8s.io", "mcr.microsoft.com"):
             text = f"server = 'https://{host}'\n[host.'{registry.url}']\n  capabilities = ['pull', 'resolve']\n"
             self.write(rf"C:\certs.d\{host}\hosts.toml", text)
 
     def install_kubernetes(self, service: str = KUBELET, after: str = "containerd") -> None:
-        """Install kubelet (as a service that is stopped), kubeadm and kube-proxy, in a folder of PATH."""
+        r"""Install kubelet, kubeadm and kube-proxy in C:\k, add it to PATH, and create the kubelet's service.
+
+        Args:
+            service: the command line of the service, which is not started.
+            after: the service that it depends on.
+        """
         path = str(self.machine.registry.data(ENVIRONMENT, "Path", ""))
         self.machine.registry.set(ENVIRONMENT, "Path", rf"{path};C:\k", "ExpandString")
         for program in ("kubelet", "kubeadm", "kube-proxy"):
@@ -129,7 +138,7 @@ class Node:
         self.machine.services.create("kubelet", service, Start=2, DependOnService=[after])
 
     def install_cni(self, conf: str = CONF_DIR, binaries: str = BIN_DIR, api: int = 2) -> None:
-        """Put flannel's CNI configuration and the plugins where they are told to be."""
+        """Write flannel's CNI configuration and the plugins to the given folders."""
         for program in ("flannel", "win-bridge", "win-overlay", "host-local"):
             self.put(rf"{binaries}\{program}.exe", program, "1.9.0")
         delegate = {"type": "win-bridge", "apiVersion": api}
@@ -139,7 +148,14 @@ class Node:
     def join_configuration(
         self, cluster: SimulatedCluster, token: str, discovery_timeout: str = "5s", **changes: Any
     ) -> None:
-        r"""Write C:\join.yaml, with changes of the settings of the bootstrap token."""
+        r"""Write C:\join.yaml.
+
+        Args:
+            cluster: the cluster to join.
+            token: the bootstrap token.
+            discovery_timeout: the time limit of the discovery.
+            changes: keys of `discovery.bootstrapToken` that replace these settings.
+        """
         api = "v1beta3" if self.kubernetes.startswith("1.30") else "v1beta4"
         bootstrap = {
             "apiServerEndpoint": cluster.server.removeprefix("https://"),
@@ -173,20 +189,20 @@ class Node:
 
 @pytest.fixture(scope="session")
 def registry() -> Iterator[SimulatedRegistry]:
-    """A registry with upstream's images."""
+    """Start a registry with the images of the upstream registries."""
     with SimulatedRegistry() as found:
         yield found
 
 
 @pytest.fixture
 def make_node(tmp_path: Path) -> Iterator[Callable[..., Node]]:
-    """Make a machine with the feature Containers: `make_node("2019", containerd="1.7.35")`."""
+    """Yield a function that starts a machine with the feature Containers: `make_node("2019", containerd="1.7.35")`."""
     numbers = itertools.count(21)
     nodes: list[Node] = []
 
     def make(windows: str = "2022", *, kubernetes: str = "1.37.1", containerd: str = "2.4.2", **entry: object) -> Node:
         number = next(numbers)
-        name = f"WIN-{uuid.uuid4().hex[:6]}".upper()  # clusters are shared: no two nodes of one name
+        name = f"WIN-{uuid.uuid4().hex[:6]}".upper()  # tests share clusters, so each name is unique
         known: dict[str, object] = {
             "name": name,
             "address": f"127.0.9.{number}",
@@ -208,7 +224,7 @@ def make_node(tmp_path: Path) -> Iterator[Callable[..., Node]]:
 
 @pytest.fixture
 def node(make_node: Callable[..., Node], registry: SimulatedRegistry) -> Node:
-    """A Windows Server 2022 with containerd running and images at hand."""
+    """Return a Windows Server 2022 on which containerd runs and pulls images from the registry."""
     found = make_node()
     found.mirror(registry)
     found.start_containerd()
@@ -217,13 +233,13 @@ def node(make_node: Callable[..., Node], registry: SimulatedRegistry) -> Node:
 
 @dataclass
 class Admin:
-    """A cluster and its administrator's connection."""
+    """A cluster and the connection of its administrator."""
 
     cluster: SimulatedCluster
     client: Client
 
     def token(self) -> str:
-        """Make a bootstrap token."""
+        """Create a bootstrap token, wait until cluster-info is signed with it, and return it."""
         name, secret = uuid.uuid4().hex[:6], uuid.uuid4().hex[:16]
         self.client.create(
             "/api/v1/namespaces/kube-system/secrets",
@@ -243,7 +259,7 @@ class Admin:
         return f"{name}.{secret}"
 
     def _wait_signed(self, name: str, seconds: float = 60.0) -> None:
-        """Wait for the controller that signs cluster-info: a kubeadm that comes earlier asks in vain for a while."""
+        """Wait until the controller has signed cluster-info; until then, `kubeadm join` waits and retries."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             found = self.client.find("/api/v1/namespaces/kube-public/configmaps/cluster-info") or {}
@@ -253,7 +269,7 @@ class Admin:
         raise AssertionError(f"cluster-info was not signed with token {name} within {seconds:g} s")
 
     def ready(self, name: str) -> tuple[str, str]:
-        """Return a node's (status, message) of Ready."""
+        """Return the (status, message) of a node's condition Ready; empty strings without the node or the condition."""
         found = self.client.find(f"/api/v1/nodes/{name}")
         for condition in ((found or {}).get("status") or {}).get("conditions") or []:
             if condition["type"] == "Ready":
@@ -261,7 +277,7 @@ class Admin:
         return "", ""
 
     def wait_ready(self, name: str, status: str, message: str = "") -> None:
-        """Wait until a node says that it is (not) ready, for a reason."""
+        """Wait until a node's condition Ready has a status, and a message that contains a text."""
         wait_for(
             lambda: self.ready(name)[0] == status and message in self.ready(name)[1],
             f"Ready={status} ({message}); it is {self.ready(name)}",
@@ -271,7 +287,7 @@ class Admin:
 # The tests of playbooks use a real control plane as well.
 @pytest.fixture(scope="session", params=["memory", pytest.param("real", marks=pytest.mark.variant)])
 def cluster(request: pytest.FixtureRequest) -> Iterator[Admin]:
-    """A cluster of each kind."""
+    """Start a cluster of each kind."""
     if request.param == "real" and (reason := real_unavailable()):
         pytest.skip(reason)
     with start_cluster(kind=request.param) as found:
@@ -279,8 +295,8 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Admin]:
 
 
 def administrator(cluster: SimulatedCluster) -> Client:
-    """Return a connection of the cluster's administrator."""
-    # What a connection asks of a machine: its link, and its files; here this host's own.
+    """Return a connection of the cluster's administrator from this host."""
+    # A connection uses these parts of a machine: the link, the files and the clock. Here they are this host's.
     files = SimpleNamespace(is_file=lambda path: Path(path).is_file(), read_text=lambda path: Path(path).read_text())
     host: Any = SimpleNamespace(network=SimpleNamespace(is_up=True), files=files, clock=WallClock())
     return Client(host, read_kubeconfig(host, str(cluster.kubeconfig)))

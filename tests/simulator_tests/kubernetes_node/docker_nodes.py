@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Machines with Docker, and what docker.exe and dockerd.exe say there."""
+"""Machines with Docker, and the results of docker.exe and dockerd.exe on them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DOCKER, JSON = r"C:\Program Files\docker", r"C:\ProgramData\docker\config\daemon
 
 
 def put(node: Node, version: str = "28.5.1", **daemon: Any) -> None:
-    """Put dockerd and docker on a machine, with a daemon.json if it is to have one."""
+    """Write dockerd and docker to a machine, and a daemon.json if `daemon` contains settings."""
     for name in ("docker", "dockerd"):
         node.put(rf"{DOCKER}\{name}.exe", name, version)
     if daemon:
@@ -41,5 +41,5 @@ def listed(node: Node, *more: str) -> list[dict[str, str]]:
 
 
 def dockerd_exe(node: Node, *words: str) -> ProgramResult:
-    """Run dockerd.exe, which has to end by itself."""
+    """Run dockerd.exe with arguments with which it exits by itself."""
     return node.run(rf"{DOCKER}\dockerd.exe", *words, timeout=60)

@@ -20,7 +20,7 @@ NETWORKS = {
 
 
 def pod(name: str, node: str, containers: list[dict[str, Any]], **spec: Any) -> dict[str, Any]:
-    """A pod bound to a node, in the namespace default."""
+    """Return a pod in the namespace default that is bound to a node."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -30,13 +30,13 @@ def pod(name: str, node: str, containers: list[dict[str, Any]], **spec: Any) -> 
 
 
 def host_process(name: str, node: str, containers: list[dict[str, Any]], **spec: Any) -> dict[str, Any]:
-    """A HostProcess pod."""
+    """Return a HostProcess pod."""
     options = {"hostProcess": True, "runAsUserName": "NT AUTHORITY\\SYSTEM"}
     return pod(name, node, containers, hostNetwork=True, securityContext={"windowsOptions": options}, **spec)
 
 
 def field(name: str, path: str) -> dict[str, Any]:
-    """An environment variable of the pod's own fields."""
+    """Return an environment variable with the value of a field of the pod."""
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
@@ -45,7 +45,7 @@ MOUNTS = [{"name": "access", "mountPath": "/var/run/access", "readOnly": True}]
 
 
 def kubeconfig(server: str) -> str:
-    """A kubeconfig that takes the token and the CA from files beside it."""
+    """Return a kubeconfig that refers to the token and the CA as files in its own folder."""
     return json.dumps(
         {
             "apiVersion": "v1",
@@ -59,7 +59,7 @@ def kubeconfig(server: str) -> str:
 
 
 def access(config_map: str) -> dict[str, Any]:
-    """The volume `access`: a token, the cluster's CA, and a ConfigMap's files."""
+    """Return the volume `access`: a token, the cluster's CA, and a ConfigMap's files."""
     return {
         "name": "access",
         "projected": {
@@ -73,7 +73,7 @@ def access(config_map: str) -> dict[str, Any]:
 
 
 def flannel(node: str, config_map: str, conf_dir: str = r"C:\etc\cni\net.d") -> dict[str, Any]:
-    """Flannel's pod: an init container that copies the CNI configuration, and flanneld from the node's own disk."""
+    """Return flannel's pod: an init container copies the CNI configuration, and flanneld runs from the node's disk."""
     install = {
         "name": "install-cni",
         "image": BASE,
@@ -99,7 +99,7 @@ def flannel(node: str, config_map: str, conf_dir: str = r"C:\etc\cni\net.d") -> 
 
 
 def flannel_config(name: str, server: str, backend: str) -> dict[str, Any]:
-    """Flannel's ConfigMap."""
+    """Return flannel's ConfigMap for a backend: "host-gw" or "vxlan"."""
     network = NETWORKS[backend]
     delegate = {"type": "win-bridge" if backend == "host-gw" else "win-overlay", "apiVersion": 2}
     conf = {"name": network["Backend"]["Name"], "cniVersion": "1.0.0", "type": "flannel", "delegate": delegate}  # type: ignore[index]

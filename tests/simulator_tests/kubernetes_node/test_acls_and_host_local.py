@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What ACLs of endpoints let through, and host-local run by a script."""
+"""The traffic that ACLs of endpoints allow, and host-local when a script runs it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Programs that clusters run on Windows nodes: what they need, and how they fail; kubelets with a cloud provider."""
+"""Add-on programs on Windows nodes: what they need, and how they fail. Kubelets with a cloud provider."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def machine(make_node: Callable[..., Node]) -> Node:
 
 @contextmanager
 def running(node: Node, program: str, *arguments: str) -> Iterator[None]:
-    """Run a program until the block ends."""
+    """Run a program until the `with` block ends."""
     stop = threading.Event()
 
     def work() -> None:
@@ -131,7 +131,7 @@ def settings(node: Node, *flags: str) -> KubeletSettings:
 
 
 def reported(node: Node, known: dict[str, object], *flags: str) -> list[str] | None:
-    """Return the addresses in a report; None if it has none."""
+    """Return the addresses in the status that a kubelet reports; None if the status does not contain addresses."""
     status = node_status.status(node.machine, "win1", settings(node, *flags), None, known)
     return [one["address"] for one in status["addresses"]] if "addresses" in status else None
 
@@ -148,7 +148,7 @@ def test_the_cloud_provider_sets_the_addresses(machine: Node) -> None:
     external = "--cloud-provider=external"
     assert reported(machine, {}) == [own, "win1"]
     assert reported(machine, {}, external) is None
-    # With a flag, the kubelet sets them once, and then leaves them alone.
+    # With --node-ip, the kubelet sets the addresses once, and does not change them later.
     assert reported(machine, {}, external, "--node-ip=0.0.0.0") == [own, "win1"]
     assert reported(machine, conditions, external, "--node-ip=0.0.0.0") is None
     assert reported(machine, {}, external, "--node-ip=10.0.0.9") == ["10.0.0.9", "win1"]

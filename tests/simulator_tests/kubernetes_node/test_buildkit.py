@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""buildkitd as a service, and what buildctl says when it cannot build."""
+"""buildkitd as a service, and the errors of buildctl when it cannot build."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_buildkit_uses_the_address_in_its_configuration(node: Node, registry: Si
     node.machine.services.stop("buildkitd")
     node.machine.services.start("buildkitd")
     assert build(node, f'{base}CMD ["cmd"]\n')[0] == 0
-    # What it was built upon is content without a name.
+    # The base image is in the content store, but has no name.
     assert node.ctr("images", "list", "-q").stdout == "r.example/built:1\n"
     assert "Access is denied" in build(node, f"{base}COPY Dockerfile /Dockerfile\n")[1]
     assert "not found" in build(node, f"{base}USER ContainerAdministrator\nCOPY nothing /x\n")[1]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calico's DaemonSet makes a node's network, pods get addresses and policies, and mistakes fail as they really do."""
+"""Calico's DaemonSet creates a node's network, pods get addresses and policies, and mistakes fail as on Windows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Make = Callable[..., Node]
 
 @pytest.fixture
 def strict() -> Iterator[Admin]:
-    """A cluster of kubespray with strict affinity, and one Linux node."""
+    """Start a cluster of kubespray with strict affinity and one Linux node."""
     found = calico_cluster(strict_affinity=True, linux_nodes=1)
     yield found
     found.cluster.stop()
@@ -47,7 +47,7 @@ def strict() -> Iterator[Admin]:
 
 @pytest.fixture
 def default() -> Iterator[Admin]:
-    """A cluster of kubespray with its defaults."""
+    """Start a cluster of kubespray with its defaults."""
     found = calico_cluster()
     yield found
     found.cluster.stop()
@@ -61,7 +61,7 @@ def block_of(admin: Admin, node: Node) -> dict[str, Any]:
 
 
 def running(admin: Admin, node: Node, name: str, **labels: str) -> dict[str, Any]:
-    """Create a pod, and return it when it runs."""
+    """Create a pod, and return it when it has an address."""
     document = manifests.pod(name, node.name, [{"name": "main", "image": NANO}])
     document["metadata"]["labels"] = labels
     path = "/api/v1/namespaces/default/pods"
@@ -182,7 +182,7 @@ def test_without_strict_affinity_the_node_has_no_network(
     wait_calico(default, node)
     assert hns.store(node.machine).network_named("Calico") is not None
 
-    # kubespray's next run resets it: the network stays, and new pods get no address.
+    # kubespray's next run switches strict affinity off: the network stays, and new pods get no address.
     default.cluster.calico.set_strict_affinity(False)
     document = manifests.pod("late", node.name, [{"name": "main", "image": NANO}])
     default.client.create("/api/v1/namespaces/default/pods", document)

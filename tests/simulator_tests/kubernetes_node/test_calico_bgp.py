@@ -25,7 +25,7 @@ Make = Callable[..., Node]
 
 @pytest.fixture
 def bgp() -> Iterator[Admin]:
-    """A cluster of kubespray with BGP, strict affinity and one Linux node."""
+    """Start a cluster of kubespray with BGP, strict affinity and one Linux node."""
     found = calico_cluster(backend="bird", vxlan_mode="Never", strict_affinity=True, linux_nodes=1)
     yield found
     found.cluster.stop()
@@ -67,7 +67,7 @@ def test_confd_configures_the_bgp_router(bgp: Admin, make_node: Make, registry: 
         "Global_192_0_2_99": (own, "192.0.2.99", 64999),
     }
 
-    # An annotation gives the node an AS number of its own. A peer that goes is removed.
+    # An annotation gives the node its own AS number. The peer of a deleted BGPPeer is removed.
     bgp.client.delete(f"{CRD}/bgppeers/rack")
     annotations = {"metadata": {"annotations": {"projectcalico.org/ASNumber": "65010"}}}
     bgp.client.patch(f"/api/v1/nodes/{node.name}", annotations)

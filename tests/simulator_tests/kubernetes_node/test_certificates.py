@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Certificates and clocks: a wrong clock breaks TLS, and kubelets renew their client certificates in time, or end."""
+"""Certificates and clocks: a wrong clock breaks TLS, and kubelets renew their client certificates in time, or exit."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ X509 = "tls: failed to verify certificate: x509: certificate has expired or is n
 
 @pytest.fixture
 def hourly() -> Iterator[Admin]:
-    """A cluster whose kubelets get certificates for an hour, and are Unknown after three seconds of silence."""
+    """Start a cluster with client certificates for one hour and a grace period of three seconds for nodes."""
     with start_cluster("memory", client_certificate_seconds=HOUR, node_grace_period=3) as cluster:
         yield Admin(cluster, administrator(cluster))
 
 
 @pytest.fixture
 def ready(make_node: Callable[..., Node], registry: SimulatedRegistry, hourly: Admin) -> Node:
-    """A node that is Ready in that cluster."""
+    """Return a node that is Ready in this cluster."""
     node = make_node()
     node.mirror(registry)
     node.start_containerd()
@@ -107,7 +107,7 @@ def test_a_kubelet_renews_its_certificate_in_time(ready: Node, hourly: Admin) ->
     wait_for(lambda: certificate(ready) != before, "another certificate")
     kept = [entry.name for entry in ready.machine.files.listing(CURRENT.rpartition("\\")[0])]
     assert len([name for name in kept if name.startswith("kubelet-client-20")]) == 2
-    set_clock(ready, hourly, 1.1 * HOUR)  # by then the first one is worth nothing
+    set_clock(ready, hourly, 1.1 * HOUR)  # the first certificate has expired by then
     ready.machine.services.stop("kubelet", force=True)
     ready.machine.services.start("kubelet")
     hourly.wait_ready(ready.name, "True")
@@ -120,7 +120,7 @@ def test_a_kubelet_with_an_expired_certificate_ends(ready: Node, hourly: Admin) 
     message = "\n".join(ready.machine.services.events)
     assert "The currently active client certificate has expired and the server is responsive, exiting." in message
     hourly.wait_ready(ready.name, "Unknown")
-    # Nothing is left to begin anew with: kubeadm has removed the bootstrap token.
+    # The kubelet cannot bootstrap again, because kubeadm has removed the bootstrap kubeconfig.
     ready.machine.services.start("kubelet")
     wait_for(lambda: kubelet_state(ready) == "Stopped", "the kubelet ends again")
     assert "unable to load bootstrap kubeconfig" in "\n".join(ready.machine.services.events)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""CNI plugins add pods by their configuration: networks, addresses, policies, and the errors of the plugins and HNS."""
+"""CNI plugins add pods as configured: networks, addresses, policies, and the errors of the plugins and HNS."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ AZURE = {"subnet": "10.240.0.0/16", "primary": "10.240.0.4", "secondary": ["10.2
 
 
 def second_form(policy: dict[str, Any]) -> dict[str, Any]:
-    """Return a policy in the form of HNS's second API."""
+    """Return a policy in the format of HNS's second API."""
     return {"Type": policy["Type"], "Settings": {key: value for key, value in policy.items() if key != "Type"}}
 
 
@@ -139,7 +139,7 @@ def test_what_win_plugins_refuse(
 @pytest.mark.parametrize(
     ("policy", "code"),
     [
-        ({"Type": "OutBoundNAT", "ExceptionList": [PODS]}, ""),  # replaced by the one with flannel's network
+        ({"Type": "OutBoundNAT", "ExceptionList": [PODS]}, ""),  # replaced by the policy with flannel's network
         ({"Type": "ROUTE", "DestinationPrefix": SERVICES, "NeedEncap": True}, "0x803b000d"),
         ({"Type": "SDNRoute"}, "0x803b000d"),
         ({"Type": "SDNRoute", "Settings": {"DestinationPrefix": "services"}}, "0x803b000d"),

@@ -270,12 +270,12 @@ def test_crictl_uses_its_configuration_and_knows_its_flags(node: Node) -> None:
 
 
 class _Proxy(http.server.BaseHTTPRequestHandler):
-    """Says what it was asked for."""
+    """Records the requested URLs, and answers each with 404."""
 
     asked: list[str]
 
     def do_GET(self) -> None:
-        """Answer that there is nothing."""
+        """Answer with 404."""
         self.asked.append(self.path)
         self.send_response(404)
         self.send_header("Content-Length", "0")
@@ -284,12 +284,12 @@ class _Proxy(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815 - the base class looks for this name
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
 def proxy() -> Iterator[tuple[str, list[str]]]:
-    """An HTTP proxy: its URL and what it was asked for."""
+    """Start an HTTP proxy; yield its URL and the list of requested URLs."""
     asked: list[str] = []
 
     class Handler(_Proxy):
@@ -333,7 +333,7 @@ def test_a_sandboxs_shim_keeps_its_executable(node: Node) -> None:
     assert processes.executing(shim) is None
     sandbox = containerd.run_sandbox(PodConfig("web", "default", "1", host_network=True))
 
-    # It outlives containerd, whose own executable is free then.
+    # The shim continues to run when containerd stops; containerd.exe is no longer in use then.
     node.machine.services.stop("containerd")
     assert processes.executing(rf"{CONTAINERD}\containerd.exe") is None
     assert processes.executing(shim) == shim

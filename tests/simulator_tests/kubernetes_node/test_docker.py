@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""dockerd's containers and their HNS endpoints; docker.exe. crictl's and ctr's lists of what runs beside them."""
+"""dockerd's containers and their HNS endpoints; docker.exe; the lists of crictl and ctr on the same machine."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_without_dockerd_nothing_answers(make_node: Callable[..., Node]) -> None
 def test_an_endpoint_that_outlived_a_reboot_keeps_its_container_from_starting(
     make_node: Callable[..., Node], windows: str
 ) -> None:
-    """moby/moby#47576; Windows Server 2019 makes a second one with the address, which gets no traffic."""
+    """See moby/moby#47576. Windows Server 2019 creates a second endpoint with the address, which gets no traffic."""
     node, server = with_docker(make_node, windows)
     server.start(server.create("web", "registry.example/app:1", address="172.20.0.9"))
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker.exe's container images: which are pulled, what they are called, archives, builds, credentials."""
+"""docker.exe's container images: which ones are pulled, their names, archives, builds, credentials."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PAUSE = "pause:3.10.2"
 def test_pull_takes_an_entry_for_the_build(
     make_node: Callable[..., Node], registry: SimulatedRegistry, windows: str, version: str, build: int
 ) -> None:
-    """pause:3.10 has none for Server 2025: Docker 28 takes the first that is not newer, which then does not start."""
+    """pause:3.10 has no entry for Server 2025: Docker 28 uses the first one that is not newer, which does not start."""
     node = started(make_node(windows), version)
     name = f"{registry.address}:{registry.port}/pause:3.10"
     assert f"Status: Downloaded newer image for {name}" in docker(node, "pull", name)
@@ -86,7 +86,7 @@ def test_an_image_used_by_a_container_is_kept(make_node: Callable[..., Node], re
 
 
 def test_archives(make_node: Callable[..., Node], registry: SimulatedRegistry) -> None:
-    """load reads manifest.json alone: an OCI layout without it does not load."""
+    """`docker load` only reads manifest.json, so an OCI layout without this file is rejected."""
     node, other = started(make_node()), started(make_node(), "20.10.24")
     name = f"{registry.address}:{registry.port}/{PAUSE}"
     docker(node, "pull", name)
@@ -167,7 +167,7 @@ def test_mirrors_apply_to_docker_hub_only(make_node: Callable[..., Node]) -> Non
 def test_proxies_of_the_daemon_come_before_the_service_environment(
     make_node: Callable[..., Node], registry: SimulatedRegistry
 ) -> None:
-    """A registry's own name is reached through the proxy that daemon.json names (a registry answers as one)."""
+    """The proxy in daemon.json, here the simulated registry, gets the request for the name of the public registry."""
     name = "registry.k8s.io/pause:3.10.2"
     node = make_node()
     insecure = {"insecure-registries": ["registry.k8s.io"]}
@@ -227,7 +227,7 @@ def test_dockers_images_survive_a_restart_and_are_separate_from_containerds(
 
 
 def layer_of(registry: SimulatedRegistry, name: str, windows: str) -> str:
-    """Return the path of an image's layer for a Windows version, as faults name it."""
+    """Return the path of an image's layer for a Windows version, for use in faults."""
     content, tags = registry.images.content, registry.images.tags
     index = json.loads(content[tags[name]][1])
     entry = next(item for item in index["manifests"] if item["platform"].get("os.version", "").startswith(windows))
@@ -236,7 +236,7 @@ def layer_of(registry: SimulatedRegistry, name: str, windows: str) -> str:
 
 
 def test_pulls_that_are_disrupted(make_node: Callable[..., Node]) -> None:
-    """A cut connection is gone on with; too many requests, and a full disk, leave no name in the store."""
+    """A pull continues after a broken connection. If it fails (429, full disk), the store does not have the name."""
     name = "mcr.microsoft.com/windows/servercore:ltsc2022"
     with SimulatedRegistry() as registry:
         requested = f"{registry.address}:{registry.port}/windows/servercore:ltsc2022"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Docker as a node's runtime: dockerd's configuration and service, cri-dockerd behind nssm, pods as containers."""
+"""Docker as a node's runtime: dockerd's configuration and service, cri-dockerd run by nssm, pods as containers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAUSE = "registry.k8s.io/pause:3.10.2"
 
 
 def install_docker(node: Node, registry: SimulatedRegistry, version: str = "28.5.1", **daemon: Any) -> None:
-    """Install dockerd as its own --register-service does; its registries are one on this host."""
+    """Install and start dockerd with --register-service, and pull the pause image from the registry."""
     for name in ("docker", "dockerd"):
         node.put(rf"{DOCKER}\{name}.exe", name, version)
     node.write(JSON, json.dumps(daemon))
@@ -43,7 +43,7 @@ def install_docker(node: Node, registry: SimulatedRegistry, version: str = "28.5
 
 
 def install_cri(node: Node, *more: str, version: str = "0.3.20") -> None:
-    """Install cri-dockerd behind nssm, with nssm's own commands."""
+    """Install cri-dockerd as a service of nssm, with nssm's commands."""
     node.put(r"C:\nssm\nssm.exe", "nssm", "2.24")
     node.put(r"C:\Program Files\cri-dockerd\cri-dockerd.exe", "cri-dockerd", version)
     arguments = [f"--pod-infra-container-image={PAUSE}", rf"--cni-conf-dir={CONF_DIR}", r"--cni-bin-dir=C:\opt\cni\bin"]
@@ -59,7 +59,7 @@ def install_cri(node: Node, *more: str, version: str = "0.3.20") -> None:
 
 @pytest.fixture
 def docker_node(make_node: Callable[..., Node], registry: SimulatedRegistry) -> Node:
-    """A Windows Server 2022 with dockerd, cri-dockerd, flannel's CNI configuration and network."""
+    """Return a Windows Server 2022 with dockerd, cri-dockerd, flannel's CNI configuration and network."""
     node = make_node()
     install_docker(node, registry)
     install_cri(node)
@@ -129,7 +129,7 @@ def test_crictl_speaks_to_cri_dockerd(docker_node: Node) -> None:
 
 
 def test_images_that_cannot_be_built_or_pulled_under_docker(docker_node: Node) -> None:
-    """HostProcess pods are on the host's network; plugins of apiVersion 2 want a namespace of HNS."""
+    """HostProcess pods use the host's network, and plugins of apiVersion 2 need an HNS namespace, so both fail."""
     node, runtime = docker_node, runtime_of(docker_node)
     with pytest.raises(RuntimeFailure, match="Error response from daemon: network host not found"):
         runtime.run_sandbox(PodConfig("proxy", "kube-system", "u2", host_network=True, host_process=True))
@@ -145,7 +145,7 @@ def test_images_that_cannot_be_built_or_pulled_under_docker(docker_node: Node) -
 
 
 def test_created_objects_can_be_listed(docker_node: Node) -> None:
-    """A restart of cri-dockerd leaves pods alone; one of dockerd, or of the machine, ends them."""
+    """Pods continue to run during a restart of cri-dockerd. A reboot of the machine ends them."""
     node = docker_node
     made = runtime_of(node).run_sandbox(PodConfig("web", "default", "u1"))
     assert node.run(r"C:\nssm\nssm.exe", "restart", "cri-dockerd").exit_code == 0
@@ -245,7 +245,7 @@ def join(node: Node, cluster: Admin) -> None:
 
 
 def wrap(node: Node, name: str, program: str, *arguments: str, **environment: str) -> None:
-    """Make a service of nssm by the registry alone, its parameters first."""
+    """Create and start a service of nssm by writing its values to the registry before the service exists."""
     key, registry = nssm.parameters(name), node.machine.registry
     registry.set(key, "Application", program, "ExpandString")
     registry.set(key, "AppParameters", " ".join(arguments), "ExpandString")
@@ -259,7 +259,7 @@ def wrap(node: Node, name: str, program: str, *arguments: str, **environment: st
 def test_a_node_with_docker_joins_and_its_network_comes_from_services(
     make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin
 ) -> None:
-    """flanneld behind nssm and kube-proxy as a service of its own do what HostProcess pods do with containerd."""
+    """flanneld as a service of nssm and kube-proxy as a native service replace the HostProcess pods."""
     node = make_node()
     node.machine.files.make_directory(r"C:\logs")
     install_docker(node, registry)
@@ -313,7 +313,7 @@ def test_a_node_with_docker_joins_and_its_network_comes_from_services(
 def test_a_kubelet_exits_if_the_cri_does_not_respond(
     make_node: Callable[..., Node], registry: SimulatedRegistry
 ) -> None:
-    """Since 1.24: Docker alone is no runtime."""
+    """Since 1.24, Docker without cri-dockerd is not a runtime for the kubelet."""
     node = make_node()
     install_docker(node, registry)
     node.put(r"C:\k\kubelet.exe", "kubelet", "1.34.4")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""dockerd: its command line, its service and its configuration, including those that it refuses."""
+"""dockerd: its command line, its service and its configuration, including rejected ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from .docker_nodes import DOCKER, docker, dockerd_exe, put, started
 def test_dockerd_refuses(
     make_node: Callable[..., Node], daemon: dict[str, Any], flags: list[str], message: str
 ) -> None:
-    """On a command line it says so; as a service it ends before it reports, and the reason is in the events."""
+    """On the command line, dockerd prints the reason. As a service it ends, and the reason is in the event log."""
     node = make_node()
     put(node, **daemon)
     if "--config-file" in flags:

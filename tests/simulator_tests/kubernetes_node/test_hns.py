@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""HNS: its cmdlets, what refuses removal, and what happens to the link."""
+"""HNS: its cmdlets, what cannot be removed, and the effects on the link."""
 
 from __future__ import annotations
 

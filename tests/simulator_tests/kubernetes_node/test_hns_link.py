@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What HNS networks do to the link, to addresses set by hand and to ports; hangs and restarts of the service."""
+"""The effects of HNS networks on the link, on static addresses and on ports; hangs and restarts of the service."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_a_static_address_is_lost_to_a_new_switch_too(make_node: Callable[..., N
     ],
 )
 def test_ways_to_keep_a_static_address(make_node: Callable[..., Node], uplink: dict[str, object], found: bool) -> None:
-    """A reservation of DHCP, or a server that keeps it."""
+    """The address stays with a DHCP reservation, or if `loses` of the uplink does not contain `vanish`."""
     node = static_node(make_node, **uplink)
     fixtures.populate(node.machine, "flannel-vxlan", running=0, remote=0)
 
@@ -171,7 +171,7 @@ def test_a_lost_address_is_lost_over_a_reboot(make_node: Callable[..., Node]) ->
 
 def test_ports_close_with_the_address_and_commands_live_on(make_node: Callable[..., Node]) -> None:
     class Ports:
-        """Notes what a machine does to its ports."""
+        """Records how a machine changes its ports."""
 
         events: list[str]
 
@@ -202,7 +202,7 @@ def test_ports_close_with_the_address_and_commands_live_on(make_node: Callable[.
 
 
 def test_port_pools_are_released_late(make_node: Callable[..., Node]) -> None:
-    # Four seconds: time enough for what follows on a busy machine.
+    # These are four real seconds, which is enough for the following calls on a busy machine.
     node = make_node(port_pool_seconds=200, time_scale=0.02)
     store = hns.store(node.machine)
     network = store.create_network("cbr0", "L2Bridge", "10.244.1.0/24")
@@ -234,7 +234,7 @@ def test_ports_run_out(make_node: Callable[..., Node]) -> None:
 
 
 class Call:
-    """A cmdlet in a thread of its own, in a process that can be ended."""
+    """A cmdlet that runs in a thread, in a process that a test can end."""
 
     def __init__(self, node: Node, command: str) -> None:
         self.stop = threading.Event()

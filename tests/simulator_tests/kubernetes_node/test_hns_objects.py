@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""HNS's objects as its cmdlets print them, and nodes that have been in use."""
+"""The objects of HNS as its cmdlets print them, and nodes that have been in use."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_objects_that_a_cni_plugin_leaves_behind(
 
 @pytest.mark.parametrize("windows", ALL)
 def test_the_case_of_ids(make_node: Callable[..., Node], windows: str) -> None:
-    """Since 2022 endpoints and references have lower-case ids, everything else upper-case ones."""
+    """Since 2022, the ids of endpoints and references are in lower case, and all others in upper case."""
     node = in_use(make_node, windows)
     fixtures.populate(node.machine, "flannel-host-gw", running=1)
 
@@ -115,7 +115,7 @@ def test_namespaces_know_their_containers_by_twelve_digits(make_node: Callable[.
     containers = own["Containers"]
     assert isinstance(containers, list)
     assert containers[0] == pod["status"]["id"][:12]
-    # Of three vanished pods one left its namespace with its id, one without, and one left none.
+    # Of three vanished pods, one left a namespace with its id, one a namespace without it, and one no namespace.
     others = [item for key, item in spaces.items() if key not in (*found.orphans, own["ID"], default["ID"])]
     assert sorted(len(item["Containers"]) for item in others) == [0, 1]  # type: ignore[arg-type]
 
@@ -237,7 +237,7 @@ def test_hns_keeps_networks_over_a_reboot(make_node: Callable[..., Node], keeps:
 
 @pytest.mark.parametrize(("windows", "refused"), [("2019", False), ("2022", True), ("2025", True)])
 def test_a_stale_endpoint_keeps_its_address(make_node: Callable[..., Node], windows: str, refused: bool) -> None:
-    """Later Windows refuse a second endpoint with the address; 2019 makes it, and no traffic reaches it."""
+    """Newer versions of Windows reject a second endpoint with the address. 2019 creates it, but it gets no traffic."""
     node = in_use(make_node, windows)
     found = fixtures.populate(node.machine, "flannel-host-gw", running=0, stale=1)
     store = hns.store(node.machine)
@@ -263,7 +263,7 @@ def test_a_pod_gets_no_traffic_while_a_remote_endpoint_has_its_address(
     found = fixtures.populate(node.machine, "flannel-host-gw", running=0, remote=1)
     store = hns.store(node.machine)
     network = node.machine.part(hns.HnsState).endpoints[found.remote[0]].network
-    # kube-proxy created it for a pod that had been on another node.
+    # kube-proxy created the remote endpoint for a pod that was on another node.
     remote = store.add_endpoint("Ethernet", network, "10.244.5.9", remote=True)
 
     added = store.add_endpoint("new", remote.network, remote.address, container="c", namespace=hns.new_id())

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine that starts from another's disk, and the JWS of cluster-info."""
+"""A machine that starts from the disk of another one, and the JWS of cluster-info."""
 
 from __future__ import annotations
 

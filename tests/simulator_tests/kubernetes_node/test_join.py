@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine becomes a node: discovery, TLS bootstrap, registration, and Ready for its causes only."""
+"""A machine becomes a node: discovery, TLS bootstrap, registration, and what makes it Ready."""
 
 from __future__ import annotations
 
@@ -146,7 +146,14 @@ def test_a_wrong_ca_hash_is_refused(node: Node, cluster: Admin) -> None:
 
 
 def discovered_by_file(node: Node, cluster: Admin, path: str, server: str) -> None:
-    r"""Write C:\join.yaml and a kubeconfig that it names."""
+    r"""Write C:\join.yaml, which refers to a kubeconfig for discovery, and C:\discovery.conf.
+
+    Args:
+        node: the machine.
+        cluster: the cluster that it joins.
+        path: the path of the kubeconfig in C:\join.yaml.
+        server: the URL of the API server in C:\discovery.conf.
+    """
     authority = base64.b64encode(cluster.cluster.ca_certificate.encode()).decode()
     entry = {"name": "", "cluster": {"server": server, "certificate-authority-data": authority}}
     node.write(r"C:\discovery.conf", json.dumps({"apiVersion": "v1", "kind": "Config", "clusters": [entry]}))
@@ -166,7 +173,7 @@ def test_discovery_by_file_finds_the_cluster(make_node: Callable[..., Node], clu
     discovered_by_file(node, cluster, "/discovery.conf", server)
     path = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
     kubeconfig = cluster.client.get(path)["data"]["kubeconfig"]
-    # Nobody listens there (RFC 5737).
+    # No server has this address (RFC 5737).
     cluster.client.patch(path, {"data": {"kubeconfig": kubeconfig.replace(server, "https://192.0.2.1:6443")}})
     try:
         result = node.join()
@@ -251,7 +258,7 @@ def test_a_deleted_node_stays_away_until_its_kubelet_restarts(node: Node, cluste
     cluster.wait_ready(node.name, "True")
     path = f"/api/v1/nodes/{node.name}"
     cluster.client.delete(path)
-    # It has something to report, and cannot.
+    # The kubelet has a change to report, but its Node object does not exist.
     node.machine.services.configure("kubelet", DependOnService=None)
     node.machine.services.stop("containerd", force=True)
     time.sleep(1.0)

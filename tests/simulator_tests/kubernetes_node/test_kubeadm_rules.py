@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What kubeadm refuses: the simulator's own kubeadm says what the real ones say, where KUBEBUILDER_ASSETS has them."""
+"""What kubeadm rejects: the simulated kubeadm prints the same errors as real ones, if KUBEBUILDER_ASSETS has them."""
 
 from __future__ import annotations
 
@@ -90,13 +90,13 @@ def configuration(version: str, change: Change) -> str:
 
 
 def printed_lines(text: str) -> str:
-    """What a kubeadm printed, without warnings about the runtime's endpoint (Linux has another)."""
+    """Return the output of a kubeadm without warnings: those about the runtime's endpoint differ on Linux."""
     return "\n".join(line for line in text.splitlines() if line and not re.match(r"W\d{4} ", line))
 
 
 @pytest.fixture
 def own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The simulator's own kubeadm, whatever KUBEBUILDER_ASSETS holds."""
+    """Use the simulated kubeadm, even if KUBEBUILDER_ASSETS contains a real one."""
     monkeypatch.setattr(kubeadm_real, "find", lambda _: None)
 
 
@@ -147,7 +147,7 @@ def test_a_joins_flags_are_checked_too(make_node: Callable[..., Node]) -> None:
     )
 
 
-# Flags of `kubeadm reset`, the kind of its configuration file, and what is said.
+# Flags of `kubeadm reset`, the kind of its configuration file, and the error.
 RESETS = {
     "another kind": ([], "ClusterConfiguration", "error: no ResetConfiguration found in the supplied config"),
     "a flag beside the file": (
@@ -170,7 +170,7 @@ def test_resets_are_refused_as_the_real_kubeadm_refuses_them(
     node = make_node(kubernetes=version)
     node.install_kubernetes()
     node.write(r"C:\c.yaml", text)
-    # A dry run, so that the real one would remove nothing either.
+    # With --dry-run, because a real kubeadm would remove files of this machine.
     ours = node.run(r"C:\k\kubeadm.exe", "reset", "--dry-run", "--config", r"C:\c.yaml", *flags)
     assert (ours.exit_code, ours.stderr.splitlines()[0]) == (1, expected)
     if real is not None:
@@ -198,7 +198,7 @@ def test_a_reset_asks_first(make_node: Callable[..., Node]) -> None:
     assert "won't proceed; the user didn't answer (Y|y) in order to continue" in found.stderr
 
 
-SKEWS = [  # cluster, kubeadm, kubelet, what is said ("": it goes on)
+SKEWS = [  # cluster, kubeadm, kubelet, the error (empty: the join continues)
     ("1.37.1", "1.37.1", "1.34.0", ""),
     ("1.37.1", "1.37.1", "1.33.9", 'Kubelet version "1.33.9" is lower than kubeadm can support.'),
     ("1.37.1", "1.37.1", "1.34.0-rc.1", 'Kubelet version "1.34.0-rc.1" is lower than kubeadm can support.'),
@@ -213,7 +213,7 @@ SKEWS = [  # cluster, kubeadm, kubelet, what is said ("": it goes on)
 
 @pytest.fixture(scope="module", params=sorted({skew[0] for skew in SKEWS}))
 def older_cluster(request: pytest.FixtureRequest) -> Iterator[Admin]:
-    """A cluster in memory of a version."""
+    """Start a cluster in memory of a version."""
     with start_cluster("memory", version=request.param) as found:
         yield Admin(found, administrator(found))
 
@@ -229,7 +229,7 @@ def test_a_join_checks_versions(make_node: Callable[..., Node], older_cluster: A
         node.start_containerd()
         node.install_kubernetes()
         node.put(r"C:\k\kubelet.exe", "kubelet", kubelet)
-        node.machine.services.configure("kubelet", Start=4)  # a join that goes on does not wait for a node
+        node.machine.services.configure("kubelet", Start=4)  # so that the join does not wait for a node
         node.join_configuration(older_cluster.cluster, token)
         node.write(r"C:\join.yaml", node.machine.files.read_text(r"C:\join.yaml").replace('"8s"', '"0s"'))
 
@@ -254,7 +254,7 @@ def test_the_real_kubeadms_check_versions_the_same_way(older_cluster: Admin, tmp
         program.chmod(0o755)
         pinned = ["--discovery-token-ca-cert-hash", older_cluster.cluster.ca_hash, "--token", token]
         endpoint = older_cluster.cluster.server.removeprefix("https://")
-        # It ends after the preflight and writes nothing; nobody answers as a runtime.
+        # It ends after the preflight and writes no files. No runtime listens on this socket.
         arguments = ["join", "phase", "preflight", endpoint, *pinned, "--cri-socket", "unix:///nope"]
         done = subprocess.run(
             [str(real), *arguments, "--node-name", "win-1", "--ignore-preflight-errors", LINUX_ONLY],

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`kubeadm upgrade node` on a worker: the simulated one does what a real one does."""
+"""`kubeadm upgrade node` on a worker: the simulated kubeadm and a real one have the same effects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TEMPORARY = r"C:\etc\kubernetes\tmp"
 
 @pytest.fixture(params=["simulated", "real"])
 def kubeadm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Let nodes use a simulated or a real kubeadm."""
+    """Let nodes use the simulated kubeadm or a real one, and yield `simulated` or `real`."""
     if request.param == "real" and kubeadm_real.find("1.36.3") is None:
         pytest.skip("KUBEBUILDER_ASSETS has no kubeadm 1.36.3")
     if request.param == "simulated":
@@ -51,13 +51,13 @@ class Member:
     cluster: Admin
 
     def upgrade(self, version: str) -> ProgramResult:
-        """Run `kubeadm upgrade node` of a version."""
+        """Run `kubeadm upgrade node` with a kubeadm of a version."""
         path = rf"C:\upgrade\{version}\kubeadm.exe"
         self.node.put(path, "kubeadm", version)
         return self.node.run(path, "upgrade", "node")
 
     def read(self, name: str) -> str:
-        """Return the contents of a file of the kubelet."""
+        """Return the text of a file in the kubelet's folder."""
         return self.node.machine.files.read_text(rf"{KUBELET}\{name}")
 
     def flags(self) -> list[str]:
@@ -65,7 +65,7 @@ class Member:
         return self.read("kubeadm-flags.env").strip().partition("=")[2].strip('"').split()
 
     def copies(self) -> list[str]:
-        """Return the names of the folders with copies."""
+        """Return the names of the folders with kubeadm's copies of earlier files."""
         files = self.node.machine.files
         return [entry.name for entry in files.listing(TEMPORARY)] if files.is_directory(TEMPORARY) else []
 

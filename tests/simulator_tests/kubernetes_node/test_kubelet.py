@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kubelet, kube-proxy and kubeadm refuse what the real ones refuse."""
+"""kubelet, kube-proxy and kubeadm reject what the real programs reject."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\
 
 @pytest.fixture
 def bare(make_node: Callable[..., Node]) -> Node:
-    """A machine with Kubernetes' programs and nothing that runs."""
+    """Return a machine with the programs of Kubernetes, none of which runs."""
     node = make_node()
     node.install_kubernetes()
     return node

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a node's services log, and where: kube-log-runner redirects, containerd has its own flag, all else is lost."""
+"""The logs of a node's services: kube-log-runner redirects output, containerd has its own flag, the rest is lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONFIGURATION = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfigu
 
 @pytest.fixture
 def node(make_node: Callable[..., Node]) -> Node:
-    """A machine with Kubernetes' programs, kube-log-runner among them, and a containerd that runs."""
+    """Return a machine with the programs of Kubernetes, including kube-log-runner, on which containerd runs."""
     node = make_node()
     node.install_kubernetes()
     node.put(RUNNER, "kube-log-runner", node.kubernetes)
@@ -33,7 +33,7 @@ def node(make_node: Callable[..., Node]) -> Node:
 
 
 def start(node: Node, image: str) -> str:
-    """Make an image path the kubelet's service, start it, and return how it is."""
+    """Set the image path of the kubelet's service, start it, and return its state."""
     node.machine.services.configure("kubelet", ImagePath=image)
     node.machine.services.start("kubelet")
     service = node.machine.services.get("kubelet")
@@ -88,14 +88,14 @@ def test_an_exiting_kubelet_ends_log_runner_with_the_reason(node: Node) -> None:
 @pytest.mark.parametrize(
     ("version", "image"),
     [
-        # Its folder is missing.
+        # The folder of the log file does not exist.
         ("1.37.1", rf"{RUNNER} -log-file=C:\no\such\folder\kubelet.log {STANDALONE}"),
-        # Flags that came with 1.34.
+        # kube-log-runner has this flag only since 1.34.
         ("1.33.13", rf"{RUNNER} -log-file=C:\kubelet.log -log-file-size=50Mi {STANDALONE}"),
         ("1.37.1", rf"{RUNNER} -log-file=C:\kubelet.log -no-such-flag {STANDALONE}"),
         ("1.37.1", rf"{RUNNER} -log-file=C:\kubelet.log"),
         ("1.37.1", rf"{RUNNER} -log-file=C:\kubelet.log C:\k\missing.exe --windows-service"),
-        # The kubelet's own refusal.
+        # The kubelet itself rejects these.
         ("1.37.1", rf"{RUNNER} -log-file=C:\kubelet.log {STANDALONE} --no-such-flag"),
         ("1.37.1", rf"{RUNNER} -log-file=C:\kubelet.log {STANDALONE.replace('--windows-service ', '')}"),
     ],

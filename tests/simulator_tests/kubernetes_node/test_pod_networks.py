@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What flanneld, kube-proxy and containerd do with networks that are right, wrong, gone or owned by something else."""
+"""flanneld, kube-proxy and containerd with networks that are right, wrong, missing, or owned by another program."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ def test_containerd_reports_a_configuration_that_it_cannot_load(
     assert (found["status"]["conditions"][1]["status"], found["lastCNILoadStatus"]) == (True, "OK")
 
 
-# -- what a role needs for sdnbridge without flannel
+# -- networks for sdnbridge without flannel, as a role creates them
 
 
 def test_a_role_can_enable_forwarding_and_add_routes(make_node: Callable[..., Node]) -> None:

@@ -30,7 +30,7 @@ def join(node: Node, cluster: Admin) -> Node:
 
 
 def create(cluster: Admin, document: dict[str, Any]) -> Callable[[], dict[str, Any]]:
-    """Create an object; returns what reads it."""
+    """Create an object, and return a function that reads it."""
     kind = {"Pod": "pods", "ConfigMap": "configmaps"}[document["kind"]]
     path = f"/api/v1/namespaces/default/{kind}"
     cluster.client.create(path, document)
@@ -42,7 +42,7 @@ def statuses(pod: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def waiting(read: Callable[[], dict[str, Any]], reason: str) -> str:
-    """Wait until the first container waits for a reason, and return its message."""
+    """Wait until a container waits for a reason, and return its message."""
 
     def message() -> Any:
         for item in statuses(read()):
@@ -64,7 +64,7 @@ def running(read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def service(cluster: Admin, name: str, address: str) -> None:
-    """Make a service with one endpoint."""
+    """Create a Service with one endpoint."""
     ports = [{"name": "web", "port": 80, "targetPort": 8080, "protocol": "TCP"}]
     document = {"metadata": {"name": name}, "spec": {"clusterIP": address, "ports": ports}}
     cluster.client.create("/api/v1/namespaces/default/services", document)
@@ -82,7 +82,7 @@ def service(cluster: Admin, name: str, address: str) -> None:
 
 
 def allow_accounts(cluster: Admin, name: str) -> None:
-    """Let the default service account do what flannel and kube-proxy do."""
+    """Give the default service account the role cluster-admin, for flannel and kube-proxy."""
     cluster.client.create(
         "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
         {
@@ -94,7 +94,7 @@ def allow_accounts(cluster: Admin, name: str) -> None:
 
 
 def with_flannel(node: Node, cluster: Admin, backend: str = "host-gw") -> Callable[[], dict[str, Any]]:
-    """Put flannel's programs on the node and run its pod."""
+    """Install flannel's programs on the node, create its pod, and return a function that reads the pod."""
     node.put(r"C:\opt\flannel\flanneld.exe", "flanneld", "0.28.0")
     for program in ("flannel", "win-bridge", "win-overlay", "host-local"):
         node.put(rf"C:\opt\cni\bin\{program}.exe", program, "1.9.0")

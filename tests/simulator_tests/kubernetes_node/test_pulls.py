@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Pulls over broken, guarded and private registries: who asks, what is tried again and resumed, what fills the disk."""
+"""Pulls from registries that are broken, private or require credentials: requests, retries, and a full disk."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOT = r"C:\ProgramData\containerd\root\io.containerd.content.v1.content"
 
 
 def blobs() -> Blobs:
-    """An image for three Windows builds, with a layer of 40 KB each."""
+    """Return an image for three Windows builds, with a layer of 40 KB each."""
     found = Blobs()
     found.add(APP, ("2019", "2022", "2025"), linux=True, size=LAYER)
     return found
@@ -35,14 +35,14 @@ def blobs() -> Blobs:
 
 @pytest.fixture
 def private() -> Iterator[SimulatedRegistry]:
-    """A registry of these tests' own."""
+    """Start a registry with this image only."""
     with SimulatedRegistry(images=blobs()) as found:
         yield found
 
 
 @pytest.fixture
 def app_node(make_node: Callable[..., Node], private: SimulatedRegistry) -> Node:
-    """A node that asks the registry for app.example."""
+    """Return a node that uses the private registry for images of app.example."""
     node = make_node()
     hosts(node, private)
     node.start_containerd()
@@ -51,7 +51,7 @@ def app_node(make_node: Callable[..., Node], private: SimulatedRegistry) -> Node
 
 
 def hosts(node: Node, *registries: SimulatedRegistry, extra: str = "", server: str = "https://app.example") -> None:
-    """Write hosts.toml of app.example."""
+    """Write hosts.toml for app.example, with these registries as mirrors."""
     tables = "".join(f"[host.'{registry.url}']\n{extra}" for registry in registries)
     node.write(r"C:\certs.d\app.example\hosts.toml", f"server = '{server}'\n{tables}")
 
@@ -103,7 +103,7 @@ def test_cuts_over_the_bytes_of_a_layer(app_node: Node, private: SimulatedRegist
         private.fault("cut", layer_path(private), at=at, times=1)
         result = app_node.ctr(*PULL, APP)
         if at < 0:
-            # Not even a head: containerd fails, and the next pull has it.
+            # The response has no complete head: containerd fails, and the next pull succeeds.
             assert "EOF" in result.stderr
             result = app_node.ctr(*PULL, APP)
         assert result.exit_code == 0, (at, result.stderr)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Simulated nodes and the real registry: what one pushes the others pull, each its own build's entry."""
+"""Simulated nodes and a real registry: one node pushes an image, and each other node pulls the entry for its build."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ PULL = ("images", "pull", "--hosts-dir", r"C:\certs.d")
 
 @pytest.fixture(scope="module")
 def upstream() -> Blobs:
-    """What upstream has."""
+    """Return the images of the upstream registries."""
     return fill(Blobs())
 
 
 @pytest.fixture(scope="module")
 def real(upstream: Blobs) -> Iterator[RealRegistry]:
-    """The real registry with two images."""
+    """Start a real registry with two images."""
     if reason := unavailable():
         pytest.skip(reason)
     with RealRegistry() as found:
@@ -36,7 +36,7 @@ def real(upstream: Blobs) -> Iterator[RealRegistry]:
 
 
 def mirror(node: Node, registry: RealRegistry) -> None:
-    """Make it the mirror of upstream's."""
+    """Configure the registry as the mirror of registry.k8s.io and mcr.microsoft.com."""
     for host in ("registry.k8s.io", "mcr.microsoft.com"):
         text = f"server = 'https://{host}'\n[host.'{registry.url}']\n  capabilities = ['pull', 'resolve']\n"
         node.write(rf"C:\certs.d\{host}\hosts.toml", text)

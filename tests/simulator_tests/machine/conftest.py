@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine that runs, and what scripts and programs stand in on it."""
+"""A running machine, and a session in which tests run scripts and programs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ MachineFactory = Callable[..., Machine]
 
 @pytest.fixture(scope="session")
 def families() -> Families:
-    """All families, imported once."""
+    """Return all families, imported once."""
     return load()
 
 
 @pytest.fixture
 def make_machine(tmp_path: Path, families: Families) -> Iterator[MachineFactory]:
-    """A function that makes a machine and boots it."""
+    """Yield a function that makes a machine and boots it, unless `power_on` is false."""
     made: list[Machine] = []
 
     def make(*, power_on: bool = True, **entry: object) -> Machine:
@@ -45,12 +45,12 @@ def make_machine(tmp_path: Path, families: Families) -> Iterator[MachineFactory]
 
 @pytest.fixture
 def machine(make_machine: MachineFactory) -> Machine:
-    """A Windows Server 2022 that runs."""
+    """Return a running Windows Server 2022."""
     return make_machine(name="win-a")
 
 
 @pytest.fixture
 def session(machine: Machine) -> Session:
-    """The administrator's process on it."""
+    """Return a session of the administrator on the machine."""
     process = machine.processes.begin("powershell.exe", "Administrator")
     return Session(machine, process, "Administrator")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Scripts with what a real PowerShell answered: reading them, comparing answers, saying how many agree."""
+"""Scripts with the results of a real PowerShell: read them, compare results, print how many agree."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from simulator.machine.objects import ProgramResult
 
 FOLDER = Path(__file__).parent / "scripts"
 COUNT = 403
-"""How many scripts were recorded."""
+"""The number of recorded scripts."""
 REFUSAL = "the simulator does not model"
 
 
 @dataclass(frozen=True)
 class Script:
-    """A script and what PowerShell answered; `error` is a part of its standard error."""
+    """A script and the result of PowerShell; `error` is a part of the standard error, None if it is empty."""
 
     id: str
     script: str
@@ -48,7 +48,7 @@ def is_refused(result: ProgramResult) -> bool:
 
 
 def differences(script: Script, result: ProgramResult) -> list[str]:
-    """Return in what an answer differs from PowerShell's; blank lines at the end do not count."""
+    """Return the differences between a result and PowerShell's; blank lines at the end do not count."""
     found: list[str] = []
     output = result.stdout.replace("\r\n", "\n").rstrip()
     if output != script.stdout.rstrip():
@@ -63,9 +63,9 @@ def differences(script: Script, result: ProgramResult) -> list[str]:
 
 
 def describe(name: str, right: int, total: int, refused: int, wrong: int) -> str:
-    """Return how many scripts are answered as PowerShell answered them, in one line."""
+    """Return one line with the numbers of scripts that have PowerShell's result, are refused, or are wrong."""
     return f"{name}: {right} of {total} answered as PowerShell does, {refused} refused by name, {wrong} wrong"
 
 
 TALLY = Tally("recorded_scripts", describe, "recorded scripts")
-"""Says at the end of a run how many recorded scripts are answered as PowerShell answered them."""
+"""Prints `describe` for the recorded scripts at the end of a test run."""

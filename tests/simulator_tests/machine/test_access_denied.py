@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What access lists keep whom from, by whatever way."""
+"""Access that access lists deny: to users, administrators and services, by cmdlets, verbs and programs."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ CMD = r"C:\Windows\System32\cmd.exe"
 
 @pytest.fixture
 def user(machine: Machine) -> Session:
-    """The process of somebody who is in Users only."""
+    """Return a session of an account that is only in the group Users."""
     accounts.add(machine, "mallory", "User")
     return Session(machine, machine.processes.begin("powershell.exe", "mallory"), "mallory")
 
 
 def error(session: Session, command: str, **parameters: object) -> dict[str, Any]:
-    """The error of a verb, cmdlet or program of a batch."""
+    """Run a verb, cmdlet or program in a batch, and return its error."""
     call = {"id": "x", "command": command, "parameters": parameters}
     found: dict[str, Any] = observe(session, call)["calls"]["x"]["error"]
     return found
 
 
 def fails(session: Session, command: str, **parameters: object) -> CmdletError:
-    """The error of a cmdlet."""
+    """Run a cmdlet, and return its terminating error."""
     with session.machine.acting.as_account(session.user), pytest.raises(CmdletError) as caught:
         commands.run(session.machine, command, parameters, session=session)
     return caught.value
 
 
 def locked(machine: Machine) -> None:
-    """A folder that its owner has closed to SYSTEM and the administrators."""
+    """Create a folder to which SYSTEM and the administrators have no access."""
     machine.files.make_directory(r"C:\own\deep")
     machine.files.write_text(r"C:\own\x.txt", "old")
     machine.files.set_sddl(r"C:\own", LOCKED)
@@ -78,7 +78,7 @@ def test_access_lists_apply_to_every_account(machine: Machine, account: str) -> 
         assert (found["category"], found["type"]) == ("PermissionDenied", DENIED), verb
         if named and verb != "@write-file":
             assert found["message"] == f"Access to the path '{named}' is denied.", verb
-    # Whether there is something in a folder that may not be listed stays hidden.
+    # In a folder that a process may not list, files seem not to exist.
     seen = observe(session, {"id": "x", "command": "@read-file", "parameters": {"paths": [r"C:\own\x.txt"]}})
     assert seen["calls"]["x"]["output"][0]["exists"] is False
     assert machine.files.read_text(r"C:\own\x.txt") == "old"
@@ -89,7 +89,7 @@ def test_an_administrator_takes_ownership_and_then_sets_the_list(machine: Machin
     locked(machine)
     with machine.acting.as_account("Administrator"):
         shell = machine.programs.run
-        # It does not force a change of ownership.
+        # icacls.exe does not use a privilege to change the owner.
         refused = shell("icacls.exe", [r"C:\own", "/setowner", "Administrators"], user="Administrator")
         assert (refused.exit_code, refused.stderr) == (5, "C:\\own: Access is denied.\r\n")
         assert shell("icacls.exe", [r"C:\own", "/grant", "Administrators:(OI)(CI)F"]).exit_code == 5
@@ -99,7 +99,7 @@ def test_an_administrator_takes_ownership_and_then_sets_the_list(machine: Machin
         assert fails(session, "Get-Content", Path=r"C:\own\x.txt").category == "PermissionDenied"
         assert shell("icacls.exe", [r"C:\own", "/grant", "Administrators:(OI)(CI)F"]).exit_code == 0
         assert commands.run(machine, "Get-Content", {"Path": r"C:\own\x.txt"}).objects == ["old"]
-        # Its order is the canonical one: what denies comes first.
+        # icacls.exe writes entries in the canonical order, in which denying ones come first.
         assert shell("icacls.exe", [r"C:\own\x.txt", "/deny", "Administrators:R"]).exit_code == 0
         assert fails(session, "Get-Content", Path=r"C:\own\x.txt").category == "PermissionDenied"
 
@@ -138,7 +138,7 @@ def test_the_files_of_windows_are_trusted_installers(machine: Machine, session: 
     )
     with machine.acting.as_account(session.user):
         assert run_line(session, rf"del {CMD}").exit_code == 1
-        # To run them, and to put files beside them, is allowed.
+        # It is allowed to run them, and to create files in the same folder.
         assert machine.programs.run(CMD, "/c echo x", user=session.user).stdout == "x\r\n"
         machine.files.write_text(r"C:\Windows\System32\own.txt", "x")
         machine.files.delete(r"C:\Windows\System32\own.txt")
@@ -152,7 +152,7 @@ def test_the_rights_of_users_on_a_fresh_server(machine: Machine, user: Session) 
             assert fails(user, "Set-Content", Path=path, Value="x").message == f"Access to the path '{path}' is denied."
         assert fails(user, "Get-ChildItem", Path=r"C:\Users\Administrator").error_id.startswith("DirUnauthorized")
         assert files.read_bytes(CMD)
-        # Folders in C:\ and all of C:\ProgramData are open to everybody, whose own his things are then.
+        # All users may create folders in C:\ and files in C:\ProgramData, and own what they create.
         files.make_directory(r"C:\made")
         for path in (r"C:\made\x.txt", r"C:\ProgramData\x.txt", r"C:\Windows\Temp\x.txt"):
             files.write_text(path, "x")
@@ -199,7 +199,7 @@ def test_a_service_is_started_as_its_account(machine: Machine, acl: str, code: i
     machine.services.create("containerd", line, ObjectName=account)
     machine.services.start("containerd")
     machine.services.stop("containerd")
-    # The executable, then the configuration, is closed to it.
+    # One access list denies the service its executable, and the other one only its configuration.
     files.set_sddl(r"C:\srv", acl)
     files.set_sddl(r"C:\srv\etc", CLOSED)
     with pytest.raises(ServiceError) as caught:
@@ -258,7 +258,7 @@ def test_programs_report_that_access_is_denied(machine: Machine, user: Session) 
 
 
 def test_a_user_cannot_keep_batches(machine: Machine, user: Session) -> None:
-    # Their folder is the administrators' from its first moment.
+    # The folder of batches has the access list for administrators from its creation on.
     batch = {"calls": [{"id": "x", "command": "Get-Date"}], "key": "0123456789abcdef0123456789abcdef"}
     answer = run(machine, json.dumps(batch), user.process, user.user, user.environment)
     assert answer["failed"] is True

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Batch files, packages and modules act with the rights of whoever runs them."""
+"""Batch files, packages and modules run with the rights of the account that runs them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLOSED = "D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 
 @pytest.fixture
 def user(machine: Machine) -> Session:
-    """The process of somebody who is in Users only."""
+    """Return a session of an account that is only in the group Users."""
     accounts.add(machine, "mallory", "User")
     return Session(machine, machine.processes.begin("powershell.exe", "mallory"), "mallory")
 

@@ -79,7 +79,7 @@ PLAY: list[dict[str, Any]] = [
 
 
 def play(fleet: Fleet, folder: Path, connection: str) -> dict[str, dict[str, Any]]:
-    """Run the play and return what each task answered."""
+    """Run the play, and return the result of each task."""
     (folder / "tree" / "sub").mkdir(parents=True)
     (folder / "tree" / "a.txt").write_text("a")
     (folder / "tree" / "sub" / "b.txt").write_text("b")

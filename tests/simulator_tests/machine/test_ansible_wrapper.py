@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The scripts that Ansible's wrapper sends: which of them are parsed, refused or run."""
+"""The scripts that Ansible's wrapper sends: which ones are parsed, rejected or run."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def file_of(machine: Machine, started: Mapping[str, Any]) -> dict[str, Any]:
 def test_async_outlives_its_shell(session: Session) -> None:
     sleep = {"id": "s", "command": "Start-Sleep", "parameters": {"Milliseconds": 300}}
     started = start_async(session, {"key": "async-key-1", "calls": [sleep]})
-    # The shell that it came by is gone.
+    # The process of the shell that started it has ended.
     session.machine.processes.kill(session.process)
     end = time.monotonic() + 60
     while not (found := file_of(session.machine, started))["finished"]:

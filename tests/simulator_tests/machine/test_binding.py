@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parameter binding, compared with what a real PowerShell answered (contracts/powershell-behaviour.json)."""
+"""Parameter binding, compared with the results of a real PowerShell (contracts/powershell-behaviour.json)."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from simulator.machine.objects import CmdletError
 PS = "Microsoft.PowerShell.Commands"
 SM = "Microsoft.Windows.ServerManager.Commands"
 RECORDED: dict[str, Any] = json.loads((contract.FOLDER / "powershell-behaviour.json").read_text(encoding="utf-8"))
-# The recording's stub checks these by attributes that no contract of Microsoft's reference tells of.
+# The recorded stub checks these by attributes that contracts from Microsoft's reference do not contain.
 NOT_IN_CONTRACTS = {"ValidateRange out", "ValidatePattern out"}
 STUB_CASES = [
     case for case in RECORDED["cases"] if case["command"] == "Get-Stub" and case["note"] not in NOT_IN_CONTRACTS
 ]
-# What Windows PowerShell 5.1 does otherwise than the recorded 7.6: messages of .NET Core.
+# Messages of .NET Core in the recorded PowerShell 7.6, and those of Windows PowerShell 5.1.
 WORDING = {"The input string 'abc' was not in a correct format.": "Input string was not in a correct format."}
 
 
 def stub() -> Contract:
-    """Return the contract of the recording's stub function."""
+    """Return the contract of the stub function with which the results were recorded."""
     types = {
         "Name": "String",
         "Count": "Int32",
@@ -64,13 +64,13 @@ def stub() -> Contract:
 
 
 def plain(value: object) -> object:
-    """Return a bound value as the recording wrote it."""
+    """Return a bound value in the format of the recorded results."""
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%dT%H:%M:%S.%f") + "0Z"
     if isinstance(value, timedelta):
         return f"{value.seconds // 3600:02d}:{value.seconds // 60 % 60:02d}:{value.seconds % 60:02d}"
     if isinstance(value, list):
-        # The recording unrolled lists of one, and wrote an empty one as null.
+        # The recorder wrote a list of one item as this item, and an empty list as null.
         return value[0] if len(value) == 1 else (value or None)
     return value
 
@@ -117,7 +117,7 @@ def test_recorded_stub(case: dict[str, Any]) -> None:
             "ParameterArgumentTransformationError,New-NetFirewallRule",
         ),
         ("New-NetFirewallRule", {"Name": "x"}, "InvalidArgument", "MissingMandatoryParameter,New-NetFirewallRule"),
-        # A function in 5.1, unlike in the recorded PowerShell 7.
+        # Get-FileHash is a function in 5.1, unlike in the recorded PowerShell 7.
         ("Get-FileHash", {"Path": "a", "LiteralPath": "b"}, "InvalidArgument", "AmbiguousParameterSet,Get-FileHash"),
         (
             "Get-FileHash",

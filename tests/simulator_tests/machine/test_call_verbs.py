@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The calls that are verbs of the module itself: files, registry, environment, ports."""
+"""The verbs of the module itself, such as @read-file: files, registry, environment, ports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.waits
 
 
 def one(session: Session, verb: str, **parameters: object) -> dict[str, Any]:
-    """Return the result of one verb; its output's first object is under `first`."""
+    """Run one verb, and return its result; `first` is the first object of its output."""
     selected = [
         "path",
         "exists",

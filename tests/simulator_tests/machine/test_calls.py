@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Batches of calls, as docs/wire.md says them."""
+"""Batches of calls, as docs/wire.md describes them."""
 
 from __future__ import annotations
 
@@ -310,7 +310,7 @@ def test_a_call_is_left_out_if_another_succeeded(session: Session) -> None:
 
 
 def test_lists_are_compared_as_text(session: Session) -> None:
-    """As PowerShell makes a string of an array: its members with blanks between."""
+    """PowerShell converts an array to a string of its items, separated by blanks."""
     servers = {"InterfaceAlias": "Ethernet", "ServerAddresses": ["10.0.0.1", "10.0.0.2"]}
     call = {"command": "Get-DnsClientServerAddress", "parameters": {"InterfaceAlias": "Ethernet"}}
     calls = observe(

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Whatever a batch holds, the module answers it; and what the simulator refuses is an answer that Windows gives."""
+"""The module returns a result for every batch, and its errors are ones that Windows also returns."""
 
 from __future__ import annotations
 

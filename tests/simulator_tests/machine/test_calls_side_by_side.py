@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Programs that run side by side in groups, and the files that they fill, as docs/wire.md says."""
+"""Programs of a group that run in parallel, and the files that they write, as docs/wire.md describes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from wire_provider.batch import Call
 pytestmark = pytest.mark.waits
 
 HALF = 65_536
-"""Bytes: more than curl keeps to itself before it writes."""
+"""A number of bytes that is larger than curl's buffer, so that curl writes them to the file."""
 
 
 class Meeting(http.server.ThreadingHTTPServer):
-    """A server that answers requests only when so many of them are there; counts how many were at once."""
+    """A server that answers requests to `/meet` when `together` of them wait; it counts simultaneous requests."""
 
     def __init__(self, together: int) -> None:
         super().__init__(("127.0.0.1", 0), Guest)
@@ -39,7 +39,7 @@ class Meeting(http.server.ThreadingHTTPServer):
 
 
 class Guest(http.server.BaseHTTPRequestHandler):
-    """One request: `/meet` waits for the others, `/flaky` fails the first time; the second half comes when it may."""
+    """One request: `/meet` waits for others, and `/flaky` fails once. The second half is sent when `hold` is set."""
 
     server: Meeting
 
@@ -53,7 +53,7 @@ class Guest(http.server.BaseHTTPRequestHandler):
             if self.path.startswith("/meet"):
                 house.barrier.wait()
             if self.path == "/flaky":
-                # Counted apart: a neighbour's request may come first.
+                # This has its own counter, because a request of a parallel program may arrive first.
                 house.flaky += 1
                 code = 404 if house.flaky == 1 else 200
         except threading.BrokenBarrierError:

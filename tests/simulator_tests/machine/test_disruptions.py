@@ -27,7 +27,7 @@ def administrator(machine: Machine) -> Session:
 
 
 def download(machine: Machine) -> None:
-    """Write a new executable beside the old one, as curl does."""
+    """Write a new executable next to the old one, as a download does."""
     machine.files.make_directory(r"C:\k")
     machine.files.write_bytes(r"C:\k\kubelet.exe.part", NEW)
 
@@ -41,7 +41,7 @@ def commit(session: Session) -> dict[str, Any]:
 
 @pytest.fixture
 def slow(make_machine: MachineFactory) -> Machine:
-    """A machine with an old kubelet, on which a second of Windows' takes a tenth of a real one."""
+    """Return a machine with an old kubelet, on which a second of Windows' time takes a tenth of a real one."""
     machine = make_machine(time_scale=0.1)
     machine.files.make_directory(r"C:\k")
     machine.files.write_bytes(r"C:\k\kubelet.exe", OLD)

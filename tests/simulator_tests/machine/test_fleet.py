@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Fleets: their file, their control, their command line, and images."""
+"""Fleets: the fleet file, control requests, the command line, and images."""
 
 from __future__ import annotations
 

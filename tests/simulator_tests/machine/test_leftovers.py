@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What killed processes left beside the files that they wrote goes with the next write there, or with the sweep."""
+"""Partial files of killed processes are removed by the next write in the same folder, or by a sweep."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_process_that_is_killed_leaves_its_part(make_machine: MachineFactory) 
         while not parts() or files.read_text(parts()[0]) != "after":
             assert time.monotonic() < end
             time.sleep(0.01)
-        # The writer is at work: neither a write beside it nor a sweep takes its part.
+        # The writer still runs: neither a write in the same folder nor a sweep removes its partial file.
         near = {"id": "w", "command": "@write-file", "parameters": {"path": r"C:\k\near", "content": "x"}}
         observe(_session(machine), near, key="third-key")
         assert (len(parts()), len(notes())) == (1, 1)

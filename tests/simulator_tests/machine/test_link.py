@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A node's real ports while HNS takes its network card, and while it has lost its address."""
+"""A node's real ports while HNS takes over the network adapter, and while the node has lost its address."""
 
 from __future__ import annotations
 

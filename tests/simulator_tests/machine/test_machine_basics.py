@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files, registry, executables, command lines: what the machine stands on."""
+"""The basic parts of a machine: files, registry, executables, command lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from simulator.machine.windows_paths import normalise
 
 @pytest.fixture
 def files(tmp_path: Path) -> FileSystem:
-    """A drive of 1 MB."""
+    """Return an empty drive of 1 MB."""
     made = FileSystem(tmp_path, 1 << 20)
     made.reserved = 0
     return made
@@ -55,7 +55,7 @@ def test_full_disk(files: FileSystem) -> None:
     with pytest.raises(DiskFullError, match="not enough space"):
         files.write_bytes(r"C:\b", bytes(200_000))
     assert not files.exists(r"C:\b")
-    # Over the old one: only the difference is needed.
+    # A file that replaces another one only needs the difference of the sizes.
     files.write_bytes(r"C:\a", bytes(1_000_000))
     assert files.free_space() == (1 << 20) - 1_000_000
 
@@ -160,6 +160,6 @@ def test_unquoted_paths_with_blanks_are_searched_as_windows_does() -> None:
         r"C:\Program Files\x\x.exe",
         "--flag a",
     )
-    # The trap of unquoted service paths.
+    # Unquoted paths of services are ambiguous.
     assert command_line.program_and_rest(line, there.__contains__)[0] == r"C:\Program.exe"
     assert command_line.program_and_rest('"C:\\a b\\x.exe" -y', there.__contains__) == (r"C:\a b\x.exe", "-y")

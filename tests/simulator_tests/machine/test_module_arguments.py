@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What Ansible.Basic does with a module's arguments: refusals in its words, defaults, aliases, secrets."""
+"""The arguments of modules as Ansible.Basic checks them: its error messages, defaults, aliases, secrets."""
 
 from __future__ import annotations
 

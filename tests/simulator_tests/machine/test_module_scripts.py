@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_powershell, win_shell, win_command: `$Ansible`, streams, depth, parameters, what is refused."""
+"""win_powershell, win_shell, win_command: `$Ansible`, streams, depth, parameters, and what is rejected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simulator.machine.session import Session
 
 
 def powershell(session: Session, script: str, **options: object) -> dict[str, Any]:
-    """Run win_powershell."""
+    """Run a script with win_powershell, and return the module's result."""
     return run_module(session, "win_powershell", script=script, **options)
 
 

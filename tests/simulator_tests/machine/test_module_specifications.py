@@ -9,7 +9,8 @@ from simulator_tests.machine.module_runs import module_files, utilities
 from simulator.machine import families
 from simulator.machine.modules.specification import Delegate, UnreadableError, asked_for, read
 
-# They ask Windows for a part of their specification: its certificate stores, its classes of WMI.
+# The reader does not evaluate a part of these specifications: a pipeline over the values of an enumeration, and types
+# that are members of a hashtable.
 UNREADABLE = {"win_certificate_info", "win_pssession_configuration"}
 
 
@@ -54,7 +55,7 @@ def test_the_parts_of_a_specification() -> None:
     sensitive = script.options["sensitive_parameters"].rules
     assert sensitive is not None
     assert sensitive.mutually_exclusive == (("value", "username"), ("value", "password"))
-    # The fragment of module_utils, and choices that are the keys of a hashtable of script blocks.
+    # win_package has the fragment of module_utils, and choices that are the keys of a hashtable of script blocks.
     package = read(texts["win_package"], utilities())
     assert package is not None
     assert {"url_timeout", "follow_redirects", "product_id"} <= set(package.options)

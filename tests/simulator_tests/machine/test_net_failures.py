@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How verbs fail where .NET throws, as docs/wire.md says it."""
+"""How verbs fail if .NET throws an exception, as docs/wire.md describes it."""
 
 from __future__ import annotations
 

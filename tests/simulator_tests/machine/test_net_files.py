@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files as .NET opens, moves and refuses them; the recorded cases (tests/wire_cases) have the rest."""
+"""Files as .NET opens and moves them, and its errors; the recorded cases (tests/wire_cases) test the rest."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_folders_of_windows_powershell_end_at_248_characters(make_machine: Machi
         with pytest.raises(CmdletError) as moved:
             net_files.move(machine, folder[:-1], folder)
         assert made.value.error_id == moved.value.error_id == "PathTooLongException"
-        # An existing one is not made; the prefix turns the limit off.
+        # An existing folder is not created again, so its length does not matter. The prefix removes the limit.
         machine.files.make_directory(folder)
         net_files.create_directory(machine, folder)
         net_files.create_directory(machine, f"\\\\?\\{folder}s")

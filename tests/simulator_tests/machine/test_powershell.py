@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The small PowerShell: the plain scripts that clients send, and what it says to what it does not know."""
+"""The PowerShell interpreter: simple scripts that clients send, and the errors about what it does not model."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def output(session: Session, script: str, *given: object) -> list[object]:
         ('"a`tb $(1 + 1) ${env:OS} `$x"', ["a\tb 2 Windows_NT $x"]),
         ("'it''s'; @'\nraw $x\n'@; @\"\ncooked $(1)\n\"@", ["it's", "raw $x", "cooked 1"]),
         ("'Hello'.ToUpper().Substring(1, 3).Replace('L', 'x')", ["Exx"]),
-        # Among a method's arguments a comma binds looser than any operator; elsewhere tighter.
+        # In a method's arguments, the comma has a lower precedence than all operators, and elsewhere a higher one.
         ("'abc'.Replace('a' + 'b', 'x' + 'y'); 'abc'.Substring(3 - 2, 1 + 1); ('x' + 'y', 'z')", ["xyc", "bc", "xy z"]),
         (
             "[Environment]::OSVersion.Version.Build; [System.Environment]::ExpandEnvironmentVariables('%SystemRoot%')",
@@ -197,7 +197,7 @@ def test_input(session: Session) -> None:
 
 
 def test_the_commands_of_win_reboot(session: Session) -> None:
-    """The very scripts of ansible.windows' plugin_utils/_reboot.py."""
+    """These are the scripts in plugin_utils/_reboot.py of ansible.windows."""
     boot = "(Get-CimInstance -ClassName Win32_OperatingSystem -Property LastBootUpTime).LastBootUpTime.ToFileTime()"
     known = "Get-Variable LASTEXITCODE -ErrorAction SilentlyContinue"
     tail = f"; If (-not $?) {{ If ({known}) {{ exit $LASTEXITCODE }} Else {{ exit 1 }} }}"
@@ -239,7 +239,7 @@ def document(lines: list[object]) -> dict[str, Any]:
 
 
 def test_the_commands_of_the_shell_plugin(session: Session) -> None:
-    """ansible-core's plugins/shell/powershell.py."""
+    """See plugins/shell/powershell.py of ansible-core."""
     session.machine.files.write_text(r"C:\it's", "x")
     script = "Set-StrictMode -Version Latest\nRemove-Item 'C:\\it''s' -Force;"
     assert run(session, script).failure is None
@@ -298,7 +298,7 @@ def test_cmd(session: Session, line: str, code: int, text: str) -> None:
 
 
 def test_testinfra_asks_what_kind_of_system_it_is(session: Session) -> None:
-    """testinfra/modules/systeminfo.py over its winrm backend."""
+    """See testinfra/modules/systeminfo.py, with the winrm backend."""
     assert run_line(session, "uname -s").exit_code == 1
     result = run_line(session, 'systeminfo | findstr /B /C:"OS"')
     assert result.stdout.splitlines()[0].startswith("OS Name:                   Microsoft Windows Server 2022")
@@ -312,7 +312,7 @@ def test_pipelines_of_commands_as_psrp_sends_them(session: Session) -> None:
     ]
     outcome = run_script(session, "Get-Service", [], commands=commands)
     assert [str(item) for item in outcome.output] == ["Running"]
-    # pypsrp's execute_ps: what a script output before its exit still reaches Out-String.
+    # As in pypsrp's execute_ps: Out-String gets the output of a script from before its `exit`.
     commands = [
         RemoteCommand("'before'; exit 3; 'after'", True),
         RemoteCommand("Out-String", False, [("Stream", True)]),

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Other people's scripts are answered as a real PowerShell answered them, or refused by name; see scripts/README.md."""
+"""Scripts of other projects have the results of a real PowerShell, or are refused by name; see scripts/README.md."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOME = "C:\\fz"
 
 
 def answer(machine: Machine, script: str) -> ProgramResult:
-    """Return what powershell.exe answers to a script in an empty folder."""
+    """Run a script with powershell.exe in an empty folder, and return the result."""
     if machine.files.exists(HOME):
         machine.files.delete(HOME)
     machine.files.make_directory(HOME)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a pipeline outputs, as a PSRP client gets it: objects, not formatted text."""
+"""The output of a pipeline as a PSRP client gets it: objects, not formatted text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(machine: Machine, script: str) -> ScriptResult:
 
 
 def clixml(machine: Machine, script: str) -> list[str]:
-    """Return the objects of a script as they go over the wire."""
+    """Return the output of a script in CLIXML, as it is sent."""
     result = run(machine, script)
     assert result.failure is None, result.failure
     cipher: Any = None
@@ -31,7 +31,7 @@ def clixml(machine: Machine, script: str) -> list[str]:
 
 
 def received(machine: Machine, script: str) -> list[Any]:
-    """Return the objects of a script as pypsrp makes them."""
+    """Return the output of a script as pypsrp deserializes it."""
     return [Serializer().deserialize(text) for text in clixml(machine, script)]
 
 
@@ -81,7 +81,7 @@ def test_an_object_has_types_properties_and_a_text(machine: Machine) -> None:
         "System.MarshalByRefObject",
         "System.Object",
     ]
-    # Remoting's depth is 1: what is no value becomes its text.
+    # The depth of remoting is 1: a property that is not a plain value is sent as its text.
     assert service.adapted_properties["Status"] == "Running"
     assert service.adapted_properties["ServiceName"] == service.extended_properties["Name"] == "WinRM"
     assert service.adapted_properties["CanStop"] is True
@@ -90,7 +90,7 @@ def test_an_object_has_types_properties_and_a_text(machine: Machine) -> None:
 
 
 def test_an_item_travels_as_one_was_recorded(machine: Machine) -> None:
-    """The parts that a DirectoryInfo of a real server has: ironposh's test_parse_real_pipeline_output."""
+    """It has the parts of a real server's DirectoryInfo, from test_parse_real_pipeline_output of ironposh."""
     machine.files.make_directory(r"C:\ADMF")
     (item,) = received(machine, r"Get-Item C:\ADMF")
     assert item.types[:3] == ["System.IO.DirectoryInfo", "System.IO.FileSystemInfo", "System.MarshalByRefObject"]

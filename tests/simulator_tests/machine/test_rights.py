@@ -96,7 +96,7 @@ def test_local_groups_define_administrators(machine: Machine) -> None:
             machine.registry.set("HKLM:\\SOFTWARE\\x", "y", "z")
     members("Backup Operators", "present")
     assert token(machine, "alice").privileges == {BACKUP, RESTORE}
-    # SYSTEM needs no group.
+    # SYSTEM is an administrator without a membership.
     administrators = accounts.find(machine, "Administrators")
     assert administrators
     administrators.members.clear()
@@ -113,7 +113,7 @@ def test_user_rights_define_privileges(machine: Machine) -> None:
 
 
 def test_the_sid_of_a_service(machine: Machine) -> None:
-    # https://learn.microsoft.com/windows/win32/secauthz/well-known-sids names it as TrustedInstaller's.
+    # https://learn.microsoft.com/windows/win32/secauthz/well-known-sids contains the SID of TrustedInstaller.
     expected = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"
     assert service_sid("TrustedInstaller") == token(machine, "NT SERVICE\\trustedinstaller").user == expected
 
@@ -123,16 +123,16 @@ def test_the_sid_of_a_service(machine: Machine) -> None:
     [
         ("O:BAD:(A;;FR;;;BU)", check.GENERIC_READ),
         ("O:BAD:(A;;FR;;;BA)", 0),
-        # The first entry that says something of a right decides.
+        # The first entry that contains a right decides about it.
         ("O:BAD:(D;;0x2;;;WD)(A;;0x3;;;BU)", 0x1),
         ("O:BAD:(A;;0x3;;;BU)(D;;0x2;;;WD)", 0x3),
-        # For what is below only.
+        # These entries only apply to child items.
         ("O:BAD:(A;OICIIO;FA;;;BU)", 0),
         ("O:BAD:(D;OICIIO;FA;;;BU)(A;;0x1;;;BU)", 0x1),
-        # An empty list grants nothing, none at all grants everything.
+        # An empty list grants nothing. Without a list, everything is granted.
         ("O:BAD:", 0),
         ("O:BA", check.FULL),
-        # An owner may always read and set the list, unless OWNER RIGHTS says otherwise.
+        # The owner may always read and set the list, unless an entry for OWNER RIGHTS restricts this.
         (f"O:{USER.user}D:(D;;FA;;;WD)", check.READ_CONTROL | check.WRITE_DAC),
         (f"O:{USER.user}D:(A;;0x1;;;OW)", 0x1),
         ("O:BAD:(A;;0x1;;;OW)", 0),
@@ -190,7 +190,7 @@ def test_canonical_order(entries: tuple[Ace, ...]) -> None:
     assert [("ID" in ace.flags, ace.kind) for ace in ordered if "ID" not in ace.flags] == sorted(
         [(False, ace.kind) for ace in entries], key=lambda pair: pair[1] == "A"
     )
-    # What is inherited keeps its order, and comes last.
+    # Inherited entries keep their order, and come last.
     assert ordered[len(entries) :] == passed_on
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Ansible's modules that other people's roles use: what they change, what a second run says, what check mode leaves."""
+"""Ansible's modules that roles of other projects use: changes, a second run without changes, and check mode."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Module = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def module(session: Session) -> Module:
-    """A function that runs a module by its name."""
+    """Return a function that runs a module by its name."""
 
     def run(name: str, /, *, check: bool = False, **arguments: Any) -> dict[str, Any]:
         given = {**arguments, "_ansible_check_mode": check}
@@ -38,7 +38,7 @@ def module(session: Session) -> Module:
 
 @pytest.fixture
 def server() -> Iterator[ArtifactServer]:
-    """A server with a file, its checksums, and an archive."""
+    """Start a server with an executable and a file with its checksum."""
     with ArtifactServer() as found:
         found.put("files/tool.exe", make("tool", "1.0"))
         found.put("files/sums.txt", f"{hashlib.sha256(make('tool', '1.0')).hexdigest()}  tool.exe\n".encode())
@@ -46,15 +46,15 @@ def server() -> Iterator[ArtifactServer]:
 
 
 def refusal(answer: dict[str, Any]) -> str:
-    """Return what a module that failed says."""
+    """Return the message of a result, which must be a failure."""
     assert answer["failed"], answer
     return str(answer["msg"])
 
 
 def twice(module: Module, name: str, /, **arguments: Any) -> dict[str, Any]:
-    """Run a module in check mode, then twice, and return what the run in the middle said.
+    """Run a module in check mode, then twice, and return the result of the second run.
 
-    The first two would change something, the third one not.
+    The first two runs must report a change, and the third one must not.
     """
     check = module(name, check=True, **arguments)
     first, second = module(name, **arguments), module(name, **arguments)
@@ -108,7 +108,7 @@ def test_access_lists(module: Module, machine: Machine) -> None:
 
 
 def test_the_list_of_program_files(module: Module, machine: Machine) -> None:
-    """What is made there has generic rights twice: for itself, and to pass on.
+    """An inherited entry with generic rights becomes two entries: one for the item, and one for its child items.
 
     https://learn.microsoft.com/windows/win32/secauthz/ace-inheritance-rules
     """
@@ -201,7 +201,7 @@ def test_downloads(module: Module, machine: Machine, server: ArtifactServer) -> 
 
 
 def test_downloads_go_through_the_proxy_of_internet_options(module: Module, machine: Machine) -> None:
-    """And not through the one of the environment; a proxy's authority has to be trusted."""
+    """They do not use the proxy of the environment. The authority of a proxy has to be trusted."""
     authority = PrivateCA()
     with ArtifactServer(authority=authority) as server:
         settings = {"ProxyEnable": 1, "ProxyServer": f"{server.address}:{server.port}", "ProxyOverride": "*.local"}

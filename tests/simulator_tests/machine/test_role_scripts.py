@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Scripts of the kind that other people's roles send: what they print and what they leave behind."""
+"""Scripts like those in roles of other projects: what they print and change."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Script = Callable[..., ProgramResult]
 
 @pytest.fixture
 def script(session: Session) -> Script:
-    """A function that runs a script as powershell.exe does."""
+    """Return a function that runs a script as powershell.exe does."""
 
     def run(text: str, code: int = 0) -> ProgramResult:
         result = run_text(session, text, [])

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""An executable that runs can be renamed; nobody can write to it or delete it. https://superuser.com/q/488127"""
+"""An executable that runs can be renamed, but not written or deleted (https://superuser.com/q/488127)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ APP, NEW = r"C:\k\app.exe", r"C:\new\app.exe"
 
 @pytest.fixture
 def running(session: Session) -> Session:
-    """A service runs the executable; another version, and an archive of it, lie aside."""
+    """Start a service with the executable, and write another version and its archive to other paths."""
     files = session.machine.files
     for folder in ("C:\\k", "C:\\new"):
         files.make_directory(folder)
@@ -79,7 +79,7 @@ def test_a_running_executable_is_renamed_and_keeps_running(running: Session) -> 
     assert service is not None
     assert service.state == "Running"
 
-    # Its old name is free for others; it still cannot be deleted.
+    # Another file can get the old name. The renamed executable still cannot be deleted.
     assert call(running, "@write-file", parameters={"path": APP, "content": "3"})["ok"]
     remove = {"parameters": {"LiteralPath": renamed, "Force": True}}
     assert "is denied" in call(running, "Remove-Item", **remove)["error"]["message"]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The service control manager: what a service needs to run, and what becomes of it."""
+"""The service control manager: what a service needs to start, and its recovery, dependencies and order at boot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXE = r"C:\Program Files\demo\demo.exe"
 
 @pytest.fixture(scope="session")
 def families() -> Families:
-    """All families, and a program that can run as a service."""
+    """Return all families, and a program that can run as a service."""
     from simulator.machine.families import load
 
     found = load()
@@ -33,7 +33,7 @@ def families() -> Families:
 
 @pytest.fixture
 def installed(machine: Machine) -> Machine:
-    """A machine with the program's file."""
+    """Return a machine with the executable of the program."""
     machine.files.make_directory(r"C:\Program Files\demo")
     machine.files.write_bytes(EXE, executables.make("demo", "1.0"))
     return machine
@@ -116,7 +116,7 @@ def test_a_service_needs_its_program(machine: Machine) -> None:
     machine.files.make_directory(r"C:\Program Files\demo")
     machine.files.write_bytes(EXE, b"MZ no program")
     assert code_of(machine, "demo") == 193
-    # sc.exe runs, but it never answers the service manager.
+    # sc.exe runs, but does not communicate with the service manager.
     machine.services.create("wrong", r"C:\Windows\System32\sc.exe")
     assert code_of(machine, "wrong") == 1053
     machine.files.write_bytes(EXE, executables.make("demo", "1.0"))
@@ -205,7 +205,7 @@ def test_delayed_services_start_after_all_others(installed: Machine) -> None:
     services.create("needed", f'"{EXE}"', Start=2, DelayedAutostart=1)
     services.create("upper", f'"{EXE}"', Start=2, DependOnService=["needed"])
     installed.power.reset()
-    # What another service needs at boot is not delayed.
+    # A delayed service that another service needs at boot starts without the delay.
     assert states(installed, "needed", "upper") == ["Running", "Running"]
     wait_for(lambda: states(installed, "a-late", "b-late") == ["Running", "Running"])
     assert services.started[-3:] == ["base", "a-late", "b-late"]
@@ -221,7 +221,7 @@ def test_a_shutdown_ends_the_delay(installed: Machine, monkeypatch: pytest.Monke
 
 
 def boot_order(machine: Machine, *names: str) -> list[str]:
-    """Boot, and return the order in which some services started."""
+    """Reset the machine, and return the order in which these services started."""
     machine.power.reset()
     return [name for name in machine.services.started if name in names]
 

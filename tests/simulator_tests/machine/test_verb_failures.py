@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How verbs on files fail, by docs/wire.md: their categories, and what is tried again."""
+"""How verbs on files fail, according to docs/wire.md: categories of errors, and what is retried."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def error(session: Session, verb: str, **parameters: object) -> tuple[str, str]:
 
 @pytest.fixture
 def files(make_machine: MachineFactory) -> Session:
-    """A session on a machine with two files."""
+    """Return a session on a machine with two files."""
     machine = make_machine(time_scale=0.05)
     machine.files.make_directory("C:\\k")
     for path in (A, B):
@@ -59,7 +59,7 @@ def test_a_file_in_use_is_retried_and_its_process_named(files: Session) -> None:
         assert store.read_text(B) == B
     hold = store.open.hold(B, "r", "rw")
     hold.__enter__()
-    # Before ten of Windows' own seconds are over, which here are half a real one.
+    # The file is closed within the ten seconds of Windows' time that retries take, which are half a second here.
     timer = threading.Timer(0.1, hold.__exit__, (None, None, None))
     timer.start()
     assert run(files, "@commit-file", path=A, destination=B)["ok"]
@@ -98,7 +98,7 @@ def test_a_folder_without_rights_is_denied(files: Session, monkeypatch: pytest.M
 
     monkeypatch.setattr(files.machine.files, "move", refuse)
     denied = error(files, "@move-path", path="C:\\k", destination="C:\\g")
-    # Directory.Move alone throws an IOException for error 5.
+    # Only Directory.Move throws an IOException for error 5.
     assert denied == ("PermissionDenied", "IOException")
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""win_service: every option changes what Windows keeps, once."""
+"""win_service: each option changes the service in a first run, and nothing in a second one."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ KEY = r"HKLM:\SYSTEM\CurrentControlSet\Services\demo"
 
 @pytest.fixture
 def demo(session: Session) -> Session:
-    """A session on a machine with a service that is not started."""
+    """Return a session on a machine with a service that is not started."""
     session.machine.services.create("demo", r"C:\demo.exe", DisplayName="demo")
     return session
 
 
 def service(session: Session, **options: object) -> dict[str, Any]:
-    """Run win_service on the service demo."""
+    """Run win_service for the service `demo`, and return the result."""
     return run_module(session, "win_service", name="demo", **options)
 
 
@@ -66,7 +66,7 @@ def test_failure_actions(demo: Session) -> None:
     assert [failure_action(data, number) for number in range(2)] == [("restart", 5000), ("run", 1)]
     assert isinstance(data, bytes)
     assert int.from_bytes(data[:4], "little") == 86400
-    # Actions alone keep the period; an empty list removes both.
+    # Actions without a period keep the earlier period. An empty list removes both.
     service(demo, failure_actions=requested[:1])
     kept = demo.machine.registry.data(KEY, "FailureActions")
     assert isinstance(kept, bytes)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The clients that Ansible's connection plugins use, pointed at a node under test."""
+"""The clients that Ansible's connection plugins use, connected to a node under test."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PASSWORD = "P@ss:w0rd"
 
 @dataclass(frozen=True)
 class Node:
-    """A node under test and ways to reach it."""
+    """A node under test, and clients for it."""
 
     server: NodeServer
     host: EchoHost
@@ -106,7 +106,7 @@ def run_psrp(pool: RunspacePool, script: str, input_data: Any = None, *arguments
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 60) -> None:
-    """Wait until a condition holds, or fail."""
+    """Wait until a condition is true, or raise AssertionError after some seconds."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come to hold"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Nodes to try the transport with: each has an address of its own and free ports, so that tests run side by side."""
+"""Nodes for the tests of the transport: each has its own address and free ports, so that tests can run in parallel."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def tls(fleet_certificate: FleetCertificate) -> ssl.SSLContext:
 
 @pytest.fixture
 def make_node(tls: ssl.SSLContext) -> Iterator[Callable[..., Node]]:
-    """Return a function that starts a node; its parameters are those of NodeServer."""
+    """Yield a function that starts a node; its parameters are options of NodeServer."""
     nodes: list[Node] = []
     addresses = iter(ADDRESSES)
 
@@ -55,13 +55,13 @@ def node(make_node: Callable[..., Node]) -> Node:
 
 @pytest.fixture(autouse=True)
 def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No proxy of this machine: pywinrm's own way round them is not safe for threads."""
+    """Remove the proxy settings from the environment, because pywinrm's way to ignore them is not thread-safe."""
     for name, case in itertools.product(("http_proxy", "https_proxy", "all_proxy"), (str.lower, str.upper)):
         monkeypatch.delenv(case(name), raising=False)
 
 
 @pytest.fixture
 def ansible_folder(tmp_path: Path) -> Path:
-    """A folder with a configuration of Ansible that changes nothing, so that no file of this machine does."""
+    """Return a folder with an ansible.cfg, so that Ansible does not read another configuration file of this machine."""
     (tmp_path / "ansible.cfg").write_text("[defaults]\nhost_key_checking = false\n")
     return tmp_path

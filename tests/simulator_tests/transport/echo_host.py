@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine that does next to nothing: enough to try the transport without a model of Windows."""
+"""A machine with only a few commands, for tests of the transport without a model of Windows."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def host_vars(node: Node, name: str, trust: Path) -> dict[str, object]:
 
 
 def ansible(folder: Path, hosts: dict[str, dict[str, object]], *arguments: str) -> dict[str, dict[str, object]]:
-    """Run `ansible all`; return each host's result."""
+    """Run `ansible all` with these arguments; return the result of each host."""
     inventory = folder / "hosts.yml"
     inventory.write_text(json.dumps({"all": {"hosts": hosts}}))
     environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
@@ -103,7 +103,7 @@ def test_a_command_longer_than_the_operation_timeout_ends_well(node: Node, ansib
     hosts = {name: host_vars(node, name, trust) for name in ("winrm-http-ntlm", "psrp-https-basic")}
     results = ansible(ansible_folder, hosts, "-m", "raw", "-a", "sleep 5")
     assert {result["rc"] for result in results.values()} == {0}
-    # Create, Command, three Receives, Signal, Delete; psrp: Create, Receive, Command, three Receives, Delete.
+    # winrm: Create, Command, three Receives, Signal, Delete. psrp: Create, Receive, Command, three Receives, Delete.
     assert node.server.counters.snapshot()["wsman_requests"] == 14
 
 

@@ -53,7 +53,7 @@ def test_counters_count_what_ansible_would_send(node: Node) -> None:
         run_psrp(pool, "hello")
     counters = node.get("status")["counters"]
     assert (counters["pools"], counters["shells"], counters["remote_commands"]) == (1, 0, 1)
-    # Create, Receive, Command, Receive, Delete; logging on takes three more.
+    # Create, Receive, Command, Receive, Delete. Logging on takes three more HTTP requests.
     assert (counters["wsman_requests"], counters["http_requests"]) == (5, 8)
 
 
@@ -79,7 +79,7 @@ def test_a_fault_without_a_schedule_applies_first(node: Node) -> None:
     client = node.winrm()
     shell = client.open_shell()
     assert node.post("faults", {"kind": "shell_gone", "request": 0}) == {"pending_faults": []}
-    # What is to happen now happens after the answer.
+    # A fault that occurs immediately occurs after the response to the control request.
     wait_until(lambda: node.host.closed_shells == [shell])
     assert node.post("faults", {"kind": "link_down", "request": 0, "seconds": 2}) == {"pending_faults": []}
     wait_until(lambda: not node.server.is_listening)

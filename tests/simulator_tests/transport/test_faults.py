@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Faults: what the clients see of each, and what the node has done meanwhile."""
+"""Faults: how each affects the clients, and what the node does in the meantime."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_pool_survives_its_connection(node: Node, kind: str, auth: str) -> Non
     if kind != "before":
         wait_until(lambda: node.host.finished == ["sleep 0.5"])
     assert len(node.server.status()["open_shells"]) == 1  # type: ignore[arg-type]
-    # Seals of the broken connection are worthless: pypsrp has to log on again.
+    # The session key of the broken connection is no longer valid, so pypsrp has to log on again.
     pool.connection.transport.encryption = None
     assert run_psrp(pool, "hello").output == ["echo=hello"]
 
@@ -77,7 +77,7 @@ def test_silence_is_bounded_by_the_client(node: Node) -> None:
 
 
 def test_a_lost_answer_to_receive_can_be_asked_for_again(node: Node) -> None:
-    """pypsrp repeats a Receive with the same message id after a read timeout; no output may be lost by that."""
+    """pypsrp repeats a Receive with the same message id after a read timeout. No output may be lost."""
     pool = node.psrp(read_timeout=1, operation_timeout=1, reconnection_backoff=0.01)
     pool.open()
     node.server.set_fault(TransportFault("silence_after", action="Receive"))

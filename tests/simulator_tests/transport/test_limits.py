@@ -33,7 +33,7 @@ def test_receive_times_out_and_is_asked_again(node: Node) -> None:
 def test_a_pipeline_outlives_several_receives(node: Node) -> None:
     with node.psrp(operation_timeout=1) as pool:
         assert run_psrp(pool, "sleep 2.5").output == ["echo=sleep 2.5"]
-    # Open, its state, pipeline, three polls at least, close.
+    # Create, the state of the pool, the pipeline, at least three polls, Delete.
     assert node.server.counters.snapshot()["wsman_requests"] >= 7
 
 
@@ -105,7 +105,7 @@ def test_an_unknown_configuration_is_a_fault(node: Node) -> None:
 
 
 def test_a_slow_command_does_not_block_others(make_node: Callable[..., Node]) -> None:
-    """Twelve nodes with 24 clients that sleep: together they take about as long as one, and others are answered."""
+    """24 clients of twelve nodes sleep at the same time. Meanwhile, nodes serve other clients."""
     nodes = [make_node() for _ in range(12)]
 
     def work(number: int) -> bytes:
@@ -121,9 +121,9 @@ def test_a_slow_command_does_not_block_others(make_node: Callable[..., Node]) ->
         wait_until(lambda: nodes[0].host.runs)
         quick = nodes[0].winrm()
         assert run_winrm(quick, quick.open_shell(), "hello")[2] == 0
-        # The sleepers began before it, and on a busy machine the first may be done by now; it waited for no second.
+        # The sleeping commands began earlier. On a busy machine, one may have ended already, but not both.
         assert "hello" in nodes[0].host.finished[:2]
         assert {future.result() for future in futures} == {b"echo=sleep 5\r\n"}
-    # One after the other on each node would be six, all after each other 72 seconds.
+    # With one command at a time per node this would take 10 seconds, and without any parallelism 120.
     assert time.monotonic() - begin < 60
     assert {len(node.host.finished) for node in nodes} == {2, 3}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Command lines of PowerShell, as Ansible and others write them."""
+"""Command lines of powershell.exe, as Ansible and other clients write them."""
 
 from __future__ import annotations
 

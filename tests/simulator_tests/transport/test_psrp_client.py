@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""pypsrp against a node: what the psrp connection plugin is built on."""
+"""pypsrp, which the psrp connection plugin uses, with a node."""
 
 from __future__ import annotations
 

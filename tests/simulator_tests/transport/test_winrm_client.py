@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""pywinrm against a node: what the winrm connection plugin is built on."""
+"""pywinrm, which the winrm connection plugin uses, with a node."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_an_account_has_several_spellings(node: Node, user: str, auth: str) -> N
 
 
 def test_the_name_in_the_challenge_is_a_domain(node: Node) -> None:
-    """go-ntlmssp, which Packer uses, sends it back. pyspnego's challenge names the host that runs the simulator."""
+    """go-ntlmssp, which Packer uses, sends this name back as the domain. It is the name of the simulator's host."""
     assert node.winrm("https", "ntlm", user=f"{socket.gethostname().upper()}\\Administrator").open_shell()
     with pytest.raises(InvalidCredentialsError):
         node.winrm("https", "ntlm", user="OTHER\\Administrator").open_shell()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a machine's own configuration of WinRM takes, and what it refuses."""
+"""What a machine accepts and rejects according to its configuration of WinRM."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_listener_that_is_removed_takes_its_connections_along(node: Node) -> N
         removed.run_command(shell, "hello")
     assert run_winrm(other, other_shell, "hello")[2] == 0
 
-    # Made again, it listens where it did; shells have nothing to do with listeners.
+    # A listener that is created again uses the same port. Shells do not depend on listeners.
     node.host.settings = replace(node.host.settings, transports=frozenset(("HTTP", "HTTPS")))
     node.server.listeners_changed()
     assert run_winrm(node.winrm("https"), shell, "hello")[2] == 0
@@ -62,7 +62,7 @@ def test_plain_messages_may_need_tls(node: Node) -> None:
     with pytest.raises(WinRMTransportError, match="500"):
         node.winrm("http", auth="ntlm", message_encryption="never").open_shell()
     assert node.winrm("https", auth="basic").open_shell()
-    # Sealed by NTLM, they need none.
+    # Messages that NTLM encrypts need no TLS.
     assert node.winrm("http", auth="ntlm").open_shell()
     with node.psrp("http", auth="ntlm") as pool:
         assert run_psrp(pool, "hello").output == ["echo=hello"]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine for the tests of Windows' families, without any transport."""
+"""A machine for the tests of Windows' families, without WinRM."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MakeMachine = Callable[..., Machine]
 
 @pytest.fixture
 def make_machine(tmp_path: Path) -> Iterator[MakeMachine]:
-    """Make and boot a machine: `make_machine("2019", feature_seconds=0.0, secure_boot=False)`."""
+    """Yield a function that makes and boots a machine: `make_machine("2019", feature_seconds=0, secure_boot=False)`."""
     numbers = itertools.count(11)
     machines: list[Machine] = []
 
@@ -41,13 +41,13 @@ def make_machine(tmp_path: Path) -> Iterator[MakeMachine]:
 
 @pytest.fixture
 def machine(make_machine: MakeMachine) -> Machine:
-    """A running Windows Server 2022."""
+    """Return a running Windows Server 2022."""
     return make_machine()
 
 
 @pytest.fixture
 def server(make_machine: MakeMachine) -> MakeMachine:
-    """Make a machine whose updates take no time to speak of: `server("2022", updates=["KB5046616"])`."""
+    """Return a function that makes a machine with quick updates: `server("2022", updates=["KB5046616"])`."""
 
     def make(windows: str = "2022", **entry: object) -> Machine:
         return make_machine(windows, **{**QUICK, **entry})
@@ -73,7 +73,7 @@ class Shell:
         return found
 
     def error(self, command: str, pipeline: list[object] | None = None, **parameters: object) -> CmdletError:
-        """Run a cmdlet and return the error that it ends with."""
+        """Run a cmdlet that fails, and return its terminating error."""
         with pytest.raises(CmdletError) as caught:
             commands.run(self.machine, command, parameters, pipeline=pipeline)
         return caught.value
@@ -85,5 +85,5 @@ class Shell:
 
 @pytest.fixture
 def shell(machine: Machine) -> Shell:
-    """Cmdlets and programs of the machine."""
+    """Return the cmdlets and programs of the machine."""
     return Shell(machine)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A virtual machine of Azure: its asset tag, and the Instance Metadata Service. Other machines have neither."""
+"""A virtual machine of Azure has an asset tag and the Instance Metadata Service. Other machines have neither."""
 
 from __future__ import annotations
 

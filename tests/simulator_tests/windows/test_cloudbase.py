@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""cloudbase-init on a simulated machine: what its configuration, its metadata and its user data cause."""
+"""cloudbase-init on a simulated machine: the effects of its configuration, its metadata and its user data."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Start = Callable[..., Machine]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Any:
-    """Return a function that starts a machine with cloudbase-init and a config drive."""
+    """Yield a function that starts a machine with cloudbase-init and a config drive."""
     machines: list[Machine] = []
 
     def make(user_data: str = "", *, drive: object = None, meta: str = "", **more: object) -> Machine:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""curl.exe: real transfers, options by version, errors as curl gives them."""
+"""curl.exe: real transfers, options by version, and curl's errors."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_a_download_is_resumed(machine: Machine, server: ArtifactServer) -> None
     assert curl(machine, *arguments).exit_code == 0
     assert machine.files.read_bytes(r"C:\part") == CONTENT
     assert server.status()["bytes"][FILE] == len(CONTENT)
-    # Complete already: 416 is no error.
+    # The file is already complete, so status 416 is not an error.
     assert curl(machine, *arguments).exit_code == 0
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The disk: what is written takes its room, whoever writes it; what is deleted gives it back; all see the same."""
+"""The disk: every program uses its space, deleting files frees space, and all programs see the same free space."""
 
 from __future__ import annotations
 

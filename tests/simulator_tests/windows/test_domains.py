@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Joining a domain with microsoft.ad.membership: what changes at once, what the boot completes, and what is refused."""
+"""Joining a domain with microsoft.ad.membership: immediate changes, changes at the next boot, and errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Join = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def domain() -> DomainDirectory:
-    """A domain with a user who may create computer accounts, and one who may not."""
+    """Return a domain with two users who may create computer accounts, and one who may not."""
     users = {"joiner": "Joiner-1", "other": "Other-1", "reader": "Reader-1"}
     return DomainDirectory(
         "corp.example.com",
@@ -46,7 +46,7 @@ def domain() -> DomainDirectory:
 
 @pytest.fixture
 def machine(domain: DomainDirectory, tmp_path: Path) -> Iterator[Machine]:
-    """A machine on the network of the domain."""
+    """Start a machine on the network of the domain."""
     settings = MachineSettings(name="win1", address="127.0.0.1", reboot_seconds=0.0, options={"directory": domain})
     found = Machine(settings, tmp_path)
     found.power_on()
@@ -56,7 +56,7 @@ def machine(domain: DomainDirectory, tmp_path: Path) -> Iterator[Machine]:
 
 @pytest.fixture
 def join(machine: Machine) -> Join:
-    """A function that runs the module, by default with the account of the user `joiner`."""
+    """Return a function that runs the module, by default with the account of the user `joiner`."""
 
     def run(*, check: bool = False, **options: Any) -> dict[str, Any]:
         process = machine.processes.begin("powershell.exe", "Administrator")
@@ -81,7 +81,7 @@ def reboot(machine: Machine) -> None:
 
 
 def computer(machine: Machine) -> dict[str, object]:
-    """Return what Windows says about the computer's domain."""
+    """Return the properties of Win32_ComputerSystem about the name and the domain."""
     (found,) = commands.run(machine, "Get-CimInstance", {"ClassName": "Win32_ComputerSystem"}).objects
     assert isinstance(found, PSObject)
     return {name: found[name] for name in ("Domain", "PartOfDomain", "Name", "DNSHostName")}

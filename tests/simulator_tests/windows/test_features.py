@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Windows features: pending until a restart, what they bring, what is refused."""
+"""Windows features: pending until a restart, what they install, and what is rejected."""
 
 from __future__ import annotations
 

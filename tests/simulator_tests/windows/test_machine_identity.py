@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What identifies a machine and its users: certificates, the update client's id, accounts, profiles, apps."""
+"""What identifies a machine and its users: certificates, the id of the update client, accounts, profiles, apps."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The network's cmdlets, WinHTTP's proxy."""
+"""Cmdlets of the network, and the proxy of WinHTTP."""
 
 from __future__ import annotations
 

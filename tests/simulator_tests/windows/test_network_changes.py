@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Cmdlets that change addresses, routes, DHCP and name servers; ports that Windows keeps."""
+"""Cmdlets that change addresses, routes, DHCP and name servers; ports that Windows reserves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UPLINK = {
 
 @pytest.fixture
 def static(make_machine: Callable[..., Machine]) -> Shell:
-    """A server whose address is set by hand."""
+    """Return a server with a static address."""
     return Shell(make_machine(address=ADDRESS, uplink=UPLINK))
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Routing of Remote Access and its BGP router: what they need, and what survives restarts."""
+"""Routing of Remote Access and its BGP router: requirements, and the state after restarts."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_service_does_not_always_start(make_machine: MakeMachine) -> None:
 
 @pytest.fixture
 def router(make_machine: MakeMachine) -> Machine:
-    """A server with a BGP router."""
+    """Return a server with a BGP router."""
     machine = make_machine(**READY)
     run(machine, "Install-RemoteAccess", VpnType="RoutingOnly")
     run(machine, "Add-BgpRouter", BgpIdentifier="10.0.0.5", LocalASN=64512)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""sysprep: what it refuses, how its state goes, what the next boot makes of the disk."""
+"""sysprep: what it rejects, its states, and the changes of the next boot."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""tar.exe: what bsdtar extracts, what it refuses, what it says."""
+"""tar.exe: what bsdtar extracts and rejects, and its messages."""
 
 from __future__ import annotations
 

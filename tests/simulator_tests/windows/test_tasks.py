@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Scheduled tasks: registered from objects, run as SYSTEM, ended, kept over boots."""
+"""Scheduled tasks: registered from objects, run as SYSTEM, ended, and kept at reboots."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def test_w32tm_needs_the_running_service(shell: Any) -> None:
     stopped = shell.program("w32tm.exe", *config)
     assert stopped.exit_code != 0
     assert "The service has not been started. (0x80070426)" in stopped.stdout
-    # The registry is written all the same.
+    # The registry values are written nevertheless.
     assert shell.machine.registry.data(PARAMETERS, "NtpServer") == "ntp1.example,0x8 ntp2.example,0x8"
     shell.machine.services.start("W32Time")
     assert shell.program("w32tm.exe", *config).stdout == "The command completed successfully.\r\n"
@@ -76,7 +76,7 @@ def test_invalid_options_of_w32tm_are_refused(shell: Any, arguments: list[str]) 
 
 
 def current_date(shell: Any) -> datetime:
-    """What Get-Date says."""
+    """Return the result of Get-Date."""
     (found,) = commands.run(shell.machine, "Get-Date", {}).objects
     assert isinstance(found, datetime)
     return found

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Updates: the boot after them, one at a time, what goes wrong."""
+"""Updates: the boot after an installation, one installation at a time, and failures."""
 
 from __future__ import annotations
 

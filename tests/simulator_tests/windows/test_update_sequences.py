@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Whatever happens to a machine while it is patched, its component store says the truth about it."""
+"""The component store matches the state of the machine after any sequence of updates, failures and resets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from simulator.windows.updates.update_package import CorruptPackageError, NotAPa
 
 pytestmark = pytest.mark.waits
 
-# Two cumulative updates, one beside them, one that needs two reboots.
+# Two cumulative updates, an update that is not cumulative, and one that needs two reboots.
 UPDATES: tuple[Update | str, ...] = (
     "KB5048654",
     "KB5049983",
@@ -33,7 +33,7 @@ STEPS = st.lists(
 
 
 def step(machine: Machine, which: int, what: str) -> None:
-    """Do one thing to a machine."""
+    """Install an update (`which` is its index), perhaps with a fault, or reset the machine, depending on `what`."""
     if what == "reset":
         machine.power.reset()
         settled(machine)
@@ -57,7 +57,7 @@ def step(machine: Machine, which: int, what: str) -> None:
 
 
 def check(machine: Machine) -> None:
-    """What has to hold at any moment."""
+    """Check the conditions that must be true at any time."""
     store, found = store_of(machine), status(machine)
     assert found["working"] == ""
     installed = [entry.update for entry in store.entries.values() if entry.state == "Installed"]
@@ -99,7 +99,7 @@ WHOLE = update_package.make(update_catalogue.find("KB5048654") or Update("KB1"),
 def test_every_changed_byte_is_detected(position: int, value: int) -> None:
     changed = bytearray(WHOLE)
     changed[position] ^= value
-    # The padding of the header is nobody's.
+    # Changes in the padding of the header have no effect.
     if 8 <= position < WHOLE.index(b"SIMULATED-UPDATE"):
         return
     with pytest.raises((CorruptPackageError, NotAPackageError)):

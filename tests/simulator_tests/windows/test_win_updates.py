@@ -32,7 +32,7 @@ SCRIPT = "ansible.windows.win_updates.ps1"
 
 @pytest.fixture
 def server(server: Callable[..., Machine]) -> Callable[..., Machine]:
-    """Make a machine to which Microsoft offers what there was in 2024."""
+    """Return a function that makes a machine to which Microsoft offers the updates of 2024."""
 
     def make(windows: str = "2022", **entry: object) -> Machine:
         return server(windows, **{**UNTIL_DECEMBER, **entry})
@@ -41,7 +41,7 @@ def server(server: Callable[..., Machine]) -> Callable[..., Machine]:
 
 
 def ask(machine: Machine, **arguments: Any) -> dict[str, Any]:
-    """Run the module once, as it travels: JSON in, JSON out."""
+    """Run the module once, with arguments and a result that were converted to JSON and back."""
     process = machine.processes.begin("powershell.exe", "Administrator")
     try:
         session = Session(machine, process, "Administrator")
@@ -53,7 +53,7 @@ def ask(machine: Machine, **arguments: Any) -> dict[str, Any]:
 
 
 class Task(plugin.ActionModule):  # type: ignore[misc]
-    """The action plugin with the transport left out."""
+    """The action plugin without a connection: it runs the module on a simulated machine."""
 
     def __init__(self, machine: Machine, **arguments: Any) -> None:
         check, wait = arguments.pop("check_mode", False), arguments.pop("async_val", 0)
@@ -67,7 +67,7 @@ class Task(plugin.ActionModule):  # type: ignore[misc]
         return ask(self._machine, **module_args, _ansible_check_mode=self._task.check_mode)
 
     def run_now(self) -> dict[str, Any]:
-        """Do what `run` does after looking at the task's arguments."""
+        """Run like `run`, but without checking the arguments of the task."""
         if self._task.async_val:
             return ask(self._machine, **self._task.args, _operation_options={"wait": True})
         result: dict[str, Any] = self._collect()
@@ -84,7 +84,7 @@ class Task(plugin.ActionModule):  # type: ignore[misc]
 
 
 def play(machine: Machine, **arguments: Any) -> dict[str, Any]:
-    """Run a task; `kbs` of the answer are its updates by article."""
+    """Run a task, and return its result; `kbs` contains the updates by KB number."""
     answer = Task(machine, **arguments).run_now()
     infos = answer["updates"].values()
     return answer | {"kbs": {f"KB{kb}": info for info in infos for kb in info["kb"]}}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""WinRM's settings: what is set, removed, and gone after generalizing."""
+"""The settings of WinRM: what is set, what is removed, and what is missing after generalizing."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_certificate_of_a_listener_is_in_the_store(shell: Any) -> None:
     shell.all("Remove-Item", LiteralPath=rf"{my}\{mark.lower()}", DeleteKey=True)
     assert shell.all("Get-ChildItem", Path=my) == []
     assert shell.error("Remove-Item", LiteralPath=rf"{my}\{mark}", DeleteKey=True).error_id.startswith("PathNotFound")
-    # The listener is still there, and cannot speak TLS.
+    # The listener still exists, but without its certificate it does not work.
     assert winrm_settings.listeners(shell.machine) == ["HTTP", "HTTPS"]
     assert winrm_settings.wire_settings(shell.machine).transports == {"HTTP"}
 

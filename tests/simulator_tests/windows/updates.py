@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the tests of updates share: files on a machine, programs that install them, what the machine then says."""
+"""Helpers for the tests of updates: files on a machine, programs that install them, and the states afterwards."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from simulator.windows.updates import update_catalogue, update_package
 from simulator.windows.updates.update_catalogue import Update
 
 NOVEMBER, DECEMBER = "KB5046616", "KB5048654"
-# An installation that takes no time to speak of.
+# Updates are installed within milliseconds.
 QUICK: dict[str, Any] = {"update_seconds": 1, "update_settle_seconds": 1, "time_scale": 0.001}
 FILE = r"C:\patches\update.msu"
 
 
 def put(machine: Machine, update: Update | str, path: str = FILE, **options: Any) -> Update:
-    """Lay an update's file on the machine."""
+    """Write an update's file to the machine, and return the update."""
     found = update_catalogue.find(update, machine.windows.build) if isinstance(update, str) else update
     assert found is not None
     container: Any = path.rpartition(".")[2]
@@ -80,7 +80,7 @@ def set_fault(machine: Machine, **fault: object) -> None:
 
 
 def ask_and_vanish(machine: Machine) -> None:
-    """Run wusa.exe in a process that may end before it has."""
+    """Run wusa.exe in a process that may end before wusa.exe."""
     stop = threading.Event()
     process = machine.processes.begin("test.exe", "SYSTEM", stop)
     try:

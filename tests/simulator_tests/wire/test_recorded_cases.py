@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A simulated server answers batches as a real PowerShell did; see tests/wire_cases/README.md."""
+"""Batches have the same results on a simulated server as with a real PowerShell; see tests/wire_cases/README.md."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from simulator.machine.settings import MachineSettings
 
 pytestmark = pytest.mark.waits
 NODES = 6
-"""How many cases run side by side: most of their time they wait."""
+"""The number of cases that run in parallel, because they wait most of the time."""
 
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[SimulatedNode]]:
-    """Simulated servers with PowerShell 7, which the cases were recorded with."""
+    """Start simulated servers with PowerShell 7, with which the cases were recorded."""
     offered = families.load([*families.names(), "wire_cases.stand_ins"])
     folder = tmp_path_factory.mktemp("recorded")
     machines: list[Machine] = []

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What docs/wire.md changed since the cases were recorded, and whether the simulator has the same categories."""
+"""The changes of docs/wire.md since the cases were recorded, and the categories of errors in the simulator."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_an_io_exception_depends_on_the_verb_and_the_case(command: str, in_use: 
 
 
 def test_paths_of_odd_names_lie_in_the_folder_of_the_node() -> None:
-    """The back end on Windows empties its own folder before each case, and no other."""
+    """The back end on Windows only empties its own folder before each case."""
     for case in recorded.read("names"):
         for text in _texts(case.batches) + _texts(case.observations):
             assert not text.casefold().replace("/", "\\").removeprefix("\\\\?\\").startswith(FOLDER.casefold()), text

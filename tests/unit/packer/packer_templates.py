@@ -127,7 +127,7 @@ class Packer:
         environment: Mapping[str, str] | None = None,
         timeout: float = 60,
     ) -> tuple[int, str]:
-        """Run a command line in a folder, and return as `run` does."""
+        """Run a command line in a folder, and return the exit code and the output."""
         inherited = os.environ | dict(environment or {})
         ended = subprocess.run(
             command,
@@ -148,7 +148,7 @@ class Packer:
         return ended.returncode, ended.stdout
 
     def validate(self, source: str, variables: Mapping[str, Any]) -> str:
-        """Return what Packer has to say about one source, such as `azure-arm.windows`; nothing if it is valid."""
+        """Return Packer's messages about one source, such as `azure-arm.windows`; empty if the source is valid."""
         code, output = self.run("validate", f"-only=image.{source}", variables=variables)
         assert (code == 0) == (not output), output
         return " ".join(output.split())

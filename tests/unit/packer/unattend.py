@@ -21,7 +21,7 @@ _PASSES = {"windowsPE", "offlineServicing", "generalize", "specialize", "auditSy
 
 
 def problems(text: str) -> list[str]:
-    """Return why Windows Setup would refuse an answer file, or would not do what it says.
+    """Return why Windows Setup would refuse an answer file, or would not do what the file requests.
 
     Raises:
         ParseError: the file is not XML.
@@ -43,7 +43,7 @@ def problems(text: str) -> list[str]:
 
 
 def value(root: ET.Element, path: str) -> str:
-    """Return the text of the first element with this path below any component, or nothing."""
+    """Return the text of the first element with this path below any component; empty if there is no such element."""
     steps = "/".join(f"{_NAMESPACE}{step}" for step in path.split("/"))
     found = root.find(f"./{_NAMESPACE}settings/{_NAMESPACE}component/{steps}")
     return (found.text or "") if found is not None else ""

@@ -59,7 +59,7 @@ def texts(role: Path) -> t.Iterator[tuple[Path, str]]:
 
 
 def owner(name: str, roles: t.Iterable[str]) -> str | None:
-    """Return the role whose prefix a variable's name has."""
+    """Return the role whose prefix a variable's name has; None if there is no such role."""
     return next((role for role in sorted(roles, key=len, reverse=True) if name.startswith(f"{role}_")), None)
 
 

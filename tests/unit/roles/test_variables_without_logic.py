@@ -28,7 +28,7 @@ FILTERS = ("default", "bool", "expanduser", "winkube.node.maintenance_selection"
 
 
 def texts(value: object) -> t.Iterator[str]:
-    """Give all texts of a YAML document."""
+    """Yield all texts of a YAML document."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
@@ -39,7 +39,7 @@ def texts(value: object) -> t.Iterator[str]:
 
 
 def variables(files: t.Iterable[Path]) -> t.Iterator[tuple[str, str, object]]:
-    """Give role, name and value of each variable."""
+    """Yield role, name and value of each variable."""
     for path in files:
         for name, value in yaml.safe_load(path.read_text(encoding="utf-8")).items():
             yield path.parts[-3], name, value

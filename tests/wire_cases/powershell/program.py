@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The program that the recorded cases call, where they run on this machine; ../README.md says what it does."""
+"""The program that the recorded cases call if they run on this machine; ../README.md describes it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def main() -> int:
-    """Do what the words say, in order, and return the exit code."""
+    """Do what the arguments request, in order, and return the exit code."""
     code = 0
     words = iter(sys.argv[1:])
     for word in words:

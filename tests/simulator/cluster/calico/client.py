@@ -165,7 +165,9 @@ class AdminClient:
 
 
 class RepeatingThread:
-    """A thread that runs a function repeatedly, until it is stopped or the API server is gone.
+    """A thread that runs a function repeatedly until it is stopped.
+
+    If the function fails because of the API server, `error` contains the error until the function succeeds.
 
     Args:
         pause: seconds between two runs.

@@ -71,5 +71,5 @@ class CalicoOptions:
 
     @property
     def dns_address(self) -> str:
-        """The address of the DNS service: the third address of the service network with kubespray, else the tenth."""
+        """The address of the DNS service in the service network: the third with kubespray, and otherwise the tenth."""
         return str(ipaddress.IPv4Network(self.service_cidr)[3 if self.install == "kubespray" else 10])

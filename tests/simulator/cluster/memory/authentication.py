@@ -118,7 +118,7 @@ class ServiceAccountTokens:
         return f"{signed}.{_encode(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
 
     def claims(self, token: str) -> dict[str, Any] | None:
-        """Return the claims of a token; None if the token is invalid or comes from a different issuer."""
+        """Return the claims of a token; None if the token is invalid, expired, or not meant for this API server."""
         try:
             header, payload, signature = token.split(".")
             raw = _decode(signature)

@@ -12,7 +12,7 @@ from .requests import Target, User
 from .resources import Object
 from .store import ObjectStore
 
-# Resources that plugin/pkg/auth/authorizer/node decides itself, apart from the rules of the role system:node.
+# The verbs of requests that only read.
 _READ = ("get", "list", "watch")
 
 

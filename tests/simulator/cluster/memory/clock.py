@@ -22,7 +22,11 @@ def parse(text: str) -> datetime.datetime:
 
 
 def age(text: str | None) -> float:
-    """Return the seconds since a time; infinite if the text of the time is empty."""
+    """Return the seconds since a time; infinite if the text is None or empty.
+
+    Raises:
+        ValueError: the text is not a time.
+    """
     if not text:
         return float("inf")
     return (datetime.datetime.now(datetime.UTC) - parse(text)).total_seconds()

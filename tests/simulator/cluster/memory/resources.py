@@ -136,7 +136,7 @@ def type_of(plural: str) -> ResourceType:
 
 
 def type_of_kind(api_version: str, kind: str) -> ResourceType | None:
-    """Return a built-in resource type by an object's apiVersion and kind."""
+    """Return a built-in resource type by an object's apiVersion and kind; None if there is no such type."""
     return next((one for one in TYPES if (one.group_version, one.kind) == (api_version, kind)), None)
 
 
@@ -157,7 +157,7 @@ def api_groups(types: Iterable[ResourceType]) -> Object:
 
 
 def api_group(types: Iterable[ResourceType], name: str) -> Object | None:
-    """Return the response to GET /apis/NAME."""
+    """Return the response to GET /apis/NAME; None if the group does not exist."""
     versions = list(dict.fromkeys(one.version for one in types if one.group == name and name))
     return {"kind": "APIGroup", "apiVersion": "v1"} | _group(name, versions) if versions else None
 
@@ -168,7 +168,7 @@ def _group(name: str, versions: list[str]) -> Object:
 
 
 def api_resources(types: Iterable[ResourceType], group: str, version: str) -> Object | None:
-    """Return the response to GET /api/v1 or /apis/GROUP/VERSION."""
+    """Return the response to GET /api/v1 or /apis/GROUP/VERSION; None if the group or version does not exist."""
     found = [one for one in types if (one.group, one.version) == (group, version)]
     if not found:
         return None

@@ -49,7 +49,7 @@ class ObjectStore:
             return list(self._types.values())
 
     def find_type(self, group: str, version: str, plural: str) -> ResourceType | None:
-        """Return the resource type for a path in the URL."""
+        """Return the resource type for a path in the URL; None if there is no such type."""
         return self._types.get((group, version, plural))
 
     def define(self, kind: ResourceType) -> None:

@@ -227,7 +227,7 @@ class Client:
         return self._connection
 
     def _check_time(self, connection: http.client.HTTPConnection) -> None:
-        """Reject a server whose certificate is not valid according to the machine's clock."""
+        """Raise OSError if the server's certificate is not valid according to the machine's clock."""
         shown = clock.of_peer(connection.sock) if self._verifies else None  # type: ignore[arg-type]
         moment = self._machine.clock.now()
         if shown and not clock.is_valid(shown, moment):

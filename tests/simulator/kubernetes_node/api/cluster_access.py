@@ -44,7 +44,7 @@ def reach(machine: Machine, access: ServerAccess) -> ServerAccess:
 
 
 def _is_service(machine: Machine, host: str) -> bool:
-    """Return whether a host is the address of a service. The network 127.0.0.0/8 belongs to the nodes."""
+    """Return whether a host is an IPv4 address. Outside of the nodes' 127.0.0.0/8, only services have addresses."""
     return host.replace(".", "").isdigit()
 
 

@@ -110,7 +110,7 @@ def read_state(machine: Machine, path: str, key: str) -> dict[str, Any]:
 
 
 def _refresh(machine: Machine, spaces: dict[str, Any]) -> None:
-    """Add the addresses of the network interface, as WireServer reports them."""
+    """Add the addresses that WireServer reports for the network interface, and remove other addresses that are free."""
     about = machine.settings.option("azure")
     if not isinstance(about, Mapping):
         _log(machine, f'[ipam] wireserver call failed with: Get "{_QUERY}": dial tcp 168.63.129.16:80: i/o timeout')

@@ -137,7 +137,10 @@ def _policies(call: PluginCall, address: str, api: int) -> list[object]:
 
 
 def _second_form(value: Mapping[str, Any]) -> list[object]:
-    """Return a policy of the configuration in the form of the second API; nothing for a policy of unknown type."""
+    """Return a policy in the form of the second API; nothing for an unknown type or an incomplete ACL.
+
+    Raise CniError for an OutBoundNAT without exceptions.
+    """
     kind = str(value.get("Type") or "").casefold()
     rest = {key: item for key, item in value.items() if key != "Type"}
     if kind == "outboundnat":

@@ -62,7 +62,7 @@ def backend_of(settings: Mapping[str, Any]) -> Backend:
     """Return the network that is configured in net-conf.json.
 
     Raises:
-        FlannelError: flannel does not support it on Windows.
+        FlannelError: the configuration is invalid, or flannel does not support it on Windows.
     """
     about = {key.casefold(): value for key, value in (settings.get("Backend") or {}).items()}
     kind = str(about.get("type") or "udp").lower()
@@ -99,7 +99,7 @@ def ensure(machine: Machine, backend: Backend, subnet: ipaddress.IPv4Network, lo
     """Create the HNS network, or replace one with the same name but different settings.
 
     Raises:
-        FlannelError: HNS refuses it.
+        FlannelError: HNS refuses the network, or the network has no management IP.
     """
     store = hns.store(machine)
     known, gateway, kind = store.network_named(backend.name), str(subnet[1]), _kind(backend)
@@ -164,7 +164,7 @@ def attach_host(machine: Machine, backend: Backend, subnet: ipaddress.IPv4Networ
     """Create the host's endpoint of an L2Bridge, and enable forwarding on it and on the node's interface.
 
     Raises:
-        FlannelError: HNS refuses it.
+        FlannelError: the network does not exist, or HNS refuses the endpoint.
     """
     if backend.vni:
         return

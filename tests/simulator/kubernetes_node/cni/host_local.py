@@ -81,7 +81,7 @@ def allocate(machine: Machine, ipam: Mapping[str, Any], network: str, container:
     """Reserve an address and return it with the length of its prefix.
 
     Raises:
-        CniError: no address is free, or the configuration has no range.
+        CniError: no address is free, the container already has an address, or the configuration has no valid range.
     """
     found = _range(ipam)
     folder = _store(ipam, network)
@@ -118,7 +118,7 @@ def run(machine: Machine, invocation: Invocation, about: ProgramResult) -> Progr
     """Simulate host-local.exe, which reads a request from standard input.
 
     Args:
-        about: the result of a call whose command is neither ADD nor DEL.
+        about: the result if the command is neither ADD nor DEL, or if the call names no container.
     """
     command, container = invocation.variable("CNI_COMMAND"), invocation.variable("CNI_CONTAINERID")
     if command not in ("ADD", "DEL") or not container:
@@ -127,7 +127,7 @@ def run(machine: Machine, invocation: Invocation, about: ProgramResult) -> Progr
         request = json.loads(invocation.stdin.decode("utf-8"))
         name, ipam = str(request["name"]), request["ipam"]
     except (ValueError, KeyError, TypeError):
-        # A byte-order mark is no JSON (MicrosoftDocs/Virtualization-Documentation#1240).
+        # A byte-order mark is not JSON (MicrosoftDocs/Virtualization-Documentation#1240).
         character = invocation.stdin[:1].decode("latin-1") or " "
         message = f"invalid character {character!r} looking for beginning of value"
         return _failure(100, f"error reading network config: {message}")

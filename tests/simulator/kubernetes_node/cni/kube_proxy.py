@@ -147,7 +147,7 @@ class KubeProxy:
         return self._machine.files.read_text(path) if path and self._machine.files.is_file(path) else ""
 
     def _watch(self, seconds: float) -> bool:
-        """Wait, and return whether to stop. kube-proxy also ends if its configuration changes (app/options.go)."""
+        """Wait, and return whether to stop. Raise ProxyError if the configuration has changed (app/options.go)."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             if self._stop.wait(min(left, _INTERVAL)):
@@ -207,7 +207,11 @@ class KubeProxy:
         self._machine.part(ProxyLog).write("I", f'"Source VIP" sourceVip="{settings.source_vip}"')
 
     def _client(self) -> Client:
-        """Return a connection to the API server. If the token does not exist yet, wait for it first."""
+        """Return a connection to the API server. If the token does not exist yet, wait for it first.
+
+        Raises:
+            ProxyError: the kubeconfig is invalid, or kube-proxy is stopped.
+        """
         while True:
             try:
                 access = cluster_access.access_of(

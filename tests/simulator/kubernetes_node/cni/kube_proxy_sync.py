@@ -49,7 +49,7 @@ class Programmer:
         """Create what is missing and remove what is not needed any more.
 
         Raises:
-            hns.HnsError: HNS refuses a call. The error was logged.
+            hns.HnsError: HNS refuses a call.
         """
         if self._network_changed():
             return

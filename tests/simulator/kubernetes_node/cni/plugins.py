@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """CNI: adding pods to a network and removing them. This module calls the plugins of a configuration in order.
 
-The plugins are in separate modules: `win_plugins` (flannel, win-bridge, win-overlay), `sdn_plugins`, `azure_vnet` and
-`host_local`. Errors have libcni's form: `plugin type="flannel" name="cbr0" failed (add): …` (containernetworking/cni
-libcni/api.go).
+The plugins are in separate modules: `win_plugins` (flannel, win-bridge, win-overlay), `sdn_plugins`, `azure_vnet`,
+`calico` and `host_local`. Errors have libcni's form: `plugin type="flannel" name="cbr0" failed (add): …`
+(containernetworking/cni libcni/api.go).
 """
 
 from __future__ import annotations

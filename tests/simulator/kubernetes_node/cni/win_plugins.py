@@ -79,7 +79,7 @@ def _subnet_env(machine: Machine, path: str) -> Mapping[str, str]:
 
 
 def win_bridge(call: PluginCall) -> Attachment:
-    """Add a pod to an L2Bridge or L2Tunnel network. Its gateway is the third address of its subnet.
+    """Add a pod to an L2Bridge or L2Tunnel network. Its gateway is the second usable address of its subnet.
 
     Raises:
         CniError: the plugin fails.

@@ -46,7 +46,7 @@ class ContainerdConfig:
     minor: str = "2.4"
 
     def plugin(self, *names: str) -> Table:
-        """Return the table of the first plugin that exists."""
+        """Return the table of the first plugin that exists; an empty table if none of them exists."""
         plugins = self.tables.get("plugins", {})
         return next((plugins[name] for name in names if name in plugins), {})
 

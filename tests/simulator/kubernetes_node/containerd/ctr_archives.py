@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""ctr images export and import, for archives with an OCI layout or with Docker's `manifest.json`.
+"""ctr images export and import, for archives with an OCI layout. An export also writes Docker's `manifest.json`.
 
 Sources: containerd cmd/ctr/commands/images/{export,import}.go, core/images/archive/{exporter,importer,reference}.go.
 An imported image gets the name in its annotation io.containerd.image.name. Without this annotation, the name consists

@@ -41,7 +41,7 @@ def _list(run: CtrRun) -> str:
 
 
 def _matches(image: StoredImage, text: str) -> bool:
-    """Return whether an image matches a filter of containerd: `name==REF`, `name~=REGEX`, or just a name."""
+    """Return whether an image matches a filter: `name==REF`, `name~=TEXT` (plain text, not a regex), or a name."""
     for operator in ("==", "~="):
         if operator in text:
             field, _, value = text.partition(operator)

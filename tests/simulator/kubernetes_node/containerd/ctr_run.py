@@ -35,7 +35,7 @@ class CtrRun:
         self.namespace = line.text("namespace") or invocation.variable("CONTAINERD_NAMESPACE") or "default"
 
     def argument(self, index: int, what: str) -> str:
-        """Return a required argument."""
+        """Return a required argument. If it is missing, raise CtrError with the text `what`."""
         if len(self.line.arguments) <= index:
             raise CtrError(what)
         return self.line.arguments[index]

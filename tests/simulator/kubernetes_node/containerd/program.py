@@ -33,10 +33,10 @@ _HIDDEN = {"run-service": False, "service-name": True, "no-console": False}
 
 
 def load_config(machine: Machine, line: cli.CommandLine, version: str) -> ContainerdConfig:
-    """Read the configuration for a command line. It is not an error if the file does not exist.
+    """Read the configuration for a command line. A missing file is an error only if `containerd --config` names it.
 
     Raises:
-        ConfigError: containerd rejects the configuration.
+        ConfigError: containerd rejects the configuration, or the file that --config names does not exist.
     """
     path = line.text("config", DEFAULT_CONFIG)
     named = "config" in line.flags

@@ -89,6 +89,7 @@ class Containerd(CriRuntime):
 
         Raises:
             PullError: a registry rejects a request, or the download fails.
+            oci.ReferenceFormatError: the name is invalid.
         """
         reference = oci.parse(name, familiar=True)
         config = self.config
@@ -109,7 +110,7 @@ class Containerd(CriRuntime):
         return image
 
     def image(self, name: str) -> StoredImage | None:
-        """Return an image in the store that runs on this version of Windows."""
+        """Return an image in the store; None if it does not exist or does not run on this version of Windows."""
         try:
             found = self.store.get(str(oci.parse(name, familiar=True)))
         except oci.ReferenceFormatError:
@@ -117,7 +118,7 @@ class Containerd(CriRuntime):
         return found if found and self.store.manifest(found, self.build, self.exact) else None
 
     def image_id(self, image: StoredImage) -> str:
-        """Return an image's id, which is the digest of its configuration."""
+        """Return an image's id, the digest of its configuration; empty if the image does not run on this machine."""
         found = self.store.manifest(image, self.build, self.exact)
         return str(found[1]["config"]["digest"]) if found else ""
 

@@ -46,7 +46,7 @@ def take(words: list[str], known: Mapping[str, bool], anywhere: bool = False) ->
     """Return the flags and the arguments of a command line.
 
     Raises:
-        CrictlError: a flag is unknown.
+        CrictlError: a flag is unknown, or has no value although it needs one.
     """
     found: dict[str, str] = {}
     rest: list[str] = []

@@ -65,7 +65,7 @@ def sandbox_view(item: Sandbox) -> dict[str, Any]:
 
 
 def sandbox_status(item: Sandbox) -> dict[str, Any]:
-    """Return a sandbox for `inspectp`. It has an address and a network namespace, except on the host's network."""
+    """Return a sandbox for `inspectp`. A sandbox on the host's network has no network namespace."""
     windows = {"network": {"networkNamespace": item.netns.lower()}} if item.netns else {}
     return {
         "status": {**sandbox_view(item), "network": {"additionalIps": [], "ip": item.address}},

@@ -102,7 +102,7 @@ class CriRuntime(ABC):
 
     @abstractmethod
     def image(self, name: str) -> StoredImage | None:
-        """Return an image in the store that runs on this version of Windows."""
+        """Return an image in the store; None if it does not exist or does not run on this version of Windows."""
 
     @abstractmethod
     def image_id(self, image: StoredImage) -> str:

@@ -74,8 +74,9 @@ def load(images: DockerImages, archive: tarfile.TarFile) -> list[str]:
     """Add an archive's images to the store, and return docker's output.
 
     Raises:
-        DockerError: the archive does not exist or is invalid.
+        DockerError: the archive lacks `manifest.json` or another file, or its contents are invalid.
         tarfile.TarError: the file is not an archive.
+        ValueError: the configuration of an image or a layer is invalid.
     """
     known = {member.name.removeprefix("./"): member for member in archive if member.isfile()}
 

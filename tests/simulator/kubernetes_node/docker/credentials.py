@@ -41,7 +41,7 @@ def of(run: DockerRun, host: str) -> str:
     """Return the `user:password` for a registry; empty if there is none.
 
     Raises:
-        DockerUsageError: the file is invalid.
+        DockerUsageError: the file is invalid, or it names a credential store or helper, which the simulator lacks.
     """
     document = read(run)
     helper = (document.get("credHelpers") or {}).get(host) or document.get("credsStore")

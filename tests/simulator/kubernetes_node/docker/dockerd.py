@@ -87,7 +87,8 @@ class Dockerd:
         environment: the variables of its process: the machine's variables and the service's own.
 
     Raises:
-        DockerError: dockerd does not start. The text is the reason.
+        DockerError: the configured network does not exist. The text is dockerd's message.
+        HnsError: HNS refuses the network `nat`.
     """
 
     def __init__(
@@ -254,7 +255,7 @@ class Dockerd:
         self._state.containers.pop(item.id, None)
 
     def endpoint(self, item: DockerContainer) -> Endpoint | None:
-        """Return a running container's endpoint."""
+        """Return a running container's endpoint; None if it has no endpoint."""
         return next((known for known in HnsStore(self.machine).endpoints() if known.id == item.endpoint), None)
 
 

@@ -22,7 +22,7 @@ ENVIRONMENT = r"HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager\Environme
 
 @dataclass
 class DockerScene:
-    """The endpoints of running, removed and stopped containers on a machine, and the names of the stopped ones."""
+    """The endpoints of running, removed and stopped containers, and the ids of the running and stopped containers."""
 
     running: list[str] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)

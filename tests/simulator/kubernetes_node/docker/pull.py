@@ -135,7 +135,7 @@ class DockerTransfer:
         If the registry is insecure, return its mirrors and the first of its own endpoints that responds.
 
         Raises:
-            PullError: no endpoint responds.
+            PullError: the registry is insecure and has no mirrors, and none of its own endpoints responds.
         """
         found = places(self._machine, self._config, host)
         if not insecure(self._config, host):
@@ -155,7 +155,7 @@ class DockerTransfer:
         """Check the credentials with a registry.
 
         Raises:
-            DockerError: the registry rejects the credentials.
+            DockerError: the registry rejects the credentials or does not respond.
         """
         try:
             place = self.answering(host)[-1]

@@ -121,7 +121,7 @@ def populate(
         running, stale, creating, remote: the number of endpoints of each kind.
         stale_policies: the number of stale policy lists; by default, one if there is a stale endpoint.
         isolated: whether pods use Hyper-V isolation, so that SharedContainers is empty.
-        name: the name of the network, if it is not the plugin's default (`vxlan0`).
+        name: the name of the network, such as `vxlan0`; by default, the name that the plugin chooses.
 
     Raises:
         KeyError: the scene is unknown.

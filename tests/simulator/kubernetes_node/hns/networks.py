@@ -69,7 +69,7 @@ SCENES = {
 
 
 def addresses(subnet: str) -> Iterator[str]:
-    """Yield the addresses of a subnet for endpoints. The first one is the gateway."""
+    """Return the addresses of a subnet for endpoints: all but the first one, which is the gateway."""
     hosts = ipaddress.ip_network(subnet).hosts()
     next(hosts)
     return (str(item) for item in hosts)

@@ -216,14 +216,14 @@ class HnsState:
     namespaces: dict[str, Namespace] = field(default_factory=dict)
 
     def restarted(self) -> None:
-        """Apply a restart of the service: networks stay, but objects of pods are lost (projectcalico/calico#5164)."""
+        """Apply a restart: only persistent networks stay, and objects of pods are lost (projectcalico/calico#5164)."""
         self.endpoints.clear()
         self.policies.clear()
         self._leave_default()
         self._forget_fleeting()
 
     def rebooted(self, *, keep_endpoints: bool) -> None:
-        """Apply a reboot: compartments and containers are lost, and all other objects are restored from the registry.
+        """Apply a reboot: compartments, containers and non-persistent networks are lost; the rest is restored.
 
         With `keep_endpoints`, endpoints survive, as moby/moby#47576 reports after patching. According to Google's
         k8s-node-setup.psm1, endpoints vanish.

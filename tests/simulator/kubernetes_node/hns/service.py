@@ -84,7 +84,7 @@ class HnsStore:
         return list(self._state.namespaces.values())
 
     def network_named(self, name: str) -> Network | None:
-        """Return a network by its name, which is case-insensitive."""
+        """Return a network by its name, which is case-insensitive; None if it does not exist."""
         return next((item for item in self.networks() if item.name.casefold() == name.casefold()), None)
 
     def endpoints_of(self, container: str) -> list[Endpoint]:
@@ -134,7 +134,7 @@ class HnsStore:
         """Remove a network.
 
         Raises:
-            HnsError: the network still has endpoints.
+            HnsError: the network does not exist or still has endpoints, or HNS does not respond.
         """
         self.require()
         network = self._state.networks.get(network_id.upper())
@@ -214,7 +214,7 @@ class HnsStore:
 
         No version of Windows gives a pod the address of the host's own endpoint (microsoft/SDN#333). On Windows Server
         2019, two endpoints of pods can have the same address (kubernetes pkg/proxy/winkernel/hns.go); on later versions
-        they cannot. All versions allow the address of a remote endpoint.
+        they cannot. All versions allow a local and a remote endpoint with the same address.
         """
         others = [item for item in self.endpoints() if (item.network, item.address) == (network, address)]
         taken = [item for item in others if item.remote == remote]
@@ -263,7 +263,8 @@ class HnsStore:
         """Remove a namespace.
 
         Raises:
-            HnsError: a container runs in it (microsoft/Windows-Containers#485).
+            HnsError: the namespace does not exist, belongs to the host or has a running container
+                (microsoft/Windows-Containers#485), or HNS does not respond.
         """
         self.require()
         namespace = self._state.namespaces.get(namespace_id.upper())

@@ -101,7 +101,7 @@ def _remove_switch(machine: Machine, adapter: str, *, keeps: bool) -> None:
 def _move(machine: Machine, state: NetworkState, before: Interface, after: Interface, *, keeps: bool) -> None:
     """Move TCP/IP settings from one interface to another.
 
-    Without `keeps`, or if the settings include DHCP, the new interface requests an address instead of keeping the rest.
+    Without `keeps`, or with DHCP, routes and manual DNS servers are lost, and the new interface requests an address.
     """
     after.addresses, after.dhcp = before.addresses, before.dhcp
     after.static_dns, after.lease_dns = before.static_dns, before.lease_dns

@@ -36,7 +36,7 @@ class Views:
     """The printed form of one machine's objects.
 
     Args:
-        networks: the networks by id, to look up the network of an endpoint.
+        networks: all networks, to look up the network of an endpoint.
         endpoints: all endpoints, to count those of a network.
     """
 

@@ -231,8 +231,8 @@ class PullOptions:
 
     Args:
         metadata_only: whether to download the index, manifests and configurations of all platforms, without layers
-            (`ctr content fetch`).
-        unpack: whether to unpack the layers.
+            (`ctr content fetch --metadata-only`).
+                unpack: whether to unpack the layers.
     """
 
     build: int

@@ -48,7 +48,7 @@ class RegistryEndpoint:
 
 def endpoints(machine: Machine, host: str, config_paths: Sequence[str], *, plain_http: bool = False,
               mirrors: Mapping[str, Sequence[str]] | None = None) -> list[RegistryEndpoint]:  # fmt: skip
-    """Return the endpoints for a registry host, in order. The host itself comes last.
+    """Return the endpoints for a registry host, in order. The host itself, or `server` in hosts.toml, comes last.
 
     Args:
         host: the host in the image's name.

@@ -98,7 +98,7 @@ class ImageStore:
                 self._written.notify_all()
 
     def ingested(self, digest: str) -> int:
-        """Return the size of a blob's ingest from an earlier download."""
+        """Return the size of a blob's ingest from an earlier download; 0 if there is no ingest."""
         path = self.ingest_path(digest)
         return self._files.real(path).stat().st_size if self._files.is_file(path) else 0
 
@@ -191,7 +191,7 @@ class ImageStore:
         return [StoredImage(name, **about) for name, about in sorted(self._load().get(namespace, {}).items())]
 
     def get(self, name: str, namespace: str = K8S) -> StoredImage | None:
-        """Return the image with this name."""
+        """Return the image with this name; None if it does not exist."""
         about = self._load().get(namespace, {}).get(name)
         return StoredImage(name, **about) if about else None
 
@@ -245,7 +245,7 @@ class ImageStore:
         return [{key: config[key] for key in ("os", "architecture", "os.version") if key in config}]
 
     def size(self, image: StoredImage, build: int, exact: bool) -> int:
-        """Return the size of an image for a build: manifest, configuration and layers."""
+        """Return the size of an image for a build: manifest, configuration and layers; 0 without a manifest for it."""
         found = self.manifest(image, build, exact)
         if found is None:
             return 0

@@ -53,7 +53,7 @@ class Blobs:
         Args:
             name: the name, `host/path:tag`.
             builds: keys of BUILDS, or full versions `10.0.x.y`; None is Windows without a version. If None is the only
-                build, no index is created.
+                    build and `linux` is false, no index is created.
             linux: whether to add entries for Linux.
             size: the size of its layer in bytes.
             programs: the executables in the image: program names by path.

@@ -76,7 +76,7 @@ def discover(machine: Machine, requested: Discovery, timeout: float, alive: Call
 
 
 def _of_file(machine: Machine, name: str) -> tuple[str, str]:
-    """Return the server and CA from a kubeconfig without credentials.
+    """Return the server and CA from a kubeconfig.
 
     Unlike discovery by token, this keeps the kubeconfig's server even if cluster-info names another one. kubeadm only
     warns about the difference. If the file has credentials, kubeadm reads cluster-info with these credentials, and

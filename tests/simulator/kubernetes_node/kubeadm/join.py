@@ -115,7 +115,11 @@ class Joiner:
         return not self.invocation.stop.wait(seconds)
 
     def _cluster(self, client: Client) -> str:
-        """Return the kubelet configuration of the cluster."""
+        """Return the kubelet configuration of the cluster.
+
+        Raises:
+            JoinError: the ConfigMaps cannot be read, or this kubeadm does not support the version of the control plane.
+        """
         self._say('[preflight] Reading configuration from the "kubeadm-config" ConfigMap in namespace "kube-system"...')
         self._say(
             "[preflight] Use 'kubeadm init phase upload-config kubeadm --config your-config-file' to re-upload it."

@@ -60,7 +60,7 @@ def check(document: Mapping[str, Any], version: str, allow_experimental: bool = 
     """Check one document, and return its unknown fields.
 
     Raises:
-        ConfigurationError: this version of kubeadm does not accept the document's API version.
+        ConfigurationError: this version of kubeadm does not accept the document's API version, or the type of a value.
     """
     api, kind = str(document["apiVersion"]), str(document["kind"])
     known = contracts.kinds(version)

@@ -53,7 +53,7 @@ def find(version: str) -> Path | None:
 def plain(program: Path, arguments: list[str], config: str | None) -> ProgramResult:
     """Run a command without side effects, such as `config validate`.
 
-    `config` is the contents of the file for --config.
+    `config` is the contents of a file, whose path replaces the argument that consists of one NUL character.
     """
     import tempfile
 
@@ -84,7 +84,7 @@ def join(
     Args:
         arguments: the arguments of the join, without --config.
         config: the contents of the configuration file.
-        requested: the settings in the configuration file.
+        requested: the settings of the join.
     """
     answerer = Answerer.start()
     if answerer is None:

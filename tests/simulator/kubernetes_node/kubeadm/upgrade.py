@@ -81,7 +81,11 @@ class Upgrader:
         self.printed.append(text)
 
     def _cluster(self, client: Client) -> str:
-        """Return the kubelet configuration of the cluster."""
+        """Return the kubelet configuration of the cluster.
+
+        Raises:
+            UpgradeError: the ConfigMaps cannot be read, or kubeadm does not support the control plane's version.
+        """
         self._say('[upgrade] Reading configuration from the "kubeadm-config" ConfigMap in namespace "kube-system"...')
         self._say("[upgrade] Use 'kubeadm init phase upload-config kubeadm --config your-config-file' to re-upload it.")
         try:
@@ -142,7 +146,11 @@ class Upgrader:
         files.write_text(_CONFIG, join.windows_configuration(kubelet, instance))
 
     def _take_endpoint(self) -> str:
-        """Return the runtime's endpoint, and remove its flag from the file with the kubelet's flags."""
+        """Return the runtime's endpoint, and remove its flag from the kubelet's flags; empty without the flag.
+
+        Raises:
+            UpgradeError: the file with the kubelet's flags does not exist.
+        """
         if not self.machine.files.is_file(_FLAGS):
             raise UpgradeError(
                 f"error execution phase kubelet-config: error reading kubeadm flags file: open {_FLAGS[2:]}: The "

@@ -97,7 +97,7 @@ def bootstrap(machine: Machine, settings: KubeletSettings, node: str, alive: Cal
 
 
 def _key(machine: Machine, settings: KubeletSettings) -> ec.EllipticCurvePrivateKey:
-    """Return the key of an earlier start, or a new one."""
+    """Return the key of an earlier start, or a new one. Raise BootstrapError if the earlier key cannot be loaded."""
     path = f"{settings.cert_dir}\\{_KEY}"
     if machine.files.is_file(path):
         try:

@@ -104,7 +104,7 @@ class _HealthHandler(BaseHTTPRequestHandler):
 
 
 def _root_of_peer(port: int) -> Path | None:
-    """Return the root folder of the process that uses a local port on 127.0.0.1."""
+    """Return the root folder of the kubeadm process that uses a port on 127.0.0.1; None without such a process."""
     inode = ""
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         fields = line.split()

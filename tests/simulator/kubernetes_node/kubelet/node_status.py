@@ -43,7 +43,7 @@ def micro_stamp(machine: Machine) -> str:
 
 
 def host_name(machine: Machine) -> str:
-    """Return the node name that kubelet and kubeadm use by default: the host's full DNS name, in lower case.
+    """Return the node name that kubelet and kubeadm use by default: the DNS host name, in lower case.
 
     The name may be longer than a NetBIOS name (15 characters), because Go uses ComputerNamePhysicalDnsHostname
     (golang/go src/os/sys_windows.go).

@@ -22,11 +22,12 @@ def environment(client: Client, pod: Mapping[str, Any], container: Mapping[str, 
     """Return a container's environment.
 
     Args:
-        node: the values that depend on the node: `status.hostIP`, `status.podIP`.
+        node: the values that the kubelet itself determines, by field: `status.hostIP`, `status.podIP`, `spec.nodeName`.
         services: the variables that every container has, such as KUBERNETES_SERVICE_HOST.
 
     Raises:
         ContainerConfigError: a referenced object or key does not exist.
+        ApiError: the API server rejects a request.
         OSError: the API server is not reachable.
     """
     found = dict(services)

@@ -37,6 +37,7 @@ def prepare(machine: Machine, client: Client, pod: Mapping[str, Any], root: str,
 
     Raises:
         VolumeError: a volume cannot be prepared.
+        ApiError: the API server rejects the request for a ConfigMap or Secret.
         OSError: the API server is not reachable.
     """
     if known.written and time.monotonic() - known.written < _REFRESH:

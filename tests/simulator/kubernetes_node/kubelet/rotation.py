@@ -80,7 +80,11 @@ class Rotation:
         self._deadline = start + (end - start) * random.uniform(0.7, 0.9)
 
     def _renew(self, client: Client) -> None:
-        """Request a certificate, or check whether the requested certificate was issued."""
+        """Request a certificate, or use the requested certificate if it was issued.
+
+        Raises:
+            KubeletError: the kubeconfig cannot be read after the certificate was issued.
+        """
         if self._asked is None:
             key = new_key()
             self._stderr(klog("I", '"Rotating certificates"'))

@@ -228,7 +228,7 @@ def _decode(text: str, version: str) -> dict[str, Any]:
 
 
 def _drop_ins(machine: Machine, folder: str, settings: KubeletSettings, version: str) -> None:
-    """Merge the drop-ins into the configuration: `*.conf`, sorted by name."""
+    """Merge the drop-ins (`*.conf`, sorted by name) into the configuration. Raise KubeletError if one is invalid."""
     if not machine.files.is_directory(folder):
         raise KubeletError(
             f"failed to merge kubelet configs: failed to walk through kubelet dropin directory {folder!r}: "
@@ -256,7 +256,11 @@ def merge(into: dict[str, Any], over: Mapping[str, Any]) -> None:
 
 
 def _validate(settings: KubeletSettings) -> None:
-    """Reject the settings that kubelet rejects on Windows: pkg/kubelet/apis/config/validation/validation_windows.go."""
+    """Reject the settings that kubelet rejects on Windows (pkg/kubelet/apis/config/validation).
+
+    Raises:
+        KubeletError: a setting is rejected.
+    """
     document = settings.document
     problems: list[str] = []
     if document.get("cgroupsPerQOS"):
@@ -285,7 +289,7 @@ _SIGNALS = (
 
 
 def _check_resources(document: Mapping[str, Any]) -> None:
-    """Reject eviction thresholds and reserved resources that are invalid, because the kubelet then ends.
+    """Raise KubeletError for invalid eviction thresholds and reserved resources, with which the kubelet ends.
 
     Sources: pkg/kubelet/eviction/helpers.go (ParseThresholdConfig) and cmd/kubelet/app/server.go (parseResourceList).
     """
@@ -305,7 +309,7 @@ def _check_resources(document: Mapping[str, Any]) -> None:
 
 
 def check_credential_providers(machine: Machine, settings: KubeletSettings) -> None:
-    """Reject credential providers whose programs the kubelet does not find.
+    """Raise KubeletError if the kubelet does not find credential providers' configuration or programs.
 
     The kubelet checks this if both of its flags for credential providers are set:
     pkg/credentialprovider/plugin/plugin.go (RegisterCredentialProviderPlugins). exec.LookPath appends `.exe`.

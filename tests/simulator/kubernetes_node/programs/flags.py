@@ -79,7 +79,11 @@ def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[
 
 
 def _split(word: str, shorts: Mapping[str, str], known: Mapping[str, object]) -> tuple[str, bool, str]:
-    """Return the name of a word's flag, whether the word contains a value, and this value."""
+    """Return the name of a word's flag, whether the word contains a value, and this value.
+
+    Raises:
+        FlagError: the flag is unknown.
+    """
     if word.startswith("--"):
         name, given, value = word[2:].partition("=")
         name = name.replace("_", "-")

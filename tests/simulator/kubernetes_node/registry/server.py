@@ -47,7 +47,7 @@ class SimulatedRegistry:
         self.images = images if images is not None else fill(Blobs())
         self.tls, self.user, self.auth, self.rate = tls, user, auth, rate
         self.counters: Counter[str] = Counter()
-        """The counters `requests`, `manifests`, `blobs` (each without HEAD), `bytes`, `tokens`, `pushed`.
+        """The counters `requests` (GET and HEAD), `manifests` and `blobs` (only GET), `bytes`, `tokens`, `pushed`.
 
         `most_at_once` is the maximum number of concurrent bodies. Each manifest that is requested by tag also has a
         counter `NAME:TAG`.
@@ -115,7 +115,7 @@ class SimulatedRegistry:
             self.counters.clear()
 
     def find(self, name: str, namespace: str, requested: str) -> str | None:
-        """Return the digest of a tag.
+        """Return the digest that a tag or a digest refers to; None if the registry does not have it.
 
         If the request has no `ns`, the name may be a repository's path with or without its host.
         """

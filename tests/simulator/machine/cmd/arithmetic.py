@@ -101,7 +101,11 @@ def _number(text: str) -> int:
 
 
 def set_numbers(session: Session, text: str) -> ProgramResult:
-    """Evaluate `NAME=EXPRESSION`, or several assignments that are separated by commas."""
+    """Evaluate `NAME=EXPRESSION`, or several assignments that are separated by commas.
+
+    Raises:
+        CmdNotModelledError: the text has another form.
+    """
     for part in text.split(","):
         name, equals, expression = part.partition("=")
         name = name.strip()

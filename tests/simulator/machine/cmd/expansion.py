@@ -67,7 +67,7 @@ def _argument(arguments: Sequence[str], place: str, modifiers: str | None) -> st
 
 
 def modified(value: str, modifiers: str) -> str:
-    """Apply the modifiers of `%~fdpnxVALUE`, which return parts of a path without its quotes."""
+    """Apply the modifiers of `%~fdpnxVALUE` to a path. Raise CmdNotModelledError for `s` and for a relative path."""
     bare = value.strip('"')
     if not modifiers:
         return bare

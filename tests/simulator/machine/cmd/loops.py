@@ -32,7 +32,11 @@ def set_members(session: Session, text: str) -> Iterator[str]:
 
 
 def numbers(text: str) -> Iterator[str]:
-    """Yield the numbers of `/l (start, step, end)`."""
+    """Yield the numbers of `/l (start, step, end)`.
+
+    Raises:
+        CmdNotModelledError: there are not three numbers, or the step is 0.
+    """
     parts = [int(part) for part in re.split(r"[\s,;]+", text.strip()) if re.fullmatch(r"[+-]?\d+", part)]
     if len(parts) != 3 or parts[1] == 0:
         raise CmdNotModelledError(f"for /l over ({text})")

@@ -111,7 +111,7 @@ class _Parser:
             self.at += 1
 
     def sequence(self) -> list[CmdStep]:
-        """Parse commands up to the end of the text or the closing parenthesis."""
+        """Parse commands up to the end or the closing parenthesis. Raise SyntaxRefusedError after a final operator."""
         steps: list[CmdStep] = []
         operator = ""
         while True:

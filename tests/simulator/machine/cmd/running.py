@@ -65,7 +65,11 @@ class CmdShell:
         return self.steps(steps, output, self.stdin)
 
     def _show(self, steps: Sequence[CmdStep], output: CmdOutput) -> None:
-        """Write the prompt and the command that is about to run, as cmd.exe does while echo is on."""
+        """Write the prompt and the command that is about to run, as cmd.exe does while echo is on.
+
+        Raises:
+            CmdNotModelledError: the command contains others.
+        """
         shown = ""
         for step in steps:
             if not isinstance(step.node, Simple):

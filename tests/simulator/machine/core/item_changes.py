@@ -84,7 +84,7 @@ def _new_key(machine: Machine, bound: Bound, place: ProviderItem) -> Iterator[ob
 
 
 def _illegal(path: str, error_id: str) -> CmdletError | None:
-    """Return the error for an invalid file path. `error_id` denotes an I/O error or an invalid argument."""
+    """Return the error for an invalid file path, with an id that is derived from `error_id`; None for a valid path."""
     if "\0" in path:
         message, kind = "Null character in path.", net_files.ARGUMENT
         return CmdletError("InvalidArgument", error_id.replace("IOError", "ArgumentError"), message, kind)

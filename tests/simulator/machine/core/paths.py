@@ -112,7 +112,7 @@ def parse(machine: Machine, bound: Bound, text: str) -> ProviderItem:
     """Return the item (with its absolute path) that a path refers to.
 
     Raises:
-        CmdletError: the drive does not exist.
+        CmdletError: the drive or the registry hive does not exist.
     """
     bare = re.sub(r"^(Microsoft\.PowerShell\.Core\\)?FileSystem::", "", text.strip(), flags=re.IGNORECASE)
     if registry.is_registry_path(bare) or re.match(r"HKEY_\w+(\\|$)", bare, re.IGNORECASE):
@@ -228,7 +228,7 @@ def selected(
 ) -> Iterator[ProviderItem]:
     """Yield the existing items that a call names.
 
-    Write a non-terminating error for a path without wildcards or match.
+    If a path without wildcards does not exist, write a non-terminating error.
     """
     for text, wild in given(bound, literal=literal, path=path) or ([(default, False)] if default else []):
         try:

@@ -133,7 +133,7 @@ def _number(text: str, bits: int) -> int:
     """Parse a decimal or hexadecimal number as reg.exe does.
 
     Raises:
-        ValueError: the number exceeds the type's range.
+        ValueError: the text is not such a number, or the number exceeds the type's range.
     """
     if not re.fullmatch(r"[0-9]+|0[xX][0-9a-fA-F]+", text):
         raise ValueError(text)

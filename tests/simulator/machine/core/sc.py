@@ -5,8 +5,8 @@
 The name of an option ends with an equals sign, and its value is the next argument
 (https://learn.microsoft.com/windows-server/administration/windows-commands/sc-config: "a space is required"). On the
 versions modelled here, sc.exe also accepts `start=auto` as one word. Microsoft's own tutorial uses `reset=0
-actions=...`, and only Server 2008 R2 is known to reject it (https://github.com/dotnet/docs/issues/36520), and each
-build of kubernetes-sigs/image-builder runs `sc.exe config winrm start=delayed-auto`. The exit code is the Win32 error
+actions=...`, which only Server 2008 R2 is known to reject (https://github.com/dotnet/docs/issues/36520). Each build of
+kubernetes-sigs/image-builder runs `sc.exe config winrm start=delayed-auto`. The exit code is the Win32 error
 code. If the command line is invalid, the exit code is 1639.
 """
 

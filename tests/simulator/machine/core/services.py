@@ -113,7 +113,10 @@ def _given_names(bound: Bound) -> list[str] | None:
 
 
 def _selected(machine: Machine, bound: Bound) -> Iterator[Service]:
-    """Yield the services that the call names. Write a non-terminating error for a name without wildcards or match."""
+    """Yield the services that the call names.
+
+    If a name without wildcards matches no service, write a non-terminating error.
+    """
     everything = [found for name in machine.services.names() if (found := machine.services.get(name))]
     include, exclude = bound.texts("Include"), bound.texts("Exclude")
     seen: set[str] = set()

@@ -53,7 +53,11 @@ def net_text(value: object) -> str:
 
 
 def to_bool(value: object) -> bool:
-    """Convert a value as ParseBool does."""
+    """Convert a value as ParseBool does.
+
+    Raises:
+        ValueError: the value is not one of the valid booleans.
+    """
     if isinstance(value, bool):
         return value
     text = net_text(value).lower().strip()
@@ -78,7 +82,11 @@ def _to_dict(value: object) -> dict[str, Any]:
 
 
 def to_int(value: object, low: int = -(2**31), high: int = 2**31 - 1, kind: str = "an Int32") -> int:
-    """Convert a value as the Parse method of a .NET type such as Int32 does."""
+    """Convert a value as the Parse method of a .NET type such as Int32 does.
+
+    Raises:
+        ValueError: the value is not an integer, or it is outside of the type's range.
+    """
     if isinstance(value, bool) or not re.fullmatch(r"\s*[+-]?\d+\s*", net_text(value)):
         raise ValueError("Input string was not in a correct format.")
     number = int(net_text(value))
@@ -113,7 +121,7 @@ def _to_json(value: object) -> str:
 
 
 def _unsigned(value: object) -> int:
-    """Convert a value like `[UInt32]$value` in PowerShell."""
+    """Convert a value like `[UInt32]$value` in PowerShell, or raise ValueError with PowerShell's message."""
     try:
         return to_int(value, 0, _UINT32, "a UInt32")
     except ValueError as error:

@@ -127,8 +127,8 @@ def _number(data: Any, kind: str) -> int:
     """Return a number in the unsigned form in which the registry stores it.
 
     Raises:
-        ArgumentError: the data is not an integer, or it exceeds the range of its registry type. ValueError: the data is
-            not a number, or it is below the range of its registry type.
+        ArgumentError: the data is a number with a fraction, or it exceeds the range of its registry type.
+        ValueError: the data is not a number, or it is below the range of its registry type.
     """
     if isinstance(data, float) and data % 1:
         raise ArgumentError(

@@ -23,12 +23,13 @@ _OPTIONS = (
     "pre_shutdown_timeout_ms", "required_privileges", "service_type", "sid_info", "start_mode", "state",
     "update_password", "username",
 )  # fmt: skip
-# Options that make a missing service an error: all except the name, dependency_action=set and desktop_interact=false.
+# With only these options, a missing service is neither created nor an error. This does not apply to a
+# dependency_action other than `set`, and to a desktop_interact of true.
 _NO_SERVICE_NEEDED = ("name", "force_dependent_services", "update_password", "dependency_action", "desktop_interact")
 
 
 def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Create, change, start, stop or remove a service. Without a state, only describe it."""
+    """Create, change, start, stop or remove a service. If the task only names the service, only describe it."""
     arguments.modelled(*_OPTIONS)
     machine, write = session.machine, not arguments.check_mode
     service = _find(machine, arguments.text("name"))
@@ -50,7 +51,7 @@ def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def _find(machine: Machine, name: str) -> Service | None:
-    """Return a service by its name or display name, as Get-ServiceFromName does."""
+    """Return a service by its name or display name, as Get-ServiceFromName does; None if it does not exist."""
     found = machine.services.get(name)
     if found is not None:
         return found

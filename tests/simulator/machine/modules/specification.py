@@ -147,7 +147,7 @@ class _Reader:
         self._text = text
 
     def literal(self, position: int) -> Any:
-        """Return the value of the expression at a position."""
+        """Return the value of the expression at a position. Raise UnreadableError if it cannot be evaluated."""
         scanner = TextScanner(self._text)
         scanner.position = position
         try:
@@ -193,7 +193,7 @@ class _Reader:
         raise UnreadableError(f"a {type(node).__name__} in the specification")
 
     def _keys(self, node: SyntaxNode) -> list[str]:
-        """Return the keys of a hashtable without evaluating its values."""
+        """Return the keys of a hashtable without evaluating its values, or raise UnreadableError."""
         if isinstance(node, VariableExpression):
             scanner = TextScanner(self._text)
             scanner.position = self._assignment(node.name)
@@ -207,7 +207,7 @@ class _Reader:
         raise UnreadableError(f"the keys of a {type(node).__name__}")
 
     def _assignment(self, name: str) -> int:
-        """Return the position in the script of the first value that is assigned to a variable."""
+        """Return the position of the first value that is assigned to a variable. Raise UnreadableError without one."""
         found = re.search(rf"^[ \t]*\${re.escape(name)}\s*=\s*", self._text, re.MULTILINE | re.IGNORECASE)
         if found is None:
             raise UnreadableError(f"the variable ${name}")

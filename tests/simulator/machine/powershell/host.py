@@ -201,7 +201,7 @@ def _run_commands(
             try:
                 _run_text(interpreter, remote.text, objects, remote.bound(), produced.append)
             except ExitFlow as flow:
-                # The output before the error still goes down the pipeline.
+                # The output before the exit still goes down the pipeline.
                 outcome.exit_code = flow.code
         else:
             target: SyntaxNode = Parser().script(remote.text) if remote.is_script else Literal(remote.text)

@@ -56,7 +56,7 @@ _ADDED: Mapping[str, frozenset[str]] = {
     "System.IO.FileInfo": _PROVIDER | {"Mode", "BaseName", "VersionInfo", "Target", "LinkType"},
     "System.IO.DirectoryInfo": _PROVIDER | {"Mode", "BaseName", "Target", "LinkType"},
 }
-# Types for which types.ps1xml defines ToString, which returns the name.
+# A type for which types.ps1xml defines ToString, which returns the name.
 _CONTROLLER = "System.ServiceProcess.ServiceController"
 
 

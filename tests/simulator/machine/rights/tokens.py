@@ -4,7 +4,9 @@
 
 Sources: https://learn.microsoft.com/windows/win32/secauthz/access-tokens,
 https://learn.microsoft.com/windows/win32/secauthz/well-known-sids,
-https://learn.microsoft.com/windows/win32/services/localservice-account (and networkservice-, localsystem-account),
+https://learn.microsoft.com/windows/win32/services/localservice-account,
+https://learn.microsoft.com/windows/win32/services/networkservice-account,
+https://learn.microsoft.com/windows/win32/services/localsystem-account,
 https://learn.microsoft.com/virtualization/windowscontainers/manage-containers/container-security
 """
 

@@ -22,7 +22,11 @@ _RETURN_END = 1003
 
 
 def process(run: CloudbaseRun, content: bytes) -> int:
-    """Run a cloud-config, and return the code of the plugin. Whatever fails or is not supported is only logged."""
+    """Run a cloud-config, and return the code of the plugin. Keys that fail or are not supported are only logged.
+
+    Raises:
+        ValueError: the content is not YAML.
+    """
     try:
         found = yaml.safe_load(content)
     except yaml.YAMLError as error:

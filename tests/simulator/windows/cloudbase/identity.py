@@ -32,7 +32,7 @@ def set_host_name(run: CloudbaseRun, name: str) -> bool:
 
 
 def add_account(run: CloudbaseRun, name: str, groups: Iterable[str]) -> None:
-    """Create an account with a profile, and add it to groups."""
+    """Create an account with a profile unless it exists, and add it to groups."""
     machine = run.machine
     account = accounts.find(machine, name, "User")
     if account is None:

@@ -167,7 +167,7 @@ _DRIVES: Mapping[str, type[_ConfigDrive]] = {
 
 
 def load_service(run: CloudbaseRun) -> CloudbaseService | None:
-    """Return the first service that has data (metadata/factory.py)."""
+    """Return the first configured service that has data or is the empty one; None without one (metadata/factory.py)."""
     drive = run.machine.settings.option("config_drive")
     for name in run.configuration.items("metadata_services"):
         if name == "cloudbaseinit.metadata.services.base.EmptyMetadataService":

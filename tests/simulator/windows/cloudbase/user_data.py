@@ -48,7 +48,7 @@ class JinjaEngine:
 
 
 def template_engine(data: bytes) -> JinjaEngine | None:
-    """Return the engine for a document, by its first line; None if it is no template."""
+    """Return the engine for a document, by its first line; None if it is not a template."""
     head = re.match(r"##\s*template:(.*)", data.decode(), re.IGNORECASE)
     return JinjaEngine() if head and head[1].lower().strip() == "jinja" else None
 

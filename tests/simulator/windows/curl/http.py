@@ -44,7 +44,7 @@ def read_head(stream: Stream) -> Head:
     """Read the head of the response, skipping 1xx responses.
 
     Raises:
-        CurlError: exit code 52, 56 or 1.
+        CurlError: exit code 52, 56 or 1, or 28 if a limit is exceeded.
     """
     while True:
         raw = b""
@@ -79,7 +79,7 @@ def body(stream: Stream, head: Head, method: str) -> Iterator[bytes]:
     """Yield the pieces of the body.
 
     Raises:
-        CurlError: exit code 18 if the body ends early, or 56 if receiving fails.
+        CurlError: exit code 18 if the body ends early, 56 if receiving fails, or 28 if a limit is exceeded.
     """
     if method == "HEAD" or head.status in (204, 304):
         return

@@ -89,7 +89,7 @@ class OperationOptions:
     proxy_headers: list[str] = field(default_factory=list)
     data: list[str] = field(default_factory=list)
     resolve: list[str] = field(default_factory=list)
-    # URLs with their outputs: a file name, "" for the name in the URL, or None for standard output.
+    # URLs, and their outputs in the same order: a file name, or "" for the name in the URL.
     urls: list[str] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
 
@@ -160,6 +160,9 @@ class CurlCommandLine:
         """Return the option with a name in this version of curl, and whether it is switched on.
 
         `no-NAME` switches it off. A name without `no-` may be abbreviated if it stays unambiguous.
+
+        Raises:
+            CurlUsageError: the name is unknown or ambiguous.
         """
         known = {key: option for key, option in OPTIONS.items() if option.since <= self.version}
         positive = name.removeprefix("no-")
@@ -167,7 +170,7 @@ class CurlCommandLine:
             return known[name], True
         if positive != name and positive in known and not known[positive].argument:
             return known[positive], False
-        # Unambiguous prefixes are accepted up to 8.10.
+        # curl accepted unambiguous prefixes up to 8.10. The simulator accepts them in all versions.
         prefixed = [option for key, option in known.items() if name and key.startswith(name)]
         if len(prefixed) == 1:
             return prefixed[0], True

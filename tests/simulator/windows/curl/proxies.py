@@ -33,7 +33,7 @@ def choose(url: SplitResult, config: OperationOptions, run: Invocation, version:
     """Return the proxy for a URL; None for a direct connection.
 
     Raises:
-        CurlError: this kind of proxy is not modelled.
+        CurlError: this kind of proxy is not modelled, or its URL is invalid.
     """
     given = config.values.get("proxy")
     # Windows' environment variables are case-insensitive, so http_proxy may be HTTP_PROXY there.

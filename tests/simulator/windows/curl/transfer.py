@@ -193,7 +193,11 @@ class UrlTransfer:
     def _follow(
         self, url: SplitResult, output: TransferOutput, offset: int, limits: Limits, outcome: TransferResult
     ) -> None:
-        """Send requests until a response is not a redirect, and read its body."""
+        """Send requests until a response is not a redirect, and read the body of this response.
+
+        Raises:
+            CurlError: there are too many redirects, or a request fails.
+        """
         config = self._config
         body = "" if config.flag("get") else "&".join(config.data)
         method = config.values.get("request") or ("HEAD" if config.flag("head") else "POST" if body else "GET")

@@ -27,7 +27,7 @@ _CHUNK = 65536
 
 @dataclass
 class Limits:
-    """The limits of one transfer. Times are in seconds; 0 means no limit.
+    """The limits of one transfer. Times are in seconds; except for `connect_timeout`, 0 means no limit.
 
     Args:
         stop: set when the process must end.
@@ -87,7 +87,11 @@ class Limits:
             )
 
     def take(self, size: int) -> None:
-        """Count received bytes, and wait as long as necessary to stay below the maximum rate."""
+        """Count received bytes, and wait up to one second if they exceed the maximum rate.
+
+        Raises:
+            ProcessEndedError: the process is ended during the wait.
+        """
         self.received += size
         if self.rate:
             ahead = self.received / self.rate - (time.monotonic() - self.started)
@@ -104,7 +108,7 @@ class Stream:
         self._buffer = b""
 
     def send(self, data: bytes) -> None:
-        """Send all data."""
+        """Send all data. Raise CurlError if the connection breaks."""
         try:
             self.socket.settimeout(30)
             self.socket.sendall(data)
@@ -112,7 +116,7 @@ class Stream:
             raise CurlError(55, "Send failure: Connection was reset") from error
 
     def receive(self) -> bytes:
-        """Return the next data; empty if the other side has closed the connection."""
+        """Return the next data; empty if the other side has closed the connection. Raise CurlError if it breaks."""
         if self._buffer:
             data, self._buffer = self._buffer, b""
             return data

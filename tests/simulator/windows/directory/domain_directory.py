@@ -110,7 +110,7 @@ class DomainDirectory:
         self.computers[computer] = account
 
     def _authenticated(self, user: str, password: str) -> str:
-        r"""Return the name of a user that is given as `DOMAIN\user`, `user@domain` or `user`."""
+        r"""Return the name of `DOMAIN\user`, `user@domain` or `user`. Raise NetJoinError if the password is wrong."""
         domain, _, name = user.rpartition("\\")
         if not domain and "@" in user:
             name, _, domain = user.partition("@")

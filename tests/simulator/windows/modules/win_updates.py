@@ -29,7 +29,7 @@ _INTERVAL = 0.1
 
 
 def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Depending on the method, start a session in the background, return its new messages, or end it."""
+    """Depending on the operation, start a session in the background, return its new messages, or end it."""
     operation = arguments.text("_operation", default="start")
     options = arguments.raw("_operation_options", {})
     work = {"start": _start, "poll": _poll, "cancel": _cancel}.get(operation)

@@ -152,7 +152,7 @@ def _select(machine: Machine, bound: Bound, command: str) -> list[Rule]:
 
 
 def _narrow(rules: list[Rule], bound: Bound) -> list[Rule]:
-    """Return those rules that match the parameters Enabled, Direction and Action of a call."""
+    """Return the rules that a call of Get-NetFirewallRule selects with Enabled, Direction and Action; otherwise all."""
     if bound.command.casefold() != "get-netfirewallrule":
         return rules
     for parameter, attribute in (("Enabled", "enabled"), ("Direction", "direction"), ("Action", "action")):

@@ -60,7 +60,7 @@ class Rule:
 
 @dataclass
 class Firewall:
-    """The rules by lower-case name, and whether the profiles are on."""
+    """The rules by lower-case name, and the settings of the profiles by name."""
 
     rules: dict[str, Rule] = field(default_factory=dict)
     profiles: dict[str, dict[str, object]] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""netsh.exe: the contexts that are modelled. As in the real program, names of contexts may be abbreviated."""
+"""netsh.exe: the contexts that are modelled. `interface` and the words after it may be abbreviated, as in Windows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PORTS = {
 
 
 def netsh(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate netsh.exe winhttp …, advfirewall firewall …, interface ipv4 show|set dynamicportrange|… …."""
+    """Simulate netsh.exe winhttp, advfirewall firewall, and the commands for port ranges in interface ipv4."""
     words = [argument.casefold() for argument in run.argv]
     if words[:1] == ["winhttp"]:
         return proxy.winhttp(machine, run)

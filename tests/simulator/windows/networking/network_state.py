@@ -188,7 +188,7 @@ def lease(machine: Machine) -> DhcpLease | None:
 
 
 def renew(machine: Machine, interface: Interface, usable: float | None = None) -> None:
-    """Let DHCP configure an interface. This removes manual settings. Without an offer, Windows chooses an address.
+    """Let DHCP configure an interface, which replaces its addresses. Without an offer, Windows chooses an address.
 
     The chosen address is in 169.254.0.0/16 (RFC 3927), as in microsoft/SDN#498.
     """

@@ -54,7 +54,7 @@ def _signature(machine: Machine, path: str) -> PSObject:
 
 
 def _inspect(machine: Machine, path: str) -> tuple[UpdateSigner | None, str, str, str]:
-    """Return a file's signer, the status of its signature, the status message, and the type of the signature."""
+    """Return a file's signer (None if it is not signed), and status, status message and type of its signature."""
     data = machine.files.read_bytes(path)
     identity = executables.identify(data)
     if identity is not None and identity[0] != INSTALLER and path.casefold().startswith(_OWN.casefold()):

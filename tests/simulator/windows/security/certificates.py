@@ -79,7 +79,7 @@ def import_certificate(machine: Machine, bound: Bound) -> Iterable[object]:
 def new_self_signed(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate New-SelfSignedCertificate with -DnsName, -Subject and -TextExtension.
 
-    The certificate is valid for a year.
+    The certificate is valid for a year, unless -NotAfter sets another end.
 
     -DnsName creates DNS names even if the values are addresses. `2.5.29.17={text}DNS=…&IPAddress=…` in -TextExtension
     creates names and addresses.
@@ -144,7 +144,7 @@ def _encode(machine: Machine, source: str, target: str) -> ProgramResult:
 
 
 def certutil(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate certutil.exe -hashfile FILE [ALGORITHM], -addstore STORE FILE, -delstore STORE THUMBPRINT."""
+    """Simulate certutil.exe -hashfile, -encode, -addstore and -delstore."""
     words = [argument for argument in run.argv if argument.casefold() not in ("-f", "-q", "/f")]
     verb = words[0].casefold().lstrip("-/") if words else ""
     if verb == "hashfile" and len(words) in (2, 3):

@@ -42,7 +42,7 @@ SERVICES_OF: Mapping[str, Mapping[str, tuple[str, int]]] = {
 class FeatureState:
     """Installed features, and changes that the next boot applies, by lower-case name.
 
-    None means not initialized yet.
+    `installed` is None until `state_of` is first called.
     """
 
     installed: set[str] | None = None
@@ -226,7 +226,7 @@ def uninstall_windows_feature(machine: Machine, bound: Bound) -> Iterable[object
 
 
 def _work(machine: Machine, bound: Bound) -> None:
-    """Wait as long as servicing takes. If the process ends during this time, nothing is changed."""
+    """Wait as long as servicing takes, or until the process ends."""
     bound.stop.wait(machine.settings.feature_seconds)
 
 

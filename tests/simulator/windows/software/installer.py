@@ -41,7 +41,7 @@ def is_installed(machine: Machine, code: str) -> bool:
 
 
 def msiexec(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate msiexec.exe. Only runs without a user interface (/q, /qn, /quiet or /passive) are modelled."""
+    """Simulate msiexec.exe. Only runs without a user interface (/q, /qn, /qb, /quiet or /passive) are modelled."""
     words = list(run.argv)
     action, target, log, quiet = "", "", "", False
     properties: dict[str, str] = {}

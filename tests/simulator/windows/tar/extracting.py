@@ -64,7 +64,8 @@ class Extractor:
         """Write one entry.
 
         Raises:
-            Refused: the path is not allowed, or the folder's access list does not allow writing there.
+            Refused: the path is not allowed, or the item cannot be written there.
+            ProcessEndedError: the process must end.
         """
         if self._run.stop.is_set():
             raise ProcessEndedError
@@ -134,7 +135,7 @@ class Extractor:
 
 
 def _stripped(name: str, elements: int) -> str | None:
-    """Remove the first elements of a name. As in libarchive's tar/util.c, a leading `.` counts as an element."""
+    """Remove the first elements of a name, of which `.` is one (libarchive's tar/util.c); None if nothing is left."""
     rest = name
     for _ in range(elements):
         _, slash, rest = rest.partition("/")

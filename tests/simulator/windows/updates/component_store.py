@@ -51,8 +51,8 @@ class ComponentStore:
 
     Args:
         downloaded: the articles of updates that Windows Update has downloaded.
-        working: the updates that TiWorker is installing.
-        committing: the updates that a boot was completing when the power failed.
+        working: the article of the update that TiWorker is installing; otherwise empty.
+        committing: the article of the update that a boot was completing when the power failed; otherwise empty.
     """
 
     entries: dict[str, StoredUpdate] = field(default_factory=dict)
@@ -168,7 +168,7 @@ def take_in(machine: Machine, update: Update, client: Client) -> StoredUpdate:
 
 
 def _stack_of(machine: Machine, update: Update) -> Update | None:
-    """Return the servicing stack update that a cumulative update contains. It takes effect at once."""
+    """Return the servicing stack that a cumulative update installs with it, without a reboot; None without such one."""
     if update.chain != CUMULATIVE:
         return None
     stacks = [

@@ -113,7 +113,7 @@ def add(machine: Machine, path: str, client: Client, stop: threading.Event) -> I
 
 
 def _articles_in_folder(machine: Machine, path: str) -> tuple[str, ...]:
-    """Return the articles of the packages in a file's folder."""
+    """Return the articles of the other .msu packages in a file's folder."""
     own = normalise(path)
     folder = own.rpartition("\\")[0]
     names = [entry.path for entry in machine.files.listing(folder) if entry.name.casefold().endswith(".msu")]

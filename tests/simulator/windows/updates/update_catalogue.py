@@ -127,7 +127,7 @@ def for_build(build: int) -> tuple[Update, ...]:
 
 
 def find(kb: str, build: int | None = None) -> Update | None:
-    """Return the update with a KB article from the catalogue."""
+    """Return the update with a KB article from the catalogue; None if the catalogue does not contain it."""
     found = [update for update in _catalogue() if update.kb == kb]
     return next((update for update in found if build is None or not update.builds or build in update.builds), None)
 

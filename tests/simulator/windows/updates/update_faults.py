@@ -56,7 +56,7 @@ class UpdateFaults:
 
 
 def faults_of(machine: Machine) -> UpdateFaults:
-    """Return the machine's faults."""
+    """Return the machine's faults. Raise ValueError if `update_faults` of the fleet file is invalid."""
     found = machine.part(UpdateFaults)
     if not found.filled:
         found.filled = True

@@ -145,7 +145,7 @@ def describe(document: Mapping[str, Any]) -> UpdatePackage:
 
 
 def signer_of(data: bytes) -> tuple[UpdateSigner | None, bool]:
-    """Return the signer of a file, and whether the contents still match the signature."""
+    """Return the signer of a file (None if it is not signed), and whether the contents still match the signature."""
     try:
         return parse(data).signer, True
     except NotAPackageError:

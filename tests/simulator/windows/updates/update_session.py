@@ -114,7 +114,7 @@ def start(machine: Machine, name: str, user: str, request: UpdateRequest) -> Upd
 
 
 def find(machine: Machine, name: str) -> UpdateSession | None:
-    """Return a session whose process is still running."""
+    """Return a session by the name of its pipe; None if there is none, or if its process has ended."""
     session = machine.part(UpdateSessions).by_pipe.get(name)
     return session if session is not None and session.process.alive else None
 

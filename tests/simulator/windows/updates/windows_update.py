@@ -73,7 +73,7 @@ def search(machine: Machine, selection: Selection = "default") -> list[Update]:
 
 
 def _start(machine: Machine) -> None:
-    """Start the agent's service. Every user of the agent is allowed to do this."""
+    """Start the agent's service, as every user of the agent may. Raise AgentError if it does not start."""
     problem = start_service(machine, "wuauserv")
     if problem:
         raise AgentError(problem)

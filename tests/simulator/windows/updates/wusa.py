@@ -75,7 +75,7 @@ def _end(machine: Machine, options: Collection[str], *, reboot: bool) -> Program
 
 
 def _wait_for_a_user(run: Invocation) -> ProgramResult:
-    """Wait until the process is ended, as if a window that nobody sees waited for a user."""
+    """Wait for the end of the process, like a window that waits for a user, and then raise ProcessEndedError."""
     run.stop.wait()
     raise ProcessEndedError
 

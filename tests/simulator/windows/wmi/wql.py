@@ -61,7 +61,7 @@ def parse_condition(text: str) -> list[list[Term]]:
     """Parse a condition: alternatives (OR), each of which is a list of terms that must all be true (AND).
 
     Raises:
-        WqlError: the query is invalid or not modelled.
+        WqlError: the condition is invalid or not modelled.
     """
     if not text.strip():
         return []

@@ -18,7 +18,7 @@ class Shell:
         self.machine = machine
 
     def __call__(self, command: str, pipeline: list[object] | None = None, **parameters: object) -> list[object]:
-        """Run a cmdlet and return what it wrote."""
+        """Run a cmdlet and return the objects of its output."""
         return commands.run(self.machine, command, parameters, pipeline=pipeline).objects
 
     def one(self, command: str, pipeline: list[object] | None = None, **parameters: object) -> PSObject:
@@ -28,7 +28,7 @@ class Shell:
         return found
 
     def error(self, command: str, pipeline: list[object] | None = None, **parameters: object) -> CmdletError:
-        """Run a cmdlet and return the error that it ends with."""
+        """Run a cmdlet that fails, and return its terminating error."""
         with pytest.raises(CmdletError) as caught:
             self(command, pipeline, **parameters)
         return caught.value
@@ -40,5 +40,5 @@ class Shell:
 
 @pytest.fixture
 def shell(machine: Machine) -> Shell:
-    """Cmdlets and programs of a running Windows Server 2022."""
+    """Return the cmdlets and programs of a running Windows Server 2022."""
     return Shell(machine)

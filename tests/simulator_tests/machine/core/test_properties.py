@@ -13,7 +13,7 @@ KEY = r"HKLM:\SOFTWARE\winkube-test"
 
 @pytest.fixture
 def values(shell):
-    """A key that exists; `values(NAME)` reads it."""
+    """Create a registry key, and return a function that reads its values: `values(NAME)`."""
     shell.machine.registry.create_key(KEY)
 
     def read(name):

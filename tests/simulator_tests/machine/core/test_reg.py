@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Rules of the registry, through reg.exe, New-Item and batches."""
+"""Rules of the registry, with reg.exe, New-Item and batches."""
 
 from __future__ import annotations
 

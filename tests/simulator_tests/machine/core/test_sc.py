@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""sc.exe: what it accepts, prints and leaves in the registry."""
+"""sc.exe: what it accepts, prints and writes to the registry."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOST = r"C:\Windows\System32\svchost.exe"
 
 @pytest.fixture
 def sc(shell):
-    """sc.exe on a machine with a service `mine`."""
+    """Return a function that runs sc.exe on a machine with a service `mine`."""
 
     def run(*words):
         return shell.program("sc.exe", *words)
@@ -28,7 +28,7 @@ def sc(shell):
 
 
 def test_a_value_may_follow_its_option_without_a_blank(sc):
-    """As Microsoft's own tutorials write it: https://github.com/dotnet/docs/issues/36520."""
+    """Tutorials of Microsoft write options like this: https://github.com/dotnet/docs/issues/36520."""
     assert sc("config", "mine", "start=delayed-auto", "DisplayName=", "Mine").exit_code == 0
     service = sc.shell.machine.services.get("mine")
     assert (service.start, service.delayed, service.display_name) == (2, True, "Mine")

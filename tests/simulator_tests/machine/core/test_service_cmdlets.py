@@ -11,7 +11,7 @@ HOST = r"C:\Windows\System32\svchost.exe -k test"
 
 @pytest.fixture
 def pair(shell):
-    """`upper` depends on `lower`; neither runs."""
+    """Create the services `lower` and `upper`, which depends on `lower`. Neither runs."""
     shell.machine.services.create("lower", HOST, DisplayName="The lower one", Start=3)
     shell.machine.services.create("upper", HOST, DependOnService=["lower"])
     return shell

@@ -103,7 +103,7 @@ def test_the_configuration_is_that_of_kubernetes_core(case: str) -> None:
 
 
 def test_a_token_replaces_that_of_the_kubeconfig() -> None:
-    """kubernetes.core 6.2 with version 37 of the Python client goes on sending the kubeconfig's."""
+    """kubernetes.core 6.2 with version 37 of the Python client would still send the token of the kubeconfig."""
     found = cluster_auth.configure(read(kubeconfig=CONTENT, api_key="key"))
     assert found.auth_settings()["BearerToken"]["value"] == "Bearer key"
 

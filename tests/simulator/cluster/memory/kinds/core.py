@@ -33,7 +33,7 @@ def default_secret(obj: Object) -> None:
 
 
 def validate_secret(obj: Object, old: Object | None) -> list[Cause]:
-    """Check that the type of a secret does not change, and that the data is base64."""
+    """Check that a secret's type, and the data of an immutable secret, do not change, and that the data is base64."""
     causes = []
     if old is not None and obj["type"] != old["type"]:
         causes.append(wrong("type", obj["type"], "field is immutable"))

@@ -39,7 +39,7 @@ def restrict(context: Context, verb: str, plural: str, obj: Object, old: Object 
         old: the object before the change.
 
     Raises:
-        ApiErrorResponse: the object does not belong to the kubelet's node, or the kubelet may not change it so (403).
+        ApiErrorResponse: the object does not belong to the kubelet's node, or this change is not allowed (403).
     """
     node = context.user.node
     if not node:

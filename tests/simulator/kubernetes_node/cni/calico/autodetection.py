@@ -70,7 +70,7 @@ def _cards(machine: Machine) -> list[Interface]:
 
 
 def local(machine: Machine, address: str) -> str:
-    """Return an address with the prefix length of its interface. Without an interface, return it without a prefix."""
+    """Return an address with its prefix length. If no interface has the address, return it without a prefix length."""
     for card in interfaces(machine):
         for item in card.addresses:
             if item.address == address:

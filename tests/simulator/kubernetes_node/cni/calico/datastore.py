@@ -120,7 +120,7 @@ class Datastore:
         """Create an object.
 
         Raises:
-            DatastoreError: the object already exists, or the request is refused.
+            DatastoreError: the object already exists, or the request fails.
         """
         kind = _KINDS[plural]
         document = {"apiVersion": GROUP, "kind": kind, "metadata": {"name": name}, "spec": dict(spec)}
@@ -130,7 +130,7 @@ class Datastore:
         """Replace the spec of an object that was read before.
 
         Raises:
-            DatastoreError: the object has changed since it was read, or the request is refused.
+            DatastoreError: the object has changed since it was read, or the request fails.
         """
         name = found["metadata"]["name"]
         document = {**found, "apiVersion": GROUP, "kind": _KINDS[plural], "spec": dict(spec)}
@@ -140,7 +140,7 @@ class Datastore:
         """Delete an object if it exists.
 
         Raises:
-            DatastoreError: the request is refused.
+            DatastoreError: the request fails.
         """
         try:
             self.request("DELETE", f"{_CRD}/{plural}/{name}", f"{_KINDS[plural]}({name})")
@@ -157,10 +157,10 @@ class Datastore:
         return self.request("GET", f"/api/v1/nodes/{name}", f"Node({name})")
 
     def annotate_node(self, name: str, annotations: Mapping[str, str | None]) -> None:
-        """Write the annotations that make a Kubernetes node a node of Calico (an update of its status).
+        """Write the annotations that make a Kubernetes node a node of Calico. The value None removes an annotation.
 
         Raises:
-            DatastoreError: the request is refused.
+            DatastoreError: the node does not exist, or a request fails.
         """
         for attempt in range(5):
             node = self.node(name)
@@ -181,7 +181,7 @@ class Datastore:
         """Patch the status of a built-in object.
 
         Raises:
-            DatastoreError: the request is refused.
+            DatastoreError: the request fails.
         """
         self.request("PATCH", f"{path}/status", what, document, STRATEGIC)
 

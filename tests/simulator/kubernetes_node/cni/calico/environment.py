@@ -40,7 +40,7 @@ class Logs:
 
 
 class Output:
-    """The output of one program, which is also written to its container's log at once.
+    """The output of one program. If the invocation has a function `emit`, it receives each line at once.
 
     Args:
         name: the name of the program in the status of the machine.
@@ -70,7 +70,7 @@ class Output:
             self.write(f"{stamp} {line}")
 
     def text(self) -> str:
-        """Return the output that no earlier call has returned."""
+        """Return all lines that were not passed on at once because the invocation has no `emit`."""
         return "".join(f"{line}\n" for line in self._kept)
 
 

@@ -73,7 +73,7 @@ def serve(machine: Machine, run: Invocation, output: Output) -> int:
 
 
 def _connect(machine: Machine, run: Invocation, output: Output) -> Datastore:
-    """Return a connection to the datastore. If Typha is configured, its service must exist."""
+    """Return a connection to the datastore. Raise CalicoError if Typha is configured, but its service is missing."""
     while True:
         try:
             datastore = Datastore(Client(machine, in_cluster(machine, run), timeout=5.0))
@@ -140,7 +140,7 @@ class _Felix:
     # -- routes
 
     def _routes(self) -> None:
-        """Create a route in HNS for each block of another node."""
+        """Create a route in HNS for each block of another node. Raise CalicoError if the HNS network does not fit."""
         if self._run.variable("CALICO_NETWORKING_BACKEND") != "vxlan":
             return
         wanted = self._wanted_routes()

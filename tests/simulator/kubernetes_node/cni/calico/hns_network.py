@@ -36,7 +36,8 @@ def ensure(machine: Machine, mode: str, block: ipaddress.IPv4Network, vni: int, 
         vni: the VNI of the configuration; 0 for the default.
 
     Raises:
-        CalicoError: HNS refuses the network or the endpoint, or the VNI is too small.
+        CalicoError: HNS refuses the network or the endpoint, the VNI is too small, or the node has no management
+            address.
     """
     try:
         if mode == "vxlan":

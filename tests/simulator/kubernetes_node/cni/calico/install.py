@@ -132,7 +132,11 @@ def _write_kubeconfig(machine: Machine, run: Invocation, access: ServerAccess) -
 
 
 def write_kubeconfig(machine: Machine, run: Invocation, access: ServerAccess, token: str) -> None:
-    """Write calico-kubeconfig, with the API server's address from the variables of the container."""
+    """Write calico-kubeconfig, with the API server's address from the variables of the container.
+
+    Raises:
+        OSError: the folder for CNI configurations does not exist.
+    """
     host, port = run.variable("KUBERNETES_SERVICE_HOST"), run.variable("KUBERNETES_SERVICE_PORT")
     authority = base64.b64encode((access.ca or "").encode()).decode()
     server = f"https://{host}:{port}"
@@ -178,7 +182,7 @@ def _quoted(text: str) -> list[str]:
 
 
 def _filled(machine: Machine, run: Invocation, text: str) -> str:
-    """Replace the placeholders in a text. An unknown placeholder stays unchanged."""
+    """Replace the known placeholders in a text. Raise CalicoError for VXLAN without calico-ipam."""
     services = _quoted(run.variable("KUBERNETES_SERVICE_CIDRS") or "10.96.0.10")
     kind = run.variable("ROUTE_TYPE") or "SDNROUTE"
     routes = [

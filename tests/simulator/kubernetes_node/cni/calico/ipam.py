@@ -45,7 +45,7 @@ class Ipam:
         """Return the node's block. If the node has no block, claim one first.
 
         Raises:
-            IpamError: no block is available for the node.
+            IpamError: no block is available for the node, or strict affinity is off.
             DatastoreError: a request fails.
         """
         pools = self._pools()
@@ -53,10 +53,10 @@ class Ipam:
         return own or self._claim(pools)
 
     def assign(self, handle: str, attributes: dict[str, str]) -> tuple[str, ipaddress.IPv4Network]:
-        """Return an address of the node's block, and the block.
+        """Assign an address of the node's block to a handle. Return the address and the block.
 
         Raises:
-            IpamError: no address is available.
+            IpamError: no address is available, or strict affinity is off.
             DatastoreError: a request fails.
         """
         pools = self._pools()
@@ -106,7 +106,7 @@ class Ipam:
                     raise
 
     def _config(self) -> Object:
-        """Return the IPAM configuration. If it does not exist, create it without strict affinity."""
+        """Return the IPAM configuration; create it if it does not exist. Raise IpamError if strict affinity is off."""
         found = self._datastore.find("ipamconfigs", "default")
         if found is None:
             default = {"autoAllocateBlocks": True, "maxBlocksPerHost": 0, "strictAffinity": False}
@@ -116,7 +116,7 @@ class Ipam:
         return dict(found["spec"])
 
     def _pools(self) -> list[Object]:
-        """Return the IPv4 pools that this node may use."""
+        """Return the IPv4 pools that this node may use. Raise IpamError if there is none."""
         node = self._datastore.node(self._host)
         labels = node["metadata"].get("labels") or {}
         enabled = [

@@ -102,7 +102,7 @@ def _node_name(call: PluginCall) -> str:
 
 
 def _datastore(call: PluginCall) -> Datastore:
-    """Return a connection with the credentials in the kubeconfig that install-cni wrote."""
+    """Return a connection with the credentials in install-cni's kubeconfig. Raise CniError if it cannot be used."""
     path = str((call.get("kubernetes") or {}).get("kubeconfig") or "")
     try:
         access = read_kubeconfig(call.machine, drive(path))
@@ -191,10 +191,10 @@ def cached(machine: Machine, container: str) -> PluginCall | None:
 
 
 def check(call: PluginCall) -> None:
-    """Check before a removal whether the datastore is reachable. If it is not, nothing must be removed.
+    """Check before a removal whether the datastore is ready. If it is not, nothing must be removed.
 
     Raises:
-        CniError: the datastore is not reachable, or the plugin's executable does not exist.
+        CniError: the datastore is not reachable or not ready, or the plugin's executable does not exist.
     """
     where = f'plugin type="{call.conf["type"]}" name="{call.name}" failed (delete): '
     try:

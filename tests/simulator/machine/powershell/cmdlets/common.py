@@ -50,7 +50,11 @@ def run_on(bound: Bound, block: ScriptBlock, item: object) -> object:
 
 
 def named(bound: Bound, entry: object) -> tuple[str, Callable[[object], object]]:
-    """Return the name of a calculated property and a function that computes it."""
+    """Return the name of a property or calculated property, and a function that computes it.
+
+    Raises:
+        NotModelled: the definition of the calculated property has an unknown key.
+    """
     if isinstance(entry, dict):
         keys = {to_text(key).casefold(): value for key, value in entry.items()}
         known = {"name", "n", "label", "l", "expression", "e", "descending", "ascending"}

@@ -46,7 +46,7 @@ def write_error(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _function(bound: Bound) -> str:
-    """Return the name of the running function, with a comma before it."""
+    """Return the name of the running function, with a comma before it; outside of a function, an empty text."""
     scope: VariableScope | None = host(bound).variables.scope
     while scope is not None:
         found = scope.variables.get("myinvocation")

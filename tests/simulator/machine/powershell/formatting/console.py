@@ -60,7 +60,7 @@ def lines(objects: Sequence[object]) -> list[str]:
     """Return the lines that a console shows for objects.
 
     Raises:
-        NotModelled: the view of a type is not modelled.
+        NotModelled: the view of a type is not modelled, or the objects are of several kinds.
     """
     found: list[str] = []
     flat = list(_flattened(objects))
@@ -121,7 +121,11 @@ def text(objects: Sequence[object]) -> str:
 
 
 def columns_of(item: object) -> tuple[str, ...] | None:
-    """Return the properties that are shown; None for a value that is shown as text."""
+    """Return the properties that are shown; None for a value that is shown as text.
+
+    Raises:
+        NotModelled: the view of the type is not modelled.
+    """
     if isinstance(item, SwitchValue):
         return ("IsPresent",)
     if not isinstance(item, PSObject):

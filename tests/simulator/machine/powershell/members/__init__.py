@@ -140,7 +140,7 @@ def write(value: object, name: str, new: object) -> None:
 
 
 def _members(value: object) -> Members | None:
-    """Return the methods of a value's type."""
+    """Return the methods of a value's type; None if they are not modelled."""
     if isinstance(value, OrderedDictionary):
         return collections.ORDERED
     if isinstance(value, GenericDictionary):
@@ -175,7 +175,7 @@ def call(value: object, name: str, arguments: list[object]) -> object:
     """Call a method.
 
     Raises:
-        CmdletError: the method does not exist, or fails.
+        CmdletError: the value is null, or the method does not exist or fails.
     """
     lower = name.casefold()
     if value is None:
@@ -232,7 +232,11 @@ def _called(value: object, name: str, method: tuple[int, int, object], arguments
 
 
 def index(value: object, at: object) -> object:
-    """Return `value[at]`."""
+    """Return `value[at]`; None if a table does not have the key.
+
+    Raises:
+        CmdletError: the value is null, or it cannot be indexed.
+    """
     if value is None:
         raise failure("Cannot index into a null array.", "NullArray")
     if isinstance(value, dict):

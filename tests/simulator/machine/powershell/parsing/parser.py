@@ -67,7 +67,7 @@ class Parser:
             found.append(self._blocks.statement(scanner))
             scanner.blanks()
             if scanner.peek() not in ("", *ends) and not scanner.see(r"[;\r\n]"):
-                # A block needs no separator after it. Every other statement does.
+                # A statement that ends with a block needs no separator after it. Every other statement needs one.
                 if scanner.text[: scanner.position].rstrip().endswith("}"):
                     continue
                 if scanner.looking_at("&&") or scanner.looking_at("||"):

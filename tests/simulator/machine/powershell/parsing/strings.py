@@ -23,7 +23,10 @@ DOUBLE = '"\u201c\u201d\u201e'
 
 
 def string(scanner: TextScanner, statements: Callable[[TextScanner], tuple[SyntaxNode, ...]]) -> SyntaxNode | None:
-    """Consume a string of any kind. `statements` parses the contents of `$( )` up to the closing parenthesis."""
+    """Consume a string of any kind, and return its node; None if no string follows.
+
+    `statements` parses the contents of `$( )` up to the closing parenthesis.
+    """
     if found := scanner.match(re.compile(r"@'[ \t]*\r?\n(?:(.*?)\r?\n)?'@", re.DOTALL)):
         return Literal(found[1] or "")
     if found := scanner.match(re.compile(r'@"[ \t]*\r?\n(?:(.*?)\r?\n)?"@', re.DOTALL)):
@@ -88,7 +91,7 @@ def _joined(parts: list[SyntaxNode], text: str) -> SyntaxNode:
 def _piece(
     scanner: TextScanner, statements: Callable[[TextScanner], tuple[SyntaxNode, ...]]
 ) -> tuple[str, SyntaxNode | None]:
-    """Consume one character, escape, variable or `$( )` of an expandable text."""
+    """Consume one character, escape, variable or `$( )` of an expandable text. Return its text, or an expression."""
     char = scanner.peek()
     if char == "`":
         escaped = scanner.peek(2)[1:]

@@ -242,7 +242,7 @@ class Pipeline(SyntaxNode):
 
 @dataclass(frozen=True)
 class Assignment(SyntaxNode):
-    """`target = value`. `type` is the type in `[type]$x = …`."""
+    """`target = value`, also with another operator such as `+=`. The target of `[type]$x = …` is a Cast."""
 
     target: SyntaxNode
     operator: str

@@ -219,7 +219,7 @@ class VisibleVariables:
             self.session.environment[name] = to_text(value)
 
     def function(self, name: str) -> FunctionInfo | None:
-        """Return a function by its name."""
+        """Return a function by its name; None if it does not exist."""
         space, lower = self._place(name)
         for scope in self._chain(space if space in _NAMESPACES else ""):
             if lower in scope.functions:

@@ -216,7 +216,7 @@ class ForEachStage(CmdletStage):
         self.run.evaluator.pass_on(found, self.write)
 
     def end(self) -> None:
-        """Run the last block."""
+        """If there is no pipeline, run the block for the parameter InputObject. Then run the last block."""
         if not self._piped:
             self.process(self.values.get("InputObject"))
         self._block(self._last, None)
@@ -254,7 +254,7 @@ class WhereStage(CmdletStage):
         return truth(operate(self._operator, found, self.values.get("Value")) if self._operator else found)
 
     def end(self) -> None:
-        """Do nothing."""
+        """If there is no pipeline, pass on the objects of the parameter InputObject that meet the condition."""
         if not self._piped:
             for item in items(self.values.get("InputObject")):
                 self.process(item)

@@ -57,7 +57,11 @@ class PipelineStep:
         return CommandArguments(list(self.named), list(self.positional), list(self.loose))
 
     def for_cmdlet(self, run: Interpreter, name: str) -> tuple[dict[str, object], list[object]]:
-        """Return the named and the unnamed arguments for a cmdlet, whose contract defines the switches."""
+        """Return the named and the unnamed arguments for a cmdlet, whose contract defines the switches.
+
+        Raises:
+            CmdletError: a parameter that is not a switch does not have a value.
+        """
         named: dict[str, object] = {}
         for key, value in self.named:
             if value is PRESENT and not is_switch(run, name, key):
@@ -190,13 +194,17 @@ def is_function(name: str) -> bool:
 
 
 def rewritten(step: PipelineStep, name: str) -> tuple[PipelineStep, str]:
-    """Return the cmdlet that replaces a built-in function."""
+    """Return the command and the name of the cmdlet that replaces a built-in function."""
     cmdlet, parameters = _FUNCTIONS[name.casefold()]
     return replace(step, named=[*step.named, *parameters.items()]), cmdlet
 
 
 def write_file(run: Interpreter, path: str, objects: list[object], *, append: bool) -> None:
-    """Write objects to a file as `>` does: as text, in UTF-16."""
+    """Write objects to a file as `>` does: as text, in UTF-16.
+
+    Raises:
+        CmdletError: access to the file is denied.
+    """
     from simulator.machine.powershell.formatting.console import lines
 
     full = run.session.absolute(path)

@@ -69,6 +69,7 @@ def call(session: Session, type_name: str, name: str, given: list[object]) -> ob
 
     Raises:
         NotModelled: the method is not modelled.
+        CmdletError: the method fails.
     """
     if name.casefold() == "new":
         return create(session, type_name, given)
@@ -141,6 +142,7 @@ def create(session: Session, type_name: str, given: list[object]) -> object:
 
     Raises:
         NotModelled: the type is not modelled.
+        CmdletError: the arguments are invalid.
     """
     lower = type_name.casefold().removeprefix("system.")
     if lower.endswith(("cryptoserviceprovider", "managed")):

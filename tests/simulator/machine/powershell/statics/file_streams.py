@@ -204,7 +204,7 @@ class MissingFile(PSObject):
     """A FileInfo for a file that does not exist. Some of its properties throw exceptions."""
 
     def find(self, name: str) -> str | None:
-        """Return a property's name. Reject properties that throw exceptions."""
+        """Return a property's name; None if it does not exist. Reject properties that throw exceptions on Windows."""
         if name.casefold() in ("length", "lastwritetime", "creationtime", "attributes", "mode", "openread"):
             raise NotModelled(f"{name} of a file that does not exist")
         return super().find(name)

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """System.Diagnostics.Process: starting a program without waiting for it.
 
-https://learn.microsoft.com/dotnet/api/system.diagnostics.process and …processstartinfo. If a stream is not redirected,
+https://learn.microsoft.com/dotnet/api/system.diagnostics.process,
+https://learn.microsoft.com/dotnet/api/system.diagnostics.processstartinfo
+
+If a stream is not redirected,
 the program uses the stream of the process that started it. If it is redirected, output that no handler reads is
 discarded.
 """
@@ -48,7 +51,12 @@ def start_info(session: Session) -> PSObject:
 
 
 def start(session: Session, given: list[object]) -> object:
-    """Start a program, and return its process."""
+    """Start a program, and return its process.
+
+    Raises:
+        CmdletError: the program does not start.
+        NotModelled: the start information is not modelled.
+    """
     info = given[0]
     if not isinstance(info, PSObject) or info.type_name != START_INFO or info.get("UseShellExecute") is not False:
         raise NotModelled("[System.Diagnostics.Process]::Start() with UseShellExecute, or without a ProcessStartInfo")
@@ -82,7 +90,7 @@ def start(session: Session, given: list[object]) -> object:
 
 
 def _wait(session: Session, process: Process, shown: PSObject, limit: object) -> bool:
-    """Wait until a process ends or a time limit is reached, and return whether the process has ended."""
+    """Wait until a process ends or a time limit (ms) is reached. Return whether the process has ended."""
     end = time.monotonic() + (limit / 1000 if isinstance(limit, (int, float)) else float("inf"))
     while not process.ended.is_set() and process.alive and time.monotonic() < end:
         if session.process.stop.is_set():

@@ -357,7 +357,11 @@ ASSIGNABLE = (
 
 
 def tcp_client(given: list[object]) -> object:
-    """Return a connected TcpClient."""
+    """Return a connected TcpClient.
+
+    Raises:
+        CmdletError: the connection fails.
+    """
     host, port = to_text(given[0]), int(number(given[1]))
     try:
         socket.create_connection((host, port), timeout=2).close()

@@ -135,7 +135,7 @@ def _bool(value: object, kind: str) -> object:
 
 
 def version(text: str) -> PSObject:
-    """Return a System.Version."""
+    """Return a System.Version. Raise CmdletError if the text is not a version."""
     parts = text.strip().split(".")
     if not 2 <= len(parts) <= 4 or not all(part.isdigit() for part in parts):
         raise bad_cast(f'Cannot convert value "{text}" to type "System.Version".', "InvalidCastParseTargetInvocation")
@@ -165,7 +165,7 @@ def _through(short: str) -> Callable[[object, str], object]:
 
 
 def guid(text: str) -> PSObject:
-    """Return a System.Guid."""
+    """Return a System.Guid. Raise CmdletError if the text is not a GUID."""
     try:
         found = str(uuid.UUID(text))
     except ValueError:
@@ -176,7 +176,7 @@ def guid(text: str) -> PSObject:
 
 
 def address(text: str) -> PSObject:
-    """Return a System.Net.IPAddress."""
+    """Return a System.Net.IPAddress. Raise CmdletError if the text is not an address."""
     try:
         found = ipaddress.ip_address(text)
     except ValueError:
@@ -190,7 +190,7 @@ def address(text: str) -> PSObject:
 
 
 def uri(text: str) -> PSObject:
-    """Return a System.Uri."""
+    """Return a System.Uri. Raise NotModelled for anything but simple addresses with http or https."""
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not re.fullmatch(r"[\x21-\x7e]+", text) or "%" in text:
         raise NotModelled(f"[uri] of {text}")

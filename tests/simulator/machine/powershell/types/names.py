@@ -239,6 +239,7 @@ def resolve(name: str) -> str:
 
     Raises:
         NotModelled: the type is unknown.
+        CmdletError: the type certainly does not exist.
     """
     text = name.strip().replace(" ", "")
     if text.endswith("[]"):
@@ -268,7 +269,10 @@ def is_missing(name: str) -> bool:
 
 
 def generic(full_name: str) -> tuple[str, list[str]]:
-    """Return a generic type's short name in lower case, and its arguments: `("list", ["System.String"])`."""
+    """Return a generic type's short name in lower case, and its arguments: `("list", ["System.String"])`.
+
+    For any other type, the name and the list of arguments are empty.
+    """
     if not full_name.startswith("System.") or not full_name.endswith("]") or full_name.endswith(("[]", ",]")):
         return "", []
     head, _, inner = full_name[:-1].partition("[")
@@ -302,7 +306,7 @@ def flags(full_name: str, text: str) -> Enumeration | None:
 
 
 def by_number(full_name: str, number: int) -> Enumeration:
-    """Return the member of an enumeration with a number."""
+    """Return the member of an enumeration with a number. Raise NotModelled if no member has this number."""
     for name, known in ENUMERATIONS[full_name].items():
         if known == number:
             return Enumeration(name, number, full_name)

@@ -69,7 +69,7 @@ def killed_after(operations: int, half: bool = False) -> Iterator[None]:
 
 
 def cut(step: int) -> contextlib.AbstractContextManager[None]:
-    """Return a kill at one of STEPS."""
+    """Return a context in which the code is killed at one of STEPS."""
     return killed_after(*((0, True), (1,), (1, True), (2,), (3,), (4,))[step])  # type: ignore[arg-type]
 
 

@@ -67,7 +67,7 @@ MakeMachine = Callable[..., Machine]
 
 @pytest.fixture
 def make_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeMachine]:
-    """Return a function that starts a build machine, or a new machine from the disk of another one."""
+    """Yield a function that starts a build machine, or a new machine from the disk of another one."""
     monkeypatch.setattr(sealing, "_BETWEEN", 0.1)
     monkeypatch.setattr(sealing, "_PAUSE", 0.1)
     monkeypatch.setattr(sealing, "START_LIMIT", 60)

@@ -25,7 +25,7 @@ USERS = ("ContainerUser", "mallory", "NT AUTHORITY\\LocalService")
 
 @pytest.fixture(params=["2019", "2025"])
 def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Machine]:
-    """Return a machine with the access lists that the roles set on its folders, and with a pod's volumes."""
+    """Yield a machine with the access lists that the roles set on its folders, and with a pod's volumes."""
     settings = MachineSettings.read({"name": "node-1", "address": "127.0.0.11", "windows": request.param})
     machine = Machine(settings, tmp_path / "m")
     machine.power_on()

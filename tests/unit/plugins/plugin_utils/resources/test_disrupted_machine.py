@@ -36,7 +36,7 @@ OLD, NEW = executables.make("kubelet", "1.36.0"), executables.make("kubelet", "1
 
 @pytest.fixture
 def make_node(tmp_path: Path) -> Iterator[MakeNode]:
-    """Return a function that creates a node, on which a second of Windows' time takes a twentieth of a real one."""
+    """Yield a function that creates a node, on which a second of Windows' time takes a twentieth of a real one."""
     made: list[Machine] = []
 
     def make(**entry: object) -> DirectNode:
