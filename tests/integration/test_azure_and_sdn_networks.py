@@ -280,6 +280,8 @@ def test_a_second_run_changes_nothing_with_sdnbridge(bridge: tuple[Site, int]) -
     assert commands <= SECOND
 
 
+# Like test_a_bare_join_makes_the_same_node_with_azure_cni, with an address in the configuration of sdnoverlay, which
+# test_cni_setup.py checks, too.
 @pytest.mark.variant
 @pytest.mark.parametrize("plugin", ["sdnbridge", "sdnoverlay"])
 def test_a_bare_join_makes_the_same_node_with_a_plugin_of_microsoft(
