@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from integration.imaging import put
-from integration.joined_nodes import KUBERNETES
+from integration.joined_nodes import KUBERNETES, make_token, ready_nodes, wait_for
+from integration.playbooks import Site
 from unit.direct_node import DirectNode
 from unit.plugins.plugin_utils.node_resources import samples
 
@@ -47,3 +48,16 @@ def install_launcher(
     kubelet = [one for one in kubernetes_node.resources(settings) if one["type"] in _KINDS]
     outcome = Convergence(NodeSession(DirectNode(machine)), load([*kubelet, *others])).run()
     assert outcome.failures == []
+
+
+def join_alone(site: Site, machine: Machine) -> str:
+    """Run nothing but `kubeadm join`, wait until the node is Ready, and return its name."""
+    cluster = site.world.cluster
+    assert cluster is not None
+    machine.services.start("kubelet")
+    pin = ["--token", make_token(site), "--discovery-token-ca-cert-hash", cluster.ca_hash]
+    result = machine.programs.run(r"C:\k\kubeadm.exe", ["join", cluster.server.removeprefix("https://"), *pin])
+    assert result.exit_code == 0, result.stderr
+    name = machine.host_name.lower()
+    wait_for(lambda: name in ready_nodes(site), "the node is ready", 60)
+    return name

@@ -3,6 +3,7 @@
 """A machine with the kubelet's launcher joins an overlay with `kubeadm join` alone, without any run of a playbook.
 
 test_image.py does the same with a machine from an image, and compares it with a machine that a playbook joined.
+test_azure_and_sdn_networks.py does so with networks whose CNI configuration kube-proxy's pod writes.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 from integration.conftest import SiteFactory
-from integration.joined_nodes import make_token, prepare, ready_nodes, server, wait_for
-from integration.launcher_machines import install_launcher
+from integration.joined_nodes import prepare, server, wait_for
+from integration.launcher_machines import install_launcher, join_alone
 from integration.playbooks import Site, cluster_api
 from kubernetes import client, dynamic
 from simulator_tests.kubernetes_node.manifests import BASE
@@ -40,7 +41,6 @@ def machine(site: Site) -> Machine:
     machine = site.machine(HOST)
     install_launcher(machine, LABELS, programs=("kubectl", "kube-proxy"))
     apply(site)
-    machine.services.start("kubelet")
     return machine
 
 
@@ -65,14 +65,7 @@ def apply(site: Site) -> None:
 @pytest.fixture(scope="module")
 def node(site: Site, machine: Machine) -> Any:
     """Run nothing but `kubeadm join`, and return the node."""
-    cluster = site.world.cluster
-    assert cluster is not None
-    pin = ["--token", make_token(site), "--discovery-token-ca-cert-hash", cluster.ca_hash]
-    result = machine.programs.run(r"C:\k\kubeadm.exe", ["join", cluster.server.removeprefix("https://"), *pin])
-    assert result.exit_code == 0, result.stderr
-    name = machine.host_name.lower()
-    wait_for(lambda: name in ready_nodes(site), "the node is ready", 60)
-    return client.CoreV1Api(cluster_api(site)).read_node(name)
+    return client.CoreV1Api(cluster_api(site)).read_node(join_alone(site, machine))
 
 
 def test_the_node_has_the_labels_of_the_image(node: Any) -> None:

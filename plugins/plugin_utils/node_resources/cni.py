@@ -8,6 +8,7 @@ import dataclasses
 import typing as t
 
 from ...module_utils.addresses import DEFAULT_DNS_DOMAIN
+from ..pod_networks.addresses import reachable_dns
 from ..pod_networks.catalogue import KnownNetwork, Mode, Program, network
 from ..pod_networks.network import PodNetwork, cluster_mode, images
 from ..pod_networks.settings import ClusterSettings, NetworkSettings
@@ -65,8 +66,11 @@ def pod_network(variables: Variables, *, in_azure: bool | None = None) -> PodNet
 
 def _cluster_dns(variables: Variables) -> tuple[str, ...]:
     """Return the addresses of the cluster's DNS that Windows pods use; empty if unknown."""
-    replaced = variables.optional("kubernetes_node_cluster_dns", ())
-    return tuple(replaced or variables.part("winkube_cluster", "cluster_dns", default=()))
+    if replaced := variables.optional("kubernetes_node_cluster_dns", ()):
+        return tuple(replaced)
+    configured = variables.part("winkube_cluster", "cluster_dns", default=())
+    service = str(variables.part("winkube_cluster", "dns_service", default=""))
+    return tuple(reachable_dns(configured, service) or configured)
 
 
 def linux_facts(known: KnownNetwork, variables: Variables) -> t.Mapping[str, t.Any]:

@@ -16,7 +16,7 @@ from ..pod_networks import kube_proxy, kube_proxy_pods, kubeconfigs
 from ..pod_networks.catalogue import NetworkFiles, catalogue
 from ..pod_networks.catalogue import network as known_network
 from ..pod_networks.network import PodNetwork
-from ..pod_networks.settings import NetworkService, NodeSettings, as_line
+from ..pod_networks.settings import NetworkService, NodeSettings, as_lines
 from ..windows import node_paths
 from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
 from . import cni, kubernetes_node, service_manager
@@ -279,7 +279,10 @@ def _is_configured(node: JoinedNode) -> bool:
 
 
 def _cni_configuration(node: JoinedNode) -> list[ResourceMapping]:
-    """Return the resource of the CNI configuration file. Some networks have a pod that writes the file instead."""
+    """Return the resource of the CNI configuration file. Some networks have a pod that writes the file instead.
+
+    On nodes that join by themselves, kube-proxy's pod writes the same file, with the line endings of cmd.exe.
+    """
     configuration = node.network.cni_configuration(node.internal_ip)
     if configuration is None:
         return []
@@ -289,9 +292,10 @@ def _cni_configuration(node: JoinedNode) -> list[ResourceMapping]:
         {
             "type": "File",
             "name": f"{node.conf_dir}\\{name}",
-            "content": as_line(content),
+            "content": as_lines(content),
             # The drift check asks the machine for its platform and its state with one command.
-            **({} if in_azure is None else {"azure_content": as_line(in_azure)}),
+            **({} if in_azure is None else {"azure_content": as_lines(in_azure)}),
+            "line_ending": "crlf",
             "disrupts": True,
         }
     ]

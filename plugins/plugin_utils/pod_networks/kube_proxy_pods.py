@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
-from . import kube_proxy, kube_proxy_setup
+from . import cni_setup, kube_proxy, kube_proxy_setup, node_batch
 from .catalogue import Mode
 from .manifests import (
     POD_VOLUME,
@@ -20,7 +20,7 @@ from .manifests import (
     service_account,
     token_secret,
 )
-from .settings import ClusterSettings, KubernetesObject
+from .settings import ClusterSettings, KubernetesObject, NetworkFile
 
 ACCOUNT = "kube-system/kube-proxy-windows"
 """The account of kube-proxy's Windows service. kube-proxy in a pod has the account of kube-proxy on Linux."""
@@ -28,17 +28,20 @@ DAEMON_SET = "kube-system/kube-proxy-windows"
 _LABELS = {"k8s-app": "kube-proxy-windows"}
 
 
-def objects(cluster: ClusterSettings, mode: Mode, kubernetes: str) -> list[KubernetesObject]:
+def objects(
+    cluster: ClusterSettings, mode: Mode, kubernetes: str, cni: NetworkFile | None = None
+) -> list[KubernetesObject]:
     """Return kube-proxy's DaemonSet and its ConfigMap.
 
     Args:
         cluster: the cluster.
         mode: the network's mode.
         kubernetes: version of Kubernetes on the nodes; empty if unknown.
+        cni: the CNI configuration that the pod writes on the node, as in `cni_setup`; None if it writes none.
     """
     own_image = cluster.images.get("kube_proxy_image", "")
-    setup = {} if own_image else _setup(cluster, mode, kubernetes)
-    pod = _with_own_image(own_image) if own_image else _with_cached_program(cluster)
+    setup = _setup(cluster, None if own_image else mode, kubernetes, cni)
+    pod = _pod(cluster, own_image, cni, configures=bool(setup))
     files = {"kubeconfig.conf": pod_kubeconfig(cluster.api_server), **setup}
     read = [cluster.api_server, mode.hns_network, dict(cluster.kube_proxy_configuration), setup]
     return [config_map(DAEMON_SET, files), daemon_set(DAEMON_SET, _LABELS, pod, *read)]
@@ -49,8 +52,25 @@ def account_objects() -> list[KubernetesObject]:
     return [service_account(ACCOUNT), cluster_role_binding("system:node-proxier", ACCOUNT), token_secret(ACCOUNT)]
 
 
-def _setup(cluster: ClusterSettings, mode: Mode, kubernetes: str) -> dict[str, str]:
-    """Return the files with which the pod prepares the node, by name."""
+def _setup(cluster: ClusterSettings, mode: Mode | None, kubernetes: str, cni: NetworkFile | None) -> dict[str, str]:
+    """Return the files with which the pod prepares the node, by name.
+
+    The CNI configuration comes first, because the batch file fails as long as kube-proxy's source address is unknown.
+    The mode is None if the user's image configures kube-proxy.
+    """
+    parts = [] if cni is None else [cni_setup.lines(cni)]
+    parts += [] if mode is None else [kube_proxy_setup.lines(mode, cluster.install_dir)]
+    if not parts:
+        return {}
+    return {
+        node_batch.SCRIPT: node_batch.batch(cluster.install_dir, *parts),
+        **({} if cni is None else cni_setup.files(cni)),
+        **({} if mode is None else _kube_proxy_files(cluster, mode, kubernetes)),
+    }
+
+
+def _kube_proxy_files(cluster: ClusterSettings, mode: Mode, kubernetes: str) -> dict[str, str]:
+    """Return the files from which the batch file makes kube-proxy's configuration, by name."""
     configuration = kube_proxy.configuration(
         # The batch file adds the name and the source address of the node.
         name="",
@@ -61,11 +81,7 @@ def _setup(cluster: ClusterSettings, mode: Mode, kubernetes: str) -> dict[str, s
         given=_of_all_nodes(cluster.kube_proxy_configuration),
     )
     head, tail = kube_proxy_setup.parts(kube_proxy.to_text(configuration))
-    files = {
-        kube_proxy_setup.SCRIPT: kube_proxy_setup.batch(mode, cluster.install_dir),
-        kube_proxy_setup.HEAD: head,
-        kube_proxy_setup.TAIL: tail,
-    }
+    files = {kube_proxy_setup.HEAD: head, kube_proxy_setup.TAIL: tail}
     reserves = mode.kube_proxy is not None and mode.kube_proxy.source_vip == "host-local"
     return {**files, **({kube_proxy_setup.RESERVED: kube_proxy.RESERVATION} if reserves else {})}
 
@@ -78,31 +94,34 @@ def _of_all_nodes(given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     return own
 
 
-def _with_own_image(image: str) -> dict[str, t.Any]:
-    proxy = container("kube-proxy", image, env=environment("NODE_NAME"))
-    return host_process_pod("kube-proxy", [proxy], config_map="kube-proxy-windows")
+def _pod(cluster: ClusterSettings, own_image: str, cni: NetworkFile | None, *, configures: bool) -> dict[str, t.Any]:
+    """Return kube-proxy's pod: the node's own kube-proxy.exe, or the image that the user gives.
+
+    If `configures` is true, the pod runs the batch file first.
+    """
+    setup = [_setup_container(cluster, cni)] if configures else []
+    proxy = container("kube-proxy", own_image, env=environment("NODE_NAME")) if own_image else _cached_program(cluster)
+    return host_process_pod("kube-proxy", [proxy], config_map="kube-proxy-windows", init_containers=setup)
 
 
-def _with_cached_program(cluster: ClusterSettings) -> dict[str, t.Any]:
-    """Return a pod that runs the node's own kube-proxy.exe.
+def _setup_container(cluster: ClusterSettings, cni: NetworkFile | None) -> dict[str, t.Any]:
+    """Return the container that runs the batch file."""
+    address = ["HOST_IP"] if cni is not None and cni_setup.needs_address(cni) else []
+    known = environment("POD_UID", "NODE_NAME", *address)
+    # A batch file, because quotes in an argument would reach cmd.exe with a backslash before each.
+    arguments = ["/c", f"{POD_VOLUME}\\{node_batch.SCRIPT}"]
+    return container("configure", cluster.images["host_process_image"], command=["cmd.exe"], args=arguments, env=known)
+
+
+def _cached_program(cluster: ClusterSettings) -> dict[str, t.Any]:
+    """Return the container that runs the node's own kube-proxy.exe.
 
     kube-proxy's configuration is a file on the node, so the path in it to the volume must be the same for every pod.
     """
-    folder, image = f"{cluster.install_dir}\\kube-proxy", cluster.images["host_process_image"]
-    known = environment("POD_UID", "NODE_NAME")
-    # A batch file, because quotes in an argument would reach cmd.exe with a backslash before each.
-    setup = f"{POD_VOLUME}\\{kube_proxy_setup.SCRIPT}"
-    return host_process_pod(
+    return container(
         "kube-proxy",
-        [
-            container(
-                "kube-proxy",
-                image,
-                command=[f"{cluster.install_dir}\\kube-proxy.exe"],
-                args=[f"--config={folder}\\config.yaml"],
-                env=known,
-            )
-        ],
-        config_map="kube-proxy-windows",
-        init_containers=[container("configure", image, command=["cmd.exe"], args=["/c", setup], env=known)],
+        cluster.images["host_process_image"],
+        command=[f"{cluster.install_dir}\\kube-proxy.exe"],
+        args=[f"--config={cluster.install_dir}\\kube-proxy\\config.yaml"],
+        env=environment("POD_UID", "NODE_NAME"),
     )

@@ -1,9 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""The batch file with which kube-proxy's pod prepares the node, so that this needs no run of a playbook.
+r"""The part of a pod's batch file that writes kube-proxy's configuration.
 
-The batch file creates kube-proxy's folder, links the pod's token and kubeconfig, and writes kube-proxy's configuration.
-On a node that no playbook has joined, nothing else does this. kubectl.exe, which is in the same folder as
+On a node that no playbook has joined, nothing else writes it. kubectl.exe, which is in the same folder as
 kube-proxy.exe, reads the field of the Node object from which the source address on an overlay is computed.
 
 cmd.exe computes with signed integers of 32 bits; `>>` keeps the sign, which `&255` removes (learn.microsoft.com: set).
@@ -15,12 +14,11 @@ import typing as t
 
 from ..windows import node_paths
 from .catalogue import Mode
-from .manifests import POD_VOLUME
+from .node_batch import ACCESS, replaced
 
-SCRIPT, HEAD, TAIL, RESERVED = "configure.cmd", "config-head.yaml", "config-tail.yaml", "reservation"
-"""Names of the files in the pod's volume: the batch file, the parts of the configuration before and after the node's
-name, and the content of the reservation of the source address."""
-_VOLUME = POD_VOLUME.replace("$(POD_UID)", "%POD_UID%")
+HEAD, TAIL, RESERVED = "config-head.yaml", "config-tail.yaml", "reservation"
+"""Names of the files in the pod's volume: the parts of the configuration before and after the node's name, and the
+content of the reservation of the source address."""
 _QUERIES: t.Mapping[str, tuple[str, str]] = {
     # The last usable address of the pod CIDR, as kube_proxy.source_vip.
     "host-local": ("{.spec.podCIDR}", "(ip|((1<<(32-length))-1))-1"),
@@ -40,44 +38,23 @@ def parts(configuration: str) -> tuple[str, str]:
     return head.replace("\n", "\r\n"), tail.replace("\n", "\r\n")
 
 
-def batch(mode: Mode, install_dir: str) -> str:
-    """Return the batch file.
-
-    The batch file keeps a configuration that a run of a playbook wrote. Such a configuration differs from what the last
-    pod wrote, so the batch file recognizes it.
+def lines(mode: Mode, install_dir: str) -> list[str]:
+    """Return the lines of the batch file.
 
     Args:
         mode: the network's mode.
         install_dir: folder of Kubernetes' programs on the nodes.
     """
     query = _QUERIES.get(mode.kube_proxy.source_vip) if mode.kube_proxy is not None else None
-    folder = f"{install_dir}\\kube-proxy"
-    lines = [
-        "@echo off",
-        "rem The pod of kube-proxy runs this file before kube-proxy. It belongs to winkube.node.",
-        f'if not exist "{folder}" mkdir "{folder}"',
-        f'cd /d "{folder}" || exit /b 1',
-        "rmdir access 2> nul",
-        f"mklink /J access {_VOLUME} || exit /b 1",
+    return [
         *(_source_address(*query, install_dir) if query else []),
         *(_reservation(mode) if mode.kube_proxy is not None and mode.kube_proxy.source_vip == "host-local" else []),
-        f"type access\\{HEAD} > config.new || exit /b 1",
+        f"type {ACCESS}\\{HEAD} > config.new || exit /b 1",
         ">> config.new echo hostnameOverride: '%NODE_NAME%'",
-        f"type access\\{TAIL} >> config.new || exit /b 1",
+        f"type {ACCESS}\\{TAIL} >> config.new || exit /b 1",
         *([">> config.new echo   sourceVip: %address%"] if query else []),
-        "set keep=",
-        "if exist config.yaml set keep=yes",
-        "if exist generated.yaml (fc /b config.yaml generated.yaml > nul && set keep=)",
-        # The last pod was interrupted while it wrote the two files, which may therefore differ.
-        "if exist unfinished set keep=",
-        "if not defined keep echo pod> unfinished",
-        "if not defined keep (copy /y config.new config.yaml > nul || exit /b 1)",
-        "copy /y config.new generated.yaml > nul || exit /b 1",
-        "del config.new",
-        "if exist unfinished del unfinished",
-        "exit /b 0",
+        *replaced("config.yaml", new="config.new", generated="generated.yaml", unfinished="unfinished"),
     ]
-    return "".join(f"{line}\r\n" for line in lines)
 
 
 def _source_address(field: str, formula: str, install_dir: str) -> list[str]:
@@ -85,7 +62,7 @@ def _source_address(field: str, formula: str, install_dir: str) -> list[str]:
 
     If the Node object lacks the field, the container fails, and the kubelet starts the container again.
     """
-    read = f'"{install_dir}\\kubectl.exe" --kubeconfig=access\\kubeconfig.conf get node %NODE_NAME%'
+    read = f'"{install_dir}\\kubectl.exe" --kubeconfig={ACCESS}\\kubeconfig.conf get node %NODE_NAME%'
     return [
         f'{read} -o "jsonpath={field}" > address.txt || exit /b 1',
         "set ip=",
@@ -110,5 +87,5 @@ def _reservation(mode: Mode) -> list[str]:
     folder = f"{node_paths.HOST_LOCAL_ADDRESSES}\\{mode.hns_network}"
     return [
         f"if not exist {folder} mkdir {folder}",
-        f"copy /y access\\{RESERVED} {folder}\\%address% > nul || exit /b 1",
+        f"copy /y {ACCESS}\\{RESERVED} {folder}\\%address% > nul || exit /b 1",
     ]

@@ -8,7 +8,7 @@ import dataclasses
 import types
 import typing as t
 
-from . import kube_proxy, kube_proxy_pods
+from . import cni_setup, kube_proxy, kube_proxy_pods
 from .azure import AzureCni
 from .calico import Calico
 from .catalogue import KnownNetwork, Mode, NetworkFiles
@@ -23,6 +23,7 @@ from .settings import (
     NetworkSettings,
     NodeSettings,
     as_line,
+    as_lines,
 )
 
 _RULES: t.Mapping[str, type[NetworkRules]] = types.MappingProxyType(
@@ -133,9 +134,9 @@ class PodNetwork:
 
     @property
     def writes_configuration(self) -> bool:
-        """Whether the CNI configuration is a file that this collection writes on the node.
+        """Whether playbooks write the CNI configuration on the node. Otherwise the network's pod or another tool does.
 
-        Otherwise the network's pod or another tool writes it.
+        If the network runs as pods, kube-proxy's pod writes the same file on nodes that join by themselves.
         """
         return self.is_managed and (self.runs_as_services or self.rules.configured_on_node)
 
@@ -201,10 +202,19 @@ class PodNetwork:
         """
         if not self.is_managed:
             return []
+        cni = self._configuration_by_pod(cluster) if self.rules.configured_on_node else None
         return [
             *self.rules.cluster_objects(cluster),
-            *kube_proxy_pods.objects(cluster, self.mode, self.settings.kubernetes),
+            *kube_proxy_pods.objects(cluster, self.mode, self.settings.kubernetes, cni),
         ]
+
+    def _configuration_by_pod(self, cluster: ClusterSettings) -> NetworkFile | None:
+        """Return the CNI configuration that kube-proxy's pod writes, which completes the address of the node."""
+        named = self.cni_configuration(cni_setup.ADDRESS)
+        if named is None:
+            return None
+        name, configuration = named
+        return NetworkFile(path=f"{cluster.conf_dir}\\{name}", content=as_lines(configuration))
 
     def service_files(self, node: NodeSettings) -> list[NetworkFile]:
         """Return the files that the network's services read.

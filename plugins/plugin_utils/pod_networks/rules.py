@@ -19,8 +19,8 @@ class NetworkRules:
     accounts: t.ClassVar[tuple[str, ...]] = ()
     """Service accounts (`NAMESPACE/NAME`) whose tokens the network's services need, without kube-proxy's."""
     configured_on_node: t.ClassVar[bool] = False
-    """Whether the CNI configuration is written on the node even if the network's programs run as pods. Otherwise these
-    pods write it."""
+    """Whether playbooks and kube-proxy's pod write the CNI configuration, even if the network's programs run as pods.
+    Otherwise these pods write it."""
     daemon_sets: t.ClassVar[tuple[str, ...]] = ()
     """The network's own DaemonSets (`NAMESPACE/NAME`), without kube-proxy's. They are removed with the network."""
 

@@ -136,6 +136,15 @@ class NetworkService:
     """Whether kube-proxy starts before the service; otherwise the service starts before kube-proxy."""
 
 
+def as_lines(value: t.Mapping[str, t.Any]) -> str:
+    """Return JSON with sorted keys, and each value on a line of its own.
+
+    Args:
+        value: plain JSON data.
+    """
+    return json.dumps(value, indent=2, sort_keys=True) + "\n"
+
+
 def as_line(value: t.Mapping[str, t.Any]) -> str:
     """Return JSON on one line with sorted keys.
 

@@ -290,10 +290,14 @@ def _former_network_hosts(host: Variables) -> list[str]:
 def _cluster_objects(host: Variables) -> list[t.Any]:
     """Return the network's objects in the cluster.
 
-    All nodes share them, so they block Azure's WireServer if any host of the play is in Azure.
+    All nodes share them, so they block Azure's WireServer if any host of the play is in Azure. cluster.yml has no such
+    hosts, but some networks and Azure's cloud provider work in Azure only.
     """
-    automatic = host.value("cni_block_wireserver") == "auto"
-    in_azure = automatic and bool(host.optional("winkube_play_in_azure", False))
+    in_azure = host.value("cni_block_wireserver") == "auto" and (
+        catalogue()[str(host.value("cni_plugin"))].needs_azure
+        or host.optional("kubernetes_node_cloud_provider") == "azure"
+        or bool(host.optional("winkube_play_in_azure", False))
+    )
     return cni.pod_network(host, in_azure=in_azure).cluster_objects(cni.cluster_settings(host))
 
 

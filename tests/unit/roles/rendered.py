@@ -214,6 +214,7 @@ def manifests() -> dict[str, str]:
         ("own-images", images),
         ("azure", {"cni_plugin": "azure"}),
         ("sdnbridge", {"cni_plugin": "sdnbridge"}),
+        ("sdnoverlay", {"cni_plugin": "sdnoverlay"}),
     ):
         applied = task("cni", "cluster.yml")["kubernetes.core.k8s"]["definition"]
         found[f"manifests/{name}.yaml.txt"] = _manifests(node(**more), applied)

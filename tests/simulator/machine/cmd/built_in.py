@@ -31,7 +31,6 @@ NOT_MODELLED = frozenset(
         "dpath",
         "ftype",
         "keys",
-        "move",
         "path",
         "pause",
         "popd",
@@ -74,6 +73,9 @@ def unmodelled(name: str, rest: str) -> str:
     lower = name.casefold()
     if lower in NOT_MODELLED:
         return lower
+    # Without /y, move may ask before it overwrites a file.
+    if lower == "move" and "/y" not in rest.casefold().split():
+        return "move without /y"
     if lower == "goto" and rest.casefold() != ":eof":
         return f"goto {rest}"
     if (lower == "set" and rest.startswith("/") and rest[:2].casefold() != "/a") or (
@@ -205,6 +207,10 @@ def _mklink(session: Session, rest: str) -> ProgramResult:
     return ProgramResult(0, f"{kind} created for {paths[0]} <<===>> {paths[1]}\r\n")
 
 
+def _is_in_folder(session: Session, path: str) -> bool:
+    return session.machine.files.is_directory(path.rpartition("\\")[0] + "\\")
+
+
 def _copy(session: Session, rest: str) -> ProgramResult:
     """Copy a file, or join several with `+` (byte by byte, as with /b, which is the only mode modelled)."""
     words = [word for word in command_line.split(rest) if not word.startswith("/")]
@@ -215,11 +221,34 @@ def _copy(session: Session, rest: str) -> ProgramResult:
     target = session.absolute(words[1])
     if files.is_directory(target):
         target = target + "\\" + sources[0].rsplit("\\", 1)[-1]
+    if not _is_in_folder(session, target):
+        return ProgramResult(1, "        0 file(s) copied.\r\n", "The system cannot find the path specified.\r\n")
     if len(sources) == 1:
         files.copy(sources[0], target)
     else:
         files.write_bytes(target, b"".join(files.read_bytes(source) for source in sources))
     return ProgramResult(0, "        1 file(s) copied.\r\n")
+
+
+def _move(session: Session, rest: str) -> ProgramResult:
+    """Move one file, which replaces a file at the destination, and keeps its access list on the same volume.
+
+    https://learn.microsoft.com/windows-server/administration/windows-commands/move
+    https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-movefileexw
+    """
+    words = [word for word in command_line.split(rest) if not word.startswith("/")]
+    if len(words) != 2:
+        return ProgramResult(1, "", "The syntax of the command is incorrect.\r\n")
+    source, target = (session.absolute(word) for word in words)
+    files = session.machine.files
+    if not files.is_file(source):
+        return ProgramResult(1, "", "The system cannot find the file specified.\r\n")
+    if files.is_directory(target):
+        target = target + "\\" + source.rsplit("\\", 1)[-1]
+    if not _is_in_folder(session, target):
+        return ProgramResult(1, "", "The system cannot find the path specified.\r\n")
+    files.move(source, target)
+    return ProgramResult(0, "        1 file(s) moved.\r\n")
 
 
 def _dir(session: Session, rest: str) -> ProgramResult:
@@ -270,6 +299,7 @@ COMMANDS: Mapping[str, Callable[[Session, str], ProgramResult]] = {
     "rmdir": _rmdir,
     "rd": _rmdir,
     "copy": _copy,
+    "move": _move,
     "mklink": _mklink,
     "dir": _dir,
     "ver": _ver,

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`set /a` and `fc /b` of cmd.exe."""
+"""`set /a`, `fc /b`, `copy` and `move` of cmd.exe."""
 
 from __future__ import annotations
 
@@ -50,3 +50,35 @@ def test_files_are_compared(machine: Machine, other: str | None, code: int) -> N
     if other is not None:
         machine.files.write_text(r"C:\two", other)
     assert machine.programs.run("cmd.exe", ["/c", r"fc /b C:\one C:\two"]).exit_code == code
+
+
+def test_a_moved_file_replaces_another_and_keeps_its_access_list(machine: Machine) -> None:
+    machine.files.write_text(r"C:\one", "1")
+    machine.files.set_sddl(r"C:\one", "O:BAD:P(A;;FA;;;BA)")
+    machine.files.write_text(r"C:\two", "2")
+    result = machine.programs.run("cmd.exe", ["/c", r"move /y C:\one C:\two"])
+    assert (result.exit_code, result.stdout) == (0, "        1 file(s) moved.\r\n")
+    assert (machine.files.read_text(r"C:\two"), machine.files.exists(r"C:\one")) == ("1", False)
+    assert machine.files.sddl(r"C:\two") == "O:BAG:SYD:PAI(A;;FA;;;BA)"
+
+
+def test_a_file_is_moved_into_a_folder(machine: Machine) -> None:
+    machine.files.write_text(r"C:\one", "1")
+    machine.files.make_directory(r"C:\folder")
+    assert machine.programs.run("cmd.exe", ["/c", r"move /y C:\one C:\folder"]).exit_code == 0
+    assert machine.files.read_text(r"C:\folder\one") == "1"
+
+
+@pytest.mark.parametrize("command", ["copy /y", "move /y"])
+@pytest.mark.parametrize("paths", [r"C:\none C:\two", r"C:\one C:\none\two"])
+def test_a_missing_file_or_folder_is_an_error(machine: Machine, command: str, paths: str) -> None:
+    machine.files.write_text(r"C:\one", "1")
+    result = machine.programs.run("cmd.exe", ["/c", f"{command} {paths}"])
+    assert (result.exit_code, machine.files.exists(r"C:\one")) == (1, True)
+    assert "The system cannot find the" in result.stderr
+
+
+def test_move_may_ask_and_is_then_not_modelled(machine: Machine) -> None:
+    machine.files.write_text(r"C:\one", "1")
+    result = machine.programs.run("cmd.exe", ["/c", r"move C:\one C:\two"])
+    assert "does not model move without /y" in result.stderr

@@ -10,6 +10,7 @@ import typing as t
 import pytest
 import yaml
 from unit.plugins.plugin_utils.node_resources import samples
+from unit.pod_batches import VOLUME, run_batch
 
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources import node_join
 from ansible_collections.winkube.node.plugins.plugin_utils.pod_networks import kube_proxy, kube_proxy_pods
@@ -18,7 +19,6 @@ from simulator.machine.machine import Machine
 from simulator.machine.objects import ProgramResult
 from simulator.machine.settings import MachineSettings
 
-VOLUME = "C:\\var\\lib\\kubelet\\pods\\uid-1\\volumes\\kubernetes.io~projected\\access"
 FOLDER = "C:\\k\\kube-proxy"
 CONFIGURATION = f"{FOLDER}\\config.yaml"
 
@@ -33,7 +33,7 @@ def machine(tmp_path: pathlib.Path) -> t.Iterator[Machine]:
 
 
 def prepare(machine: Machine, answer: str, node_name: str = "win1", **network: t.Any) -> ProgramResult:
-    """Run the batch file, with a stand-in for kubectl.exe that prints the answer."""
+    """Run the batch file for a network."""
     mode = samples.network(**network).mode
     cluster = ClusterSettings(
         api_server="10.0.0.1:6443",
@@ -43,15 +43,7 @@ def prepare(machine: Machine, answer: str, node_name: str = "win1", **network: t
         cluster_cidr="10.244.0.0/16",
     )
     files = kube_proxy_pods.objects(cluster, mode, "1.36.3")[0]["data"]
-    machine.files.make_directory(VOLUME)
-    for name, text in files.items():
-        machine.files.write_text(f"{VOLUME}\\{name}", text)
-    batch = machine.files.read_text(f"{VOLUME}\\configure.cmd")
-    machine.files.write_text("C:\\k\\answer.cmd", f"@{answer}\r\n")
-    replaced = batch.replace('"C:\\k\\kubectl.exe"', "call C:\\k\\answer.cmd")
-    machine.files.write_text(f"{VOLUME}\\configure.cmd", replaced)
-    known = {**machine.environment(), "POD_UID": "uid-1", "NODE_NAME": node_name}
-    return machine.programs.run("cmd.exe", ["/c", f"{VOLUME}\\configure.cmd"], environment=known)
+    return run_batch(machine, files, answer, node_name)
 
 
 def expected(**given: t.Any) -> str:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import typing as t
 from pathlib import Path
@@ -153,6 +154,44 @@ KUBESPRAY = {"enable_nodelocaldns": True, "kube_service_addresses": "10.233.0.0/
 def test_dns_that_replaces_the_kubelets(variables: dict[str, t.Any], expected: list[str]) -> None:
     found = templar(["kubernetes_node"], {"groups": {}, "hostvars": {}, **variables})
     assert value(found, "kubernetes_node_cluster_dns") == expected
+
+
+def configuration_by_pod(plugin: str, **variables: t.Any) -> dict[str, t.Any]:
+    """Return the CNI configuration that kube-proxy's pod writes, as cluster.yml applies it without any Windows host."""
+    known = {"cni_plugin": plugin, "cni_pods_subnet": "10.233.64.0/18", "cni_services_subnet": "10.233.0.0/18"}
+    found = templar(["cni"], {"groups": {}, "hostvars": {}, "cni_api_server": "lb:6443", **known, **variables})
+    files = next(one["data"] for one in value(found, "cni_cluster_objects") if "cni-head.json" in one.get("data", ()))
+    document: dict[str, t.Any] = json.loads(files["cni-head.json"])
+    return document
+
+
+def test_without_hosts_pods_get_the_dns_that_windows_nodes_reach() -> None:
+    def servers(**cluster: t.Any) -> list[str]:
+        (plugin,) = configuration_by_pod("azure", winkube_cluster=cluster)["plugins"]
+        return list(plugin["dns"]["Nameservers"])
+
+    wire_server = "168.63.129.16"
+    assert servers(cluster_dns=[LOCAL], dns_service="10.233.0.3") == ["10.233.0.3", wire_server]
+    assert servers(cluster_dns=["10.233.0.10"], dns_service="10.233.0.3") == ["10.233.0.10", wire_server]
+    assert servers(cluster_dns=["10.233.0.10"]) == ["10.233.0.10", wire_server]
+
+
+@pytest.mark.parametrize(
+    ("plugin", "variables", "expected"),
+    [
+        ("azure", {}, True),
+        ("azure", {"cni_block_wireserver": "never"}, False),
+        ("sdnbridge", {}, False),
+        ("sdnbridge", {"cni_block_wireserver": "always"}, True),
+        ("sdnbridge", {"kubernetes_node_cloud_provider": "azure"}, True),
+        ("sdnbridge", {"kubernetes_node_cloud_provider": "external"}, False),
+        ("sdnbridge", {"winkube_play_in_azure": True}, True),
+    ],
+)
+def test_without_hosts_wireserver_is_closed_where_all_machines_are_in_azure(
+    plugin: str, variables: dict[str, t.Any], expected: bool
+) -> None:
+    assert ("168.63.129.16/32" in json.dumps(configuration_by_pod(plugin, **variables))) is expected
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+r"""The part of a pod's batch file that writes the CNI configuration of networks that have no pod for this.
+
+On a node that no playbook has joined, nothing else writes it. A playbook writes the same text. HostProcess pods start
+although the node has no CNI configuration yet, because they use the network of the host (kubernetes
+pkg/kubelet/kubelet.go, SyncPod).
+"""
+
+from __future__ import annotations
+
+from .node_batch import ACCESS, replaced
+from .settings import NetworkFile
+
+ADDRESS = "%HOST_IP%"
+"""Stands for the address of the node in the configuration. cmd.exe replaces it with the variable of the container."""
+HEAD, TAIL = "cni-head.json", "cni-tail.json"
+"""Names of the files in the pod's volume: the configuration up to the line with the node's address, and the rest."""
+
+
+def files(configuration: NetworkFile) -> dict[str, str]:
+    """Return the files in the pod's volume by name.
+
+    Args:
+        configuration: the CNI configuration.
+    """
+    head, line, tail = _parts(configuration)
+    return {HEAD: head, **({TAIL: tail} if line else {})}
+
+
+def lines(configuration: NetworkFile) -> list[str]:
+    """Return the lines of the batch file.
+
+    The folder of CNI configurations is not created here, because only administrators may write to it.
+
+    Args:
+        configuration: the CNI configuration.
+    """
+    _head, line, _tail = _parts(configuration)
+    tail = [f">> cni.new echo {line}", f"type {ACCESS}\\{TAIL} >> cni.new || exit /b 1"] if line else []
+    return [
+        f"type {ACCESS}\\{HEAD} > cni.new || exit /b 1",
+        *tail,
+        *replaced(configuration.path, new="cni.new", generated="generated-cni.json", unfinished="unfinished-cni"),
+    ]
+
+
+def needs_address(configuration: NetworkFile) -> bool:
+    """Return whether the CNI configuration contains the address of the node.
+
+    Args:
+        configuration: the CNI configuration.
+    """
+    return ADDRESS in configuration.content
+
+
+def _parts(configuration: NetworkFile) -> tuple[str, str, str]:
+    """Return the configuration before the line with the node's address, the line, and the rest.
+
+    The line is empty if no line has the address. The other parts have Windows' line endings.
+    """
+    given = configuration.content.splitlines()
+    number = next((place for place, line in enumerate(given) if ADDRESS in line), len(given))
+    head, tail = ("".join(f"{line}\r\n" for line in part) for part in (given[:number], given[number + 1 :]))
+    return head, "".join(given[number : number + 1]), tail
