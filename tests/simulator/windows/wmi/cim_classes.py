@@ -38,7 +38,8 @@ def _operating_system(machine: Machine) -> list[PSObject]:
         "BuildNumber": str(windows.build),
         "CSName": machine.name,
         "OSArchitecture": "64-bit",
-        "ProductType": 3,
+        # 2: domain controller, 3: server (Win32_OperatingSystem).
+        "ProductType": 2 if machine.settings.option("domain_controller") is True else 3,
         "OperatingSystemSKU": 8,
         "SystemDirectory": r"C:\Windows\system32",
         "SystemDrive": "C:",
