@@ -32,7 +32,7 @@ _SERVICE_STATES = {"StartPending": "Start Pending", "StopPending": "Stop Pending
 def _operating_system(machine: Machine) -> list[PSObject]:
     windows, memory = machine.windows, machine.settings.memory_mb << 10
     used = (1 << 20) + 65536 * len(machine.processes.all())
-    properties = {
+    properties: dict[str, object] = {
         "Caption": f"Microsoft {windows.product}",
         "Version": f"10.0.{windows.build}",
         "BuildNumber": str(windows.build),
