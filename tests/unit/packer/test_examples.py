@@ -252,3 +252,44 @@ def test_the_hook_creates_one_machine_and_deletes_it(tmp_path: Path) -> None:
     assert "--admin-password @-" in work[0]
     assert (tmp_path / "calls.stdin").read_text(encoding="utf-8") == "s3cret"
     assert work[1] == "vm delete --resource-group images --name verify-1 --yes"
+
+
+def test_the_commands_of_the_page_fit_together() -> None:
+    commands = commands_of_page()[: 1 + next(i for i, text in enumerate(commands_of_page()) if "verify_image" in text)]
+    words = [shlex.split(command) for command in commands]
+    image = (EXAMPLES / "azure.pkrvars.hcl").read_text(encoding="utf-8")
+    names = dict(re.findall(r'^ *(image_name|managed_image_resource_group|location) += "(.+)"$', image, re.MULTILINE))
+    (exported,) = [one for one in words if one[0] == "export"]
+    given = dict(word.split("=") for word in exported if "=" in word)
+    assert given == {"RESOURCE_GROUP": names["managed_image_resource_group"], "IMAGE": names["image_name"]}
+    # The hook and the role node_join read these.
+    needed = {*re.findall(r'"\$([A-Z_]+)"', HOOK.read_text(encoding="utf-8")), "KUBECONFIG"}
+    assert {word.partition("=")[0] for word in exported[1:]} == needed
+    (group,) = [one for one in words if one[:3] == ["az", "group", "create"]]
+    (machine,) = [one for one in words if one[:3] == ["az", "vm", "create"]]
+    options = [dict(zip(one[3::2], one[4::2], strict=True)) for one in (group, machine)]
+    assert [options[0][name] for name in ("--name", "--location")] == [given["RESOURCE_GROUP"], names["location"]]
+    assert [options[1][name] for name in ("--resource-group", "--image")] == [given["RESOURCE_GROUP"], given["IMAGE"]]
+    # What a command reads has been copied by an earlier one, or is in the checkout.
+    copied: set[str] = set()
+    for one in words:
+        if one[0] == "cp":
+            *sources, target = one[1:]
+            assert [source for source in sources if not (ROOT / source.removeprefix(f"{CHECKOUT}/")).is_file()] == []
+            copied |= {Path(source).name for source in sources} if target == "." else {target}
+        read = {word.removeprefix("-var-file=").removeprefix("@") for word in one if re.search(r"\.(yml|hcl)$", word)}
+        assert one[0] == "cp" or read <= copied, one
+    assert copied == {"image.pkrvars.hcl", "inventory.yml", "verify.yml"}
+
+
+def test_the_collection_can_be_installed_as_the_page_says() -> None:
+    words = [shlex.split(command) for command in commands_of_page()]
+    (source,) = [one[-1] for one in words if one[:3] == ["ansible-galaxy", "collection", "install"] and "./" in one[-1]]
+    assert (ROOT / source.removeprefix(f"./{CHECKOUT}") / "galaxy.yml").is_file()
+    (cloned,) = [one for one in words if one[:2] == ["git", "clone"]]
+    galaxy = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))
+    assert cloned[2:] == [f"{galaxy['repository']}.git", CHECKOUT]
+    (needed,) = [one[-1] for one in words if one[:3] == ["pip", "install", "-r"] and CHECKOUT in one[-1]]
+    assert "ansible" in (ROOT / needed.removeprefix(f"{CHECKOUT}/")).read_text(encoding="utf-8")
+    (venv,) = [one[-1] for one in words if one[:3] == ["python3", "-m", "venv"]]
+    assert [".", f"{venv}/bin/activate"] in words
