@@ -107,6 +107,30 @@ def test_packers_commands_of_the_page_are_valid(packer: Packer, command: str) ->
     assert code == 0, output
 
 
+WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"
+VALIDATED = re.findall(
+    r"- run: (packer validate -only=image\.\S+ .*) packer$", WORKFLOW.read_text(encoding="utf-8"), re.MULTILINE
+)
+"""The commands with which the workflow of this repository validates the unchanged templates."""
+
+
+def test_the_workflow_validates_every_source_and_every_example() -> None:
+    text = (TEMPLATES / "build.pkr.hcl").read_text(encoding="utf-8")
+    sources = {*re.findall(r'"source\.([\w-]+\.\w+)"', text)} - {"file.answer_file", "file.first_logon"}
+    assert {command.split()[2].removeprefix("-only=image.") for command in VALIDATED} == sources
+    files = {file for command in VALIDATED for file in re.findall(r"packer/examples/(\S+)", command)}
+    assert files == {path.name for path in EXAMPLES.glob("*.pkrvars.hcl")}
+
+
+@needs_packer
+@pytest.mark.parametrize("command", VALIDATED)
+def test_packers_commands_of_the_workflow_are_valid(packer: Packer, command: str) -> None:
+    environment = {"PKR_VAR_build_password": "s3cret", "PKR_VAR_vsphere_password": "s3cret"}
+    words = [*shlex.split(command.replace("packer/examples", str(EXAMPLES))), f"{CHECKOUT}/packer"]
+    code, output = packer.start(words, packer.folder.parent, environment=environment)
+    assert code == 0, output
+
+
 def test_the_page_uses_what_the_repository_has() -> None:
     others = [shlex.split(command) for command in commands_of_page() if not re.match(r"packer |az ", command)]
     first = ["git", "python3", ".", "pip", "ansible-galaxy", "cp", "cp", "export", "ansible-playbook"]
