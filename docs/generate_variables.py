@@ -32,7 +32,10 @@ _DECISIONS = {
 _SET = frozenset({"bundle_sites", "bundle_images", "bundle_patches", "bundle_pushed", "winkube_join"})
 """Variables that a run sets itself."""
 
-_BY_ROLES = {"allow_unsupported_versions": ("build_image", "join_nodes", "plan", "site", "upgrade_nodes")}
+_BY_ROLES = {
+    "allow_unsupported_versions": ("build_image", "join_nodes", "plan", "site", "upgrade_nodes"),
+    "artifact_offline": ("join_nodes", "replace_nodes", "site", "upgrade_nodes"),
+}
 """Variables that tasks of roles read in the name of these playbooks."""
 
 HEAD = """# Variables

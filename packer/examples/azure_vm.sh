@@ -1,10 +1,13 @@
 #!/bin/sh
-# Hooks of the playbook verify_image.yml for Azure: `azure_vm.sh create NAME IMAGE` starts a machine from an image, and
-# prints its private address and the settings of the connection. `azure_vm.sh delete NAME` deletes the machine with its
-# disk and its network interface.
+# Hooks of the playbook verify_image.yml for Azure: `azure_vm.sh create NAME` starts a machine from an image, and prints
+# its private address and the settings of the connection. `azure_vm.sh delete NAME` deletes the machine with its disk
+# and its network interface.
 #
-# RESOURCE_GROUP is the group of the image and the machine, SUBNET the id of a subnet from which the machine reaches the
-# cluster, and ADMIN_PASSWORD the password of the account `operator`.
+# Environment variables:
+#   RESOURCE_GROUP  the group of the image and of the machine
+#   IMAGE           name or id of the image
+#   SUBNET          id of a subnet from which the machine reaches the cluster, and which this computer reaches
+#   ADMIN_PASSWORD  password of the account `operator`
 set -eu
 
 exists() {
@@ -13,9 +16,10 @@ exists() {
 
 case "$1" in
 create)
-    # If a run was interrupted, the next one calls this again.
-    exists "$2" || az vm create --resource-group "$RESOURCE_GROUP" --name "$2" --image "$3" --subnet "$SUBNET" \
-        --public-ip-address "" --admin-username operator --admin-password "$ADMIN_PASSWORD" \
+    # If a run was interrupted, the next one calls this again. The Azure CLI reads the value @- from standard input
+    # (azure-cli-core, _expand_file_prefixed_files), so the password is on no command line.
+    exists "$2" || printf '%s' "$ADMIN_PASSWORD" | az vm create --resource-group "$RESOURCE_GROUP" --name "$2" \
+        --image "$IMAGE" --subnet "$SUBNET" --public-ip-address "" --admin-username operator --admin-password @- \
         --os-disk-delete-option Delete --nic-delete-option Delete --output none
     address=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$2" --show-details --query privateIps --output tsv)
     # A machine from the image has an HTTPS listener of WinRM with a certificate of its own, which nothing has pinned yet.

@@ -17,6 +17,7 @@ class ActionModule(NodeAction):
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "resources": {"type": "list", "elements": "dict", "required": True},
         "disruptive": {"type": "str", "choices": ["apply", "defer"], "default": "apply"},
+        "offline": {"type": "bool", "default": False},
         "check_space": {"type": "bool", "default": True},
         "disk_limit_gib": {"type": "int", "default": 0},
     }

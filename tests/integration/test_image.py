@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 import time
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,7 +26,7 @@ from integration.patching import QUICK
 from integration.patching import state as patch_state
 from integration.playbooks import PlayRun, Site, cluster_nodes, link_variables, node_name
 from integration.states import state_at_rest, state_of
-from unit.packer.packer_templates import MISSING
+from unit.packer.packer_templates import MISSING, ROOT
 
 from simulator.machine import accounts, certificate_store, winrm_settings
 from simulator.machine.executables import make
@@ -283,6 +284,8 @@ def test_the_image_says_what_it_contains(site: Site, built: PlayRun) -> None:
     for path in folder.iterdir():
         assert "s3cret" not in path.read_text(encoding="utf-8")
     assert f"release {RELEASE}: Windows Server 2022" in built.output
+    # An example of both documents for developers.
+    shutil.copytree(folder, ROOT / "build" / "release-notes" / RELEASE, dirs_exist_ok=True)
 
 
 def test_the_new_machine_joins_under_its_own_name(site: Site, joined: PlayRun) -> None:

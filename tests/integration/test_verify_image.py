@@ -8,6 +8,7 @@ The machine is a prepared server. The molecule scenario `image` builds an image,
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -85,11 +86,28 @@ def not_created(site: SiteWithSpares) -> tuple[PlayRun, list[str], Mapping[str, 
 
 
 @pytest.fixture(scope="module")
-def verified(site: SiteWithSpares, not_created: object) -> PlayRun:
+def lacking(site: SiteWithSpares, not_created: object) -> tuple[PlayRun, Mapping[str, Any], int]:
+    """Verify the machine without downloads; returns the run, the report, and the number of requests for artifacts."""
+    (site.hooks / "calls").unlink()
+    site.machine(SPARE).power_on()
+    before = requests(site)
+    found = run(site, verify_image_offline=True)
+    return found, {**report(site), "calls": site.calls()}, requests(site) - before
+
+
+@pytest.fixture(scope="module")
+def verified(site: SiteWithSpares, lacking: object) -> PlayRun:
     """Verify the machine."""
     (site.hooks / "calls").unlink()
     site.machine(SPARE).power_on()
     return run(site)
+
+
+def requests(site: SiteWithSpares) -> int:
+    """Return how many requests the server of artifacts got."""
+    server = site.world.artifacts
+    assert server is not None
+    return sum(server.status()["requests"].values())
 
 
 def report(site: SiteWithSpares) -> dict[str, Any]:
@@ -120,6 +138,21 @@ def test_no_report_contains_what_no_log_hides(not_created: tuple[PlayRun, list[s
     # ansible-core 2.19.14 itself prints the message of such a task as an error.
     printed = [line for line in found.output.splitlines() if HIDDEN in line]
     assert [line for line in printed if not line.startswith("[ERROR]: Task failed: Action failed: no session")] == []
+
+
+def test_what_the_image_lacks_is_named_and_not_downloaded(
+    lacking: tuple[PlayRun, Mapping[str, Any], int],
+) -> None:
+    found, known, downloads = lacking
+    found.expect(2)
+    path = r"C:\\ProgramData\\winkube\\cache\\kubernetes\\[0-9.]+\\kubernetes-node-windows-amd64\.tar\.gz"
+    assert re.search(
+        r"Converge the node: verify-1a2b3c4d: expected a node that needs no downloads \(artifact_offline\), got one "
+        rf"that would download Artifact kubernetes [0-9.]+ \({path}\): is not on the node",
+        known["problem"],
+    )
+    assert (downloads, known["checks"]) == (0, [])
+    assert known["calls"] == [f"create {NAME}", f"delete {NAME}"]
 
 
 def test_a_machine_that_differs_does_not_pass(site: SiteWithSpares, verified: PlayRun) -> None:

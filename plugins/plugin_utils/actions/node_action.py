@@ -145,6 +145,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
             disruptive=options.get("disruptive", "apply"),
             allowed_code_policies=options["allowed_code_policies"],
             check_space=options.get("check_space", True),
+            offline=options.get("offline", False),
             disk_limit=options.get("disk_limit_gib", 0) * 2**30 or None,
             answers=answers,
         )

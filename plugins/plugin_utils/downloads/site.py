@@ -7,6 +7,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from .curl import DownloadRoute
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Site:
@@ -28,3 +30,17 @@ class Site:
     ignore_revocation: bool = dataclasses.field(
         default=False, metadata={"help": "As the artifact's `ignore_revocation`, but for this source."}
     )
+
+    def route(self, own: DownloadRoute) -> DownloadRoute:
+        """Return how the source is reached.
+
+        Args:
+            own: how the artifact's own URLs are reached. The source's settings replace its settings.
+        """
+        return dataclasses.replace(
+            own,
+            proxy=own.proxy if self.proxy is None else self.proxy or None,
+            no_proxy=self.no_proxy or own.no_proxy,
+            headers=self.headers or own.headers,
+            ignore_revocation=self.ignore_revocation or own.ignore_revocation,
+        )

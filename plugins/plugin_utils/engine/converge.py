@@ -26,7 +26,7 @@ from ..values.errors import ResourceError
 from ..windows import code_policies
 from ..wire.messages import Batch, CallResult, Observation
 from ..wire.typed_values import BadAnswer
-from . import disk_space
+from . import disk_space, offline_plans
 from .answers import Answers
 from .deferral import split
 from .disk_space import EarlySizes
@@ -76,6 +76,7 @@ class Convergence:
         allowed_code_policies: the policies in `code_policies.CHOICES` that allow the resources' programs to run.
         check_space: whether to check that the changes fit on the node's volumes. This is not needed if an earlier run
             of the same resources has just measured and deferred the changes.
+        offline: whether to fail, before anything is changed, if a change would download something.
         disk_limit: assume that the system volume has at most this many bytes; see `disk_space.free`.
         answers: records the node's answers.
     """
@@ -90,6 +91,7 @@ class Convergence:
         disruptive: t.Literal["apply", "defer"] = "apply",
         allowed_code_policies: t.Collection[str] = (),
         check_space: bool = True,
+        offline: bool = False,
         disk_limit: int | None = None,
         answers: Answers | None = None,
     ) -> None:
@@ -97,10 +99,11 @@ class Convergence:
         self._resources = tuple(resources)
         # The calls that ask for sizes may contain credentials. If Ansible keeps its files on the node, such calls are
         # sent only if something has to be downloaded.
-        asks_early = check_space and not check_mode and not keeps_files()
+        asks_early = check_space and not check_mode and not offline and not keeps_files()
         self._early = EarlySizes(self._resources if asks_early else ())
         general = (*code_policies.calls(), *self._early.free_space)
-        self._questions = Questions(self._resources, general, self._early.by_resource)
+        self._questions = Questions(self._resources, general, self._early.by_resource, offline=offline)
+        self._offline = offline
         self._check_mode = check_mode
         self._may_reboot = may_reboot
         self._disruptive = disruptive
@@ -197,6 +200,8 @@ class Convergence:
             self.outcome.warnings += warnings
             if stop and not self._check_mode:
                 raise NodeError(stop)
+        if self._offline and (why := offline_plans.refusal(self.outcome.planned)):
+            raise NodeError(f"{self._node.name}: {why}")
         return self.outcome.planned
 
     def _change_warnings(self, planned: Planned) -> list[str]:

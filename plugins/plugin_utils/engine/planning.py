@@ -38,6 +38,7 @@ class Questions:
         general: calls that belong to no resource. They are sent before the calls of the resources.
         sizes: the calls that ask how much disk space missing resources need, by position. They are sent last,
             so that their programs run in parallel.
+        offline: whether to leave out questions for which the node contacts other machines.
     """
 
     def __init__(
@@ -45,6 +46,8 @@ class Questions:
         resources: t.Sequence[Resource],
         general: t.Sequence[Call] = (),
         sizes: t.Mapping[int, t.Sequence[Call]] | None = None,
+        *,
+        offline: bool = False,
     ) -> None:
         self._same: dict[str, str] = {}
         self._ids: list[tuple[str, ...]] = []
@@ -52,7 +55,7 @@ class Questions:
         self._sizes: dict[str, t.Sequence[Call]] = {}
         groups = [tuple(general)]
         for position, resource in enumerate(resources):
-            calls = resource.observe()
+            calls = resource.observe_offline() if offline else resource.observe()
             self._ids.append(tuple(call.id for call in calls))
             more = (sizes or {}).get(position, ())
             # Do not merge a call that other calls refer to: calls may refer only to calls of their own group.

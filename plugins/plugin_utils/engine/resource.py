@@ -108,6 +108,8 @@ class Change:
     after it."""
     space: tuple[SpaceRequirement, ...] = ()
     """The disk space that the change needs; empty if it needs almost none."""
+    downloads: str = ""
+    """What the change downloads and where it would be found otherwise, such as the path of a file; empty: nothing."""
     harmless: bool = False
     """Whether the change affects nothing that runs, for example because it only removes leftover files. If so, the
     resource's `disrupts` is ignored."""
@@ -237,6 +239,10 @@ class Resource(abc.ABC):
 
         The engine calls this method once for each resource and run.
         """
+
+    def observe_offline(self) -> tuple[Call, ...]:
+        """Return the calls that read the current state, without those that contact other machines."""
+        return self.observe()
 
     def likely_space(self) -> SpaceRequirement | None:
         """Return the disk space that the resource needs if it is missing; None if only the plan shows it.

@@ -32,6 +32,9 @@ _ATTEMPTS = 2
 _BUILT_IN = "-500"
 """End of the SID of the built-in administrator, whatever its name (learn.microsoft.com: well-known SIDs)."""
 _MARK = "administrator password"
+_PRODUCT = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\ProductOptions"
+_CONTROLLER = "LanmanNT"
+"""The product type of every kind of domain controller (gitlab.com/samba-team/samba, merge request 4063)."""
 _GROUPS = (string.ascii_lowercase, string.ascii_uppercase, string.digits, "+-.:=_")
 """Windows can require characters of three of these groups. Quoting changes none of them in a shell, XML or YAML."""
 
@@ -46,6 +49,8 @@ class BuiltInAdministrator:
     """Whether Ansible connects with this account."""
     is_marked: bool
     """Whether an earlier run has set the password on this machine."""
+    is_of_domain: bool
+    """Whether the machine is a domain controller, so that this is the domain's administrator."""
 
 
 def random_password(length: int) -> str:
@@ -60,6 +65,13 @@ def random_password(length: int) -> str:
 def calls() -> tuple[Call, ...]:
     """Return the calls that observe the account."""
     return (
+        query(
+            "product",
+            "@read-registry",
+            {"values": [{"path": _PRODUCT, "name": "ProductType"}]},
+            select=("value",),
+            on_error="stop",
+        ),
         query("users", "Get-LocalUser", select=("Name", "SID"), on_error="stop"),
         query("self", "whoami.exe", arguments=("/user", "/fo", "csv", "/nh"), on_error="stop"),
         query(
@@ -76,7 +88,7 @@ def read(seen: Observation) -> BuiltInAdministrator | None:
     """Read the results of `calls`.
 
     Returns:
-        The account; None if the machine has none, such as a domain controller.
+        The account; None if the machine has none.
     """
     users = {str(item["SID"]): str(item["Name"]) for item in seen["users"].output}
     sid = next((sid for sid in users if sid.startswith("S-1-5-21-") and sid.endswith(_BUILT_IN)), "")
@@ -85,7 +97,11 @@ def read(seen: Observation) -> BuiltInAdministrator | None:
     # whoami prints the name and the SID.
     own = [row[-1] for row in csv.reader(seen["self"].stdout.splitlines()) if row]
     return BuiltInAdministrator(
-        name=users[sid], sid=sid, is_own=sid in own, is_marked=seen["mark"].first.get("value") == sid
+        name=users[sid],
+        sid=sid,
+        is_own=sid in own,
+        is_marked=seen["mark"].first.get("value") == sid,
+        is_of_domain=str(seen["product"].first.get("value")).casefold() == _CONTROLLER.casefold(),
     )
 
 
@@ -109,7 +125,8 @@ class AdministratorPassword:
             Values of the action's result.
 
         Raises:
-            NodeError: the machine has no such account, Ansible connects with it, or its password was not set.
+            NodeError: the machine has no such account or is a domain controller, Ansible connects with the account, or
+                its password was not set.
             ResourceError: the file cannot be read or written.
             AnsibleConnectionFailure: the machine cannot be reached.
         """
@@ -118,6 +135,11 @@ class AdministratorPassword:
         account = read(seen)
         if account is None:
             raise self._failed("expected a local account with a SID that ends with -500, got none")
+        if account.is_of_domain:
+            raise self._failed(
+                "expected a machine with local accounts, got a domain controller, where this would change the password "
+                f"of the domain's {account.name}. Set node_prepare_administrator_password: keep"
+            )
         if account.is_marked and (self._file is None or self._file.exists()):
             return {"changed": False, "changes": [], "account": account.name}
         if account.is_own and not self._by_key:

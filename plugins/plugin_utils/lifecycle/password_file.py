@@ -20,7 +20,7 @@ class PasswordFile:
     """A file with one password.
 
     Args:
-        path: its path. Its folder is created with mode 0700 if it does not exist.
+        path: its path. Its folder is created with mode 0700, together with the file.
         option: the option that contains the path, for messages.
     """
 
@@ -28,18 +28,20 @@ class PasswordFile:
         self._path, self._option = pathlib.Path(path), option
 
     def check(self) -> None:
-        """Check that the file is private, or that it can be created.
+        """Check that the file is private, or that it can be created. This writes nothing.
 
         Raises:
             ResourceError: other users can access the file, or its folder is not writable.
         """
         try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self._path.parent):
-                pass
             mode = stat.S_IMODE(self._path.stat().st_mode) if self._path.exists() else 0
+            folder = next(folder for folder in self._path.absolute().parents if folder.exists())
         except OSError as error:
             raise self._error(f"expected a file that can be read and written ({error.strerror})") from error
+        if not folder.is_dir():
+            raise self._error(f"expected a file that can be read and written, but {folder} is not a folder")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise self._error(f"expected a file that can be read and written, but {folder} cannot be written")
         if mode & 0o077:
             raise self._error(f"expected a file with mode 0600, got 0{mode:o}, with which other users can access it")
 
@@ -74,6 +76,7 @@ class PasswordFile:
     def _create(self, password: str) -> None:
         """Write the file, unless another process does so at the same time, for another host with the same file."""
         try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._path.exists() and not self._text():
                 self._path.unlink()
             # A temporary file has the mode 0600. A reader sees the whole file or none.

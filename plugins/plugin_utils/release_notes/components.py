@@ -140,8 +140,8 @@ def _generic(artifact: NotedArtifact, url: str, sha256: str) -> PackageName:
 
 
 def _name(name: str) -> str:
-    """Return the name of a package, which must not be empty."""
-    return name.strip(" /") or "unnamed"
+    """Return the name of a package. It must not be empty, and its URL has no white space and slashes at the ends."""
+    return re.sub(r"^[\s/]+|[\s/]+$", "", name) or "unnamed"
 
 
 @functools.cache

@@ -195,15 +195,7 @@ class Artifact(Resource):
         return (
             *(
                 attempts.DownloadSource(
-                    url=site.url,
-                    checksum_url=(site.checksum_url or "") if sums else "",
-                    route=dataclasses.replace(
-                        own,
-                        proxy=self.proxy if site.proxy is None else site.proxy or None,
-                        no_proxy=site.no_proxy or self.no_proxy,
-                        headers=site.headers or self.headers,
-                        ignore_revocation=site.ignore_revocation or self.ignore_revocation,
-                    ),
+                    url=site.url, checksum_url=(site.checksum_url or "") if sums else "", route=site.route(own)
                 )
                 for site in self.sites
             ),
@@ -231,10 +223,15 @@ class Artifact(Resource):
             calls.append(curl.ask("offer", self._sources[0].url, self._sources[0].route))
         return tuple(calls)
 
+    def observe_offline(self) -> tuple[Call, ...]:
+        return tuple(call for call in self.observe() if call.id != "offer")
+
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
         change = self.change_for(seen)
-        fetches = change is not None and any(call.id == attempts.FETCHED for call in change.calls)
-        return dataclasses.replace(change, space=(self._space(seen),)) if change is not None and fetches else change
+        if change is None or not any(call.id == attempts.FETCHED for call in change.calls):
+            return change
+        is_local = all(source.url.startswith("file:") for source in self._sources)
+        return dataclasses.replace(change, space=(self._space(seen),), downloads="" if is_local else self.path)
 
     def change_for(self, seen: Results) -> Change | None:
         """Return the change without the disk space that it needs."""

@@ -112,9 +112,8 @@ class BuiltContainerImage(InStore):
         after |= {"pinned": True} if self.pinned else {}
         after |= {"pushed": True} if self.push else {}
         if image is None or not image.complete:
-            return create(
-                self, after, [*self._built(note), *self._kept(), *self._pushed()], why="was not built on this node yet"
-            )
+            calls = [*self._built(note), *self._kept(), *self._pushed()]
+            return _fetching(create(self, after, calls, why="was not built on this node yet"))
         built = self._is_built(image, seen)
         before = {
             "built_from": self.source if built else "other sources",
@@ -124,7 +123,8 @@ class BuiltContainerImage(InStore):
         calls = [] if built else [*self._built(note)]
         calls += self._kept() if not built or not before["pinned"] else ()
         calls += self._pushed() if not before["pushed"] else ()
-        return update(self, before, after, calls)
+        change = update(self, before, after, calls)
+        return change if built or change is None else _fetching(change)
 
     def _is_built(self, image: StoredImage, seen: Results) -> bool:
         if self.runtime == "docker":
@@ -187,6 +187,10 @@ class BuiltContainerImage(InStore):
             output_limit=8192,
             long=True,
         )
+
+
+def _fetching(change: Change) -> Change:
+    return dataclasses.replace(change, downloads="the images on which its Dockerfile is based")
 
 
 def _noted(seen: Results) -> str:

@@ -243,9 +243,11 @@ class ContainerImage(InStore):
             yield from self.store.pin(self.name)
 
     def _with_space(self, change: Change, seen: Results, windows: WindowsInfo) -> Change:
-        """Return the change with the disk space that it needs, for the download and its unpacked content."""
+        """Return the change with its download, and with the disk space for the download and its unpacked content."""
         store, name = self.store, self._pull_reference()
         chosen = archives.supported_archive(self.archives, windows)
+        is_local = self.archive is not None or (chosen is not None and chosen.url.startswith("file:"))
+        change = dataclasses.replace(change, downloads="" if is_local else f"container image of {self.runtime}")
         size = self.size if self.size is not None else chosen.size if chosen is not None else None
         if size is not None or self.archive is not None or chosen is not None:
             stored = SpaceRequirement(path=store.path, size=None if size is None else needed_space(size))

@@ -49,6 +49,7 @@ class WindowsCapability(Resource):
                 parameters |= {"Source": list(self.source), "LimitAccess": True}
             calls = [action("capability", "Add-WindowsCapability", parameters, long=True)]
             change = create(self, {"capability_state": "Installed"}, calls, why="is not installed")
+            change = dataclasses.replace(change, downloads="" if self.source else "files of Windows Update")
         else:
             calls = [action("capability", "Remove-WindowsCapability", parameters, long=True)]
             change = remove(self, {"capability_state": states[0]}, calls)

@@ -160,6 +160,9 @@ def registry(machine: Machine) -> None:
         f"{CONTROL}\\TimeZoneInformation",
         {"TimeZoneKeyName": "UTC", "Bias": 0, "ActiveTimeBias": 0, "StandardName": "@tzres.dll,-932"},
     )
+    # LanmanNT is a domain controller of any kind (gitlab.com/samba-team/samba, merge request 4063).
+    product = "LanmanNT" if machine.settings.option("domain_controller") is True else "ServerNT"
+    write(f"{CONTROL}\\ProductOptions", {"ProductType": product})
     machine.registry.create_key(r"HKLM:\SOFTWARE\Policies\Microsoft\Windows")
     machine.registry.create_key(r"HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\Component Based Servicing")
     machine.registry.create_key(r"HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\WindowsUpdate\Auto Update")

@@ -30,18 +30,12 @@ CHECKOUT = "winkube-node"
 """The folder of the checkout in the commands."""
 AZ = {
     "login": "",
-    "account set": "--subscription",
     "group create": "--name --location --output",
-    "group delete": "--name --yes --no-wait",
-    "image show": "--resource-group --name --query --output",
     "vm image list": "--publisher --offer --sku --all --output",
     "vm create": "--resource-group --name --image --admin-username --admin-password --public-ip-address --output "
     "--subnet --os-disk-delete-option --nic-delete-option",
     "vm show": "--resource-group --name --show-details --query --output",
     "vm delete": "--resource-group --name --yes",
-    "vm run-command invoke": "--resource-group --name --command-id --scripts --output",
-    "sig image-version create": "--resource-group --gallery-name --gallery-image-definition --gallery-image-version "
-    "--managed-image --tags",
 }
 """Commands of the Azure CLI and options that they have (https://learn.microsoft.com/cli/azure/reference-index)."""
 
@@ -113,6 +107,30 @@ def test_packers_commands_of_the_page_are_valid(packer: Packer, command: str) ->
     assert code == 0, output
 
 
+WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"
+VALIDATED = re.findall(
+    r"- run: (packer validate -only=image\.\S+ .*) packer$", WORKFLOW.read_text(encoding="utf-8"), re.MULTILINE
+)
+"""The commands with which the workflow of this repository validates the unchanged templates."""
+
+
+def test_the_workflow_validates_every_source_and_every_example() -> None:
+    text = (TEMPLATES / "build.pkr.hcl").read_text(encoding="utf-8")
+    sources = {*re.findall(r'"source\.([\w-]+\.\w+)"', text)} - {"file.answer_file", "file.first_logon"}
+    assert {command.split()[2].removeprefix("-only=image.") for command in VALIDATED} == sources
+    files = {file for command in VALIDATED for file in re.findall(r"packer/examples/(\S+)", command)}
+    assert files == {path.name for path in EXAMPLES.glob("*.pkrvars.hcl")}
+
+
+@needs_packer
+@pytest.mark.parametrize("command", VALIDATED)
+def test_packers_commands_of_the_workflow_are_valid(packer: Packer, command: str) -> None:
+    environment = {"PKR_VAR_build_password": "s3cret", "PKR_VAR_vsphere_password": "s3cret"}
+    words = [*shlex.split(command.replace("packer/examples", str(EXAMPLES))), f"{CHECKOUT}/packer"]
+    code, output = packer.start(words, packer.folder.parent, environment=environment)
+    assert code == 0, output
+
+
 def test_the_page_uses_what_the_repository_has() -> None:
     others = [shlex.split(command) for command in commands_of_page() if not re.match(r"packer |az ", command)]
     first = ["git", "python3", ".", "pip", "ansible-galaxy", "cp", "cp", "export", "ansible-playbook"]
@@ -120,7 +138,7 @@ def test_the_page_uses_what_the_repository_has() -> None:
     assert [words[0] for words in others] == programs
     used = [word for words in others for word in words if word.startswith((f"{CHECKOUT}/", f"./{CHECKOUT}"))]
     paths = [word.removeprefix("./").removeprefix(CHECKOUT).lstrip("/") for word in used]
-    assert len(paths) == 5
+    assert len(paths) == 6
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
@@ -145,7 +163,7 @@ def test_the_variables_of_publish_image_on_the_page_are_valid() -> None:
 
 def test_commands_of_the_azure_cli_exist() -> None:
     found = [command for script in all_scripts() for command in commands_of_az(script)]
-    assert len(found) > 10
+    assert {next((name for name in AZ if text.startswith(name)), "") for text, _options in found} == {*AZ}
     for text, options in found:
         command = next((name for name in AZ if re.match(rf"{name}( |$)", text)), None)
         assert command is not None, text
@@ -189,25 +207,30 @@ def test_private_images_stay_in_places_of_their_own() -> None:
         yaml.safe_load((EXAMPLES / name).read_text(encoding="utf-8"))
         for name in ("azure-pipelines.yml", "azure-pipelines-private.yml")
     )
-    ours, theirs = (document["stages"][0]["parameters"] for document in (public, private))
+    ours, theirs = (
+        {"publishVariables": "publish.yml", **document["stages"][0]["parameters"]} for document in (public, private)
+    )
     assert private["pr"] == "none"
     assert "main" not in private["trigger"]["branches"]["include"]
-    for name in ("serviceConnection", "environment", "imageGroup", "gallery"):
+    places = (
+        "serviceConnection",
+        "environment",
+        "imageGroup",
+        "publishVariables",
+        "verifyPool",
+        "subnet",
+        "kubeconfig",
+    )
+    for name in places:
         assert ours[name] != theirs[name]
+    galleries = [
+        yaml.safe_load((EXAMPLES / given["publishVariables"]).read_text(encoding="utf-8"))["publish_image_gallery"]
+        for given in (ours, theirs)
+    ]
+    for name in ("resource_group", "gallery"):
+        assert galleries[0][name] != galleries[1][name]
     assert theirs["privatePatches"]
     assert "privatePatches" not in ours
-
-
-def test_the_variables_of_the_verification_are_those_of_the_playbook() -> None:
-    document = yaml.safe_load((EXAMPLES / "verify.yml").read_text(encoding="utf-8"))
-    known = yaml.safe_load((ROOT / "docs" / "variables.yml").read_text(encoding="utf-8"))["playbooks"]
-    # Connection variables on the command line would apply to the controller, too.
-    assert [name for name in document if name not in known] == []
-    assert (ROOT / "playbooks" / "verify_image.yml").is_file()
-    for name in ("verify_image_create_command", "verify_image_delete_command"):
-        assert ROOT / document[name][0].removeprefix(f"{CHECKOUT}/") == HOOK
-    release = document["verify_image_release_notes"].split("/")[2]
-    assert f'release    = "{release}"' in (EXAMPLES / "azure.pkrvars.hcl").read_text(encoding="utf-8")
 
 
 AZ_CLI = """#!/bin/sh
@@ -215,7 +238,7 @@ echo "$@" >>"$CALLS"
 case "$1 $2 $*" in
 "vm show "*--show-details*) echo 10.0.0.31 ;;
 "vm show "*) test -e "$CALLS.exists" ;;
-"vm create "*) touch "$CALLS.exists" ;;
+"vm create "*) cat >"$CALLS.stdin"; touch "$CALLS.exists" ;;
 "vm delete "*) rm "$CALLS.exists" ;;
 esac
 """
@@ -229,6 +252,7 @@ def test_the_hook_creates_one_machine_and_deletes_it(tmp_path: Path) -> None:
         "PATH": f"{tmp_path}:/usr/bin:/bin",
         "CALLS": str(calls),
         "RESOURCE_GROUP": "images",
+        "IMAGE": "image",
         "SUBNET": "/subnets/a",
         "ADMIN_PASSWORD": "s3cret",
     }
@@ -239,7 +263,7 @@ def test_the_hook_creates_one_machine_and_deletes_it(tmp_path: Path) -> None:
 
     # The first call of each kind works, and the second one finds the work done.
     for _ in range(2):
-        machine = json.loads(hook("create", "verify-1", "image"))
+        machine = json.loads(hook("create", "verify-1"))
         assert machine["variables"]["ansible_password"] == "s3cret"
         read = new_machine.connection_variables(machine, "verify-1", {})
         assert (read["ansible_host"], read["ansible_connection"]) == ("10.0.0.31", "psrp")
@@ -248,4 +272,48 @@ def test_the_hook_creates_one_machine_and_deletes_it(tmp_path: Path) -> None:
     work = [line for line in calls.read_text(encoding="utf-8").splitlines() if not line.startswith("vm show")]
     assert len(work) == 2
     assert work[0].startswith("vm create --resource-group images --name verify-1 --image image --subnet /subnets/a")
+    # The password is on no command line.
+    assert "--admin-password @-" in work[0]
+    assert (tmp_path / "calls.stdin").read_text(encoding="utf-8") == "s3cret"
     assert work[1] == "vm delete --resource-group images --name verify-1 --yes"
+
+
+def test_the_commands_of_the_page_fit_together() -> None:
+    commands = commands_of_page()[: 1 + next(i for i, text in enumerate(commands_of_page()) if "verify_image" in text)]
+    words = [shlex.split(command) for command in commands]
+    image = (EXAMPLES / "azure.pkrvars.hcl").read_text(encoding="utf-8")
+    names = dict(re.findall(r'^ *(image_name|managed_image_resource_group|location) += "(.+)"$', image, re.MULTILINE))
+    (exported,) = [one for one in words if one[0] == "export"]
+    given = dict(word.split("=") for word in exported if "=" in word)
+    assert given == {"RESOURCE_GROUP": names["managed_image_resource_group"], "IMAGE": names["image_name"]}
+    # The hook and the role node_join read these.
+    needed = {*re.findall(r'"\$([A-Z_]+)"', HOOK.read_text(encoding="utf-8")), "KUBECONFIG"}
+    assert {word.partition("=")[0] for word in exported[1:]} == needed
+    (group,) = [one for one in words if one[:3] == ["az", "group", "create"]]
+    (machine,) = [one for one in words if one[:3] == ["az", "vm", "create"]]
+    options = [dict(zip(one[3::2], one[4::2], strict=True)) for one in (group, machine)]
+    assert [options[0][name] for name in ("--name", "--location")] == [given["RESOURCE_GROUP"], names["location"]]
+    assert [options[1][name] for name in ("--resource-group", "--image")] == [given["RESOURCE_GROUP"], given["IMAGE"]]
+    # What a command reads has been copied by an earlier one, or is in the checkout.
+    copied: set[str] = set()
+    for one in words:
+        if one[0] == "cp":
+            *sources, target = one[1:]
+            assert [source for source in sources if not (ROOT / source.removeprefix(f"{CHECKOUT}/")).is_file()] == []
+            copied |= {Path(source).name for source in sources} if target == "." else {target}
+        read = {word.removeprefix("-var-file=").removeprefix("@") for word in one if re.search(r"\.(yml|hcl)$", word)}
+        assert one[0] == "cp" or read <= copied, one
+    assert copied == {"image.pkrvars.hcl", "inventory.yml", "verify.yml"}
+
+
+def test_the_collection_can_be_installed_as_the_page_says() -> None:
+    words = [shlex.split(command) for command in commands_of_page()]
+    (source,) = [one[-1] for one in words if one[:3] == ["ansible-galaxy", "collection", "install"] and "./" in one[-1]]
+    assert (ROOT / source.removeprefix(f"./{CHECKOUT}") / "galaxy.yml").is_file()
+    (cloned,) = [one for one in words if one[:2] == ["git", "clone"]]
+    galaxy = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))
+    assert cloned[2:] == [f"{galaxy['repository']}.git", CHECKOUT]
+    (needed,) = [one[-1] for one in words if one[:3] == ["pip", "install", "-r"] and CHECKOUT in one[-1]]
+    assert "ansible" in (ROOT / needed.removeprefix(f"{CHECKOUT}/")).read_text(encoding="utf-8")
+    (venv,) = [one[-1] for one in words if one[:3] == ["python3", "-m", "venv"]]
+    assert [".", f"{venv}/bin/activate"] in words

@@ -56,7 +56,8 @@ def computer_properties(machine: Machine) -> dict[str, object]:
         "Domain": domain or WORKGROUP,
         "Workgroup": None if domain else WORKGROUP,
         "PartOfDomain": bool(domain),
-        "DomainRole": 3 if domain else 2,
+        # 5: primary domain controller, 3: member server, 2: standalone server (Win32_ComputerSystem).
+        "DomainRole": 5 if machine.settings.option("domain_controller") is True else 3 if domain else 2,
     }
 
 

@@ -32,13 +32,14 @@ _SERVICE_STATES = {"StartPending": "Start Pending", "StopPending": "Stop Pending
 def _operating_system(machine: Machine) -> list[PSObject]:
     windows, memory = machine.windows, machine.settings.memory_mb << 10
     used = (1 << 20) + 65536 * len(machine.processes.all())
-    properties = {
+    properties: dict[str, object] = {
         "Caption": f"Microsoft {windows.product}",
         "Version": f"10.0.{windows.build}",
         "BuildNumber": str(windows.build),
         "CSName": machine.name,
         "OSArchitecture": "64-bit",
-        "ProductType": 3,
+        # 2: domain controller, 3: server (Win32_OperatingSystem).
+        "ProductType": 2 if machine.settings.option("domain_controller") is True else 3,
         "OperatingSystemSKU": 8,
         "SystemDirectory": r"C:\Windows\system32",
         "SystemDrive": "C:",

@@ -158,6 +158,31 @@ def test_check_mode_changes_nothing(machine: Machine, tmp_path: Path) -> None:
     assert (password(machine), file.exists(), node.modules) == ("", False, 0)
 
 
+def test_check_mode_writes_no_file(machine: Machine, tmp_path: Path) -> None:
+    node, file = UserNode(machine, "operator"), tmp_path / "credentials" / "of" / "win1.txt"
+    assert run(node, file, by=Action(check_mode=True))["changed"]
+    assert list(tmp_path.glob("cred*")) == []
+    # It still finds a file that could not be written.
+    (tmp_path / "credentials").write_text("", encoding="utf-8")
+    with pytest.raises(ResourceError, match="expected a file that can be read and written"):
+        run(node, file, by=Action(check_mode=True))
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_a_domain_controller_is_refused_before_anything_is_written(tmp_path: Path, check_mode: bool) -> None:
+    entry = {"name": "dc1", "address": "127.0.0.12", "windows": "2022", "user": "operator", "domain_controller": True}
+    machine = Machine(MachineSettings.read(entry), tmp_path / "machine")
+    machine.power_on()
+    try:
+        node, file = UserNode(machine, "operator"), tmp_path / "credentials" / "dc1.txt"
+        with pytest.raises(NodeError, match="expected a machine with local accounts, got a domain controller"):
+            run(node, file, by=Action(check_mode=check_mode))
+        assert (password(machine), node.modules, node.remote_commands) == ("", 0, 1)
+        assert not file.parent.exists()
+    finally:
+        machine.power.power_off()
+
+
 @pytest.mark.parametrize(
     ("connection", "refused"),
     [(Action(), True), (Action(transport="ssh"), True), (Action(transport="ssh", password=""), False)],

@@ -83,6 +83,19 @@ def test_missing_images(node: Node) -> None:
     assert (nothing["changed"], nothing["images"]) == (False, [])
 
 
+def test_nothing_is_downloaded_if_that_is_not_allowed(node: Node) -> None:
+    path = "C:\\cache\\a.zip"
+    artifact = {"type": "Artifact", "name": "a 1", "path": path, "urls": ["https://h/a.zip"], "sha256": SHA}
+    image = {"type": "ContainerImage", "name": IMAGE}
+    found = run_on(node, node_state, {"resources": [artifact, image], "offline": True})
+    assert found["msg"] == (
+        "node-1: expected a node that needs no downloads (artifact_offline), got one that would download "
+        f"Artifact a 1 ({path}): is not on the node; ContainerImage {IMAGE} (container image of containerd): is not in "
+        "the store. Nothing was changed. Add these to the node's image or cache, or allow downloads"
+    )
+    assert (found["failed"], found["changed"], found["remote_commands"]) == (True, False, 1)
+
+
 def test_missing_resources(node: Node) -> None:
     expected = missing("Directory", "C:\\k", "does not exist")
     assert looked(node, node_state, resources=[{"type": "Directory", "name": "C:\\k"}]) == expected

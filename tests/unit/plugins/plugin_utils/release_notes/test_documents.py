@@ -9,8 +9,11 @@ import datetime
 import html.parser
 import json
 import re
+import shutil
+import subprocess
 import typing as t
 import uuid
+from pathlib import Path
 
 import hypothesis
 import hypothesis.strategies as st
@@ -182,6 +185,8 @@ def test_every_component_has_a_package_url_and_one_is_windows() -> None:
 
 
 @hypothesis.settings(max_examples=30, deadline=None)
+@hypothesis.example(kind="", version="", source="", name="\x1f", kb="")
+@hypothesis.example(kind="/ \x1d", version="", source="", name="/ /", kb="")
 @hypothesis.given(
     *[st.one_of(st.text(max_size=8), st.sampled_from(["", "/", "%zz", "https://a.example/%zz", "a@b?c#d"]))] * 5
 )
@@ -198,6 +203,26 @@ def test_any_text_of_the_machine_gives_a_valid_document(
         dataclasses.replace(CONTENTS, artifacts=artifacts, container_images=(image,), updates=(update,))
     )["components"]:
         PackageURL.from_string(one["purl"])
+
+
+@pytest.mark.skipif(shutil.which("syft") is None, reason="syft is not installed")
+def test_syft_reads_every_program_and_windows(tmp_path: Path) -> None:
+    """Grype reads documents with the same code (anchore/grype grype/pkg/syft_sbom_provider.go)."""
+    kinds = [("kubernetes", "1.36.3"), ("containerd", "1.7.30"), ("moby", "28.5.1"), ("nssm", "2.24"), ("mine", "1")]
+    contents = dataclasses.replace(CONTENTS, artifacts=tuple(artifact(*kind, "a.zip") for kind in kinds))
+    bom = document(contents)
+    (tmp_path / "image.cdx.json").write_text(json.dumps(bom), encoding="utf-8")
+    command = ["syft", "convert", str(tmp_path / "image.cdx.json"), "-o", "syft-json", "--quiet"]
+    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
+    # Syft lists no containers.
+    expected = {one["purl"]: one["type"] for one in bom["components"] if one["type"] in ("application", "library")}
+    assert {PackageURL.from_string(one["purl"]) for one in found["artifacts"]} == {
+        *map(PackageURL.from_string, expected)
+    }
+    modules = {one["name"] for one in found["artifacts"] if one["type"] == "go-module"}
+    assert modules == {"k8s.io/kubernetes", "github.com/containerd/containerd", "github.com/docker/docker"}
+    (windows,) = (one for one in bom["components"] if one["type"] == "operating-system")
+    assert found["distro"]["cpeName"] == windows["cpe"]
 
 
 def test_a_custom_file_is_not_the_official_release() -> None:

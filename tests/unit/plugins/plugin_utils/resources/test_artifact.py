@@ -9,7 +9,7 @@ import json
 import typing as t
 
 import pytest
-from unit.resource_answers import MISSING, answer, call, commands, failure, file, must, one, planned
+from unit.resource_answers import MISSING, SERVER_2022, answer, call, commands, failure, file, must, one, planned
 
 from ansible_collections.winkube.node.plugins.plugin_utils.downloads.checksums import checksum_in
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change
@@ -377,3 +377,16 @@ def test_roles_may_name_one_file_each_in_their_own_way() -> None:
     assert plain.joined(pinned) == pinned
     assert pinned.joined(artifact(sha256="0" * 64)) is None
     assert plain.joined(artifact(checksum_url=URL + ".sha256", path="C:\\other.zip")) is None
+
+
+def test_without_downloads_no_source_is_asked_and_local_sources_count_as_present() -> None:
+    requested = artifact(allow_unverified=True, custom=True, **KIND)
+    assert {each.id for each in requested.observe()} - {each.id for each in requested.observe_offline()} == {"offer"}
+    unasked = {"file": files("whole"), "manifest": manifest(sha256=SHA256, etag='"a"', size=5), "curl": CURL}
+    assert requested.plan(unasked, SERVER_2022) is None
+    assert requested.plan(unasked | {"file": files()}, SERVER_2022).downloads == PATH
+    pushed = {"urls": [], "sites": [{"url": "file:///C:/pushed/x.tar.gz"}], "sha256": SHA256}
+    assert must(artifact(**pushed), file=files()).downloads == ""
+    assert must(artifact(**pushed | {"urls": [URL]}), file=files()).downloads == PATH
+    back = must(artifact(sha256=SHA256), file=answer(file(PATH), file(PATH + ".unverified", "whole")))
+    assert (commands(back), back.downloads) == (["@move-path"], "")

@@ -29,6 +29,13 @@ def test_a_capability_brings_a_service_that_the_same_run_configures(node: Direct
     assert (service.start_mode, service.state) == ("Automatic", "Running")
 
 
+@pytest.mark.parametrize("source", [[], ["D:\\features"]])
+def test_a_capability_comes_from_windows_update_unless_it_has_a_source(node: DirectNode, source: list[str]) -> None:
+    capability = item("WindowsCapability", "OpenSSH.Server~~~~0.0.1.0", source=source)
+    (planned,) = converge(node, capability, check_mode=True).changes
+    assert planned.planned.change.downloads == ("" if source else "files of Windows Update")
+
+
 def docker(node: DirectNode) -> None:
     """Install Docker, as a base image brings it."""
     files = node.machine.files

@@ -385,3 +385,17 @@ def test_docker_removes_what_is_unused() -> None:
 def test_the_kept_images_are_named_in_full(keep: list[str]) -> None:
     with pytest.raises(ResourceError, match="keep"):
         unused(keep=keep)
+
+
+def test_what_a_change_downloads() -> None:
+    absent, other = seen(), seen(line(digest=OTHER))
+    assert must(image(), **absent).downloads == "container image of containerd"
+    assert must(image(digest=DIGEST), **other).downloads == "container image of containerd"
+    assert must(docker(), **docker_seen()).downloads == "container image of docker"
+    assert must(image(archive="C:\\pause.tar"), **absent).downloads == ""
+    archive = {"url": "file:///C:/pause.tar", "sha256": "a" * 64}
+    assert must(image(archives=[archive]), **absent).downloads == ""
+    assert must(image(archives=[archive | {"url": "https://h/pause.tar"}]), **absent).downloads != ""
+    # The image is there, and only gets another name or a pin.
+    assert must(image(aliases=["mirror.local/pause:3"], pinned=True), **seen(line())).downloads == ""
+    assert must(image(state="absent"), **seen(line())).downloads == ""

@@ -1,0 +1,29 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Refuse changes that would download something, for nodes that must take everything from their image (no I/O)."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .planned import Planned
+
+
+def refusal(changes: t.Iterable[Planned]) -> str | None:
+    """Return what the node lacks and would have to download, as an error message; None if it needs no download.
+
+    Args:
+        changes: the plan.
+    """
+    lacking = [_shown(planned) for planned in changes if planned.change.downloads]
+    if not lacking:
+        return None
+    return (
+        "expected a node that needs no downloads (artifact_offline), got one that would download "
+        f"{'; '.join(lacking)}. Nothing was changed. Add these to the node's image or cache, or allow downloads"
+    )
+
+
+def _shown(planned: Planned) -> str:
+    where = "" if planned.resource.no_log else f" ({planned.change.downloads})"
+    return f"{planned.resource.title}{where}: {planned.why}"
