@@ -317,17 +317,19 @@ def test_all_networks_come_from_a_full_cache(start_site: SiteFactory, fleet: Fle
 
 
 @pytest.mark.xdist_group("network_matrix-networks")
-def test_networks_that_cannot_share_a_run_are_refused(start_site: SiteFactory) -> None:
+def test_networks_that_cannot_share_a_run_or_run_on_a_machine_are_refused(start_site: SiteFactory) -> None:
     site = start_site(
         {"name": "old25", "windows": "2025"},
+        {"name": "metal22", "windows": "2022"},
         {"name": "pods22", "windows": "2022"},
         cluster={"kind": "memory"},
         flannel_backend_type="vxlan",
     )
-    site.host_variables = {"pods22": {"cni_plugin": "sdnbridge"}}
+    azure = {"cni_plugin": "azure", "cni_run_as": "service", "cni_azure_vnet_sha256": "0" * 64}
+    site.host_variables = {"metal22": azure, "pods22": {"cni_plugin": "sdnbridge"}}
     refused = site.run("site.yml").expect(2)
     assert "got 'flannel vxlan (old25), sdnbridge (pods22)'" in refused.output.replace("\n", " ")
-    site.host_variables = {"pods22": {"cni_plugin": "none"}}
-    unpatched = site.run("site.yml", "--limit", "old25").expect(2)
-    assert "has the update build revision 2314, expected 6899 (KB5066835)" in unpatched.messages("old25")
-    assert unpatched.recap["old25"]["changed"] == 0
+    run = site.run("site.yml", "--limit", "old25,metal22").expect(2)
+    assert "has the update build revision 2314, expected 6899 (KB5066835)" in run.messages("old25")
+    assert "it is not a virtual machine of Azure" in run.messages("metal22")
+    assert {name: run.changes(name) for name in ("old25", "metal22")} == {"old25": [], "metal22": []}
