@@ -220,17 +220,6 @@ def test_nothing_of_azure_cni_is_left_after_a_change_to_flannel(azure: tuple[Sit
     assert counted(site, "vm1")[0].recap["vm1"]["changed"] == 0
 
 
-def test_azure_cni_is_refused_outside_azure(start_site: SiteFactory) -> None:
-    site = start_site(
-        {"name": "metal", "windows": "2022"},
-        cluster={"kind": "memory"},
-        kube_network_plugin="azure",
-    )
-    refused = site.run("site.yml").expect(2)
-    assert "it is not a virtual machine of Azure" in refused.messages("metal")
-    assert refused.recap["metal"]["changed"] == 0
-
-
 @pytest.fixture(scope="module")
 def bridge(start_site: SiteFactory) -> tuple[Site, int]:
     """Return a node with sdnbridge."""

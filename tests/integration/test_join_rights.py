@@ -11,8 +11,9 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -23,20 +24,17 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 from integration.limited_account import limited_kubeconfig
 from integration.playbooks import ROOT
-from simulator_tests.cluster.node_client import (
-    MERGE,
-    Client,
-    bootstrap_token,
-    eventually,
-    signing_request,
-)
+from simulator_tests.cluster.node_client import MERGE, Client, eventually, signing_request
+from simulator_tests.cluster.node_client import bootstrap_token as kubeadm_token
+from unit.fake_cluster import run_module
 
+from ansible_collections.winkube.node.plugins.modules import bootstrap_token, cluster_info, node_csr_approval
 from simulator.cluster import SimulatedCluster
 
 pytestmark = [pytest.mark.waits, pytest.mark.integration]
 
 CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-Run = Callable[..., tuple[int, dict[str, Any]]]
+Run = Callable[..., tuple[bool, dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
@@ -45,35 +43,16 @@ def kubeconfig(cluster: SimulatedCluster, folder: Path) -> Path:
     return limited_kubeconfig(cluster, folder)
 
 
-def play(playbook: str, folder: Path, *options: str) -> str:
-    """Run a playbook on the implicit localhost with this environment's interpreter, and return its output."""
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), playbook, *options]
-    environment = {**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_HOME": str(folder / "ansible")}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
 @pytest.fixture
-def run(tmp_path: Path, kubeconfig: Path) -> Run:
-    """Return a function that runs a module on the controller, and returns its exit code and result."""
+def run(cluster: SimulatedCluster, kubeconfig: Path) -> Run:
+    """Return a function that runs a module in this process with the limited account, and returns its result."""
+    shim: Any = cluster
 
-    def run_module(name: str, **arguments: Any) -> tuple[int, dict[str, Any]]:
-        arguments = {"kubeconfig": str(kubeconfig), **arguments}
-        task: Mapping[str, Any] = {
-            "name": "Run",
-            f"winkube.node.{name}": arguments,
-            "register": "it",
-            "ignore_errors": True,
-        }
-        keep = {"content": "{{ it | to_json }}", "dest": str(tmp_path / "result.json"), "mode": "0600"}
-        tasks = [task, {"name": "Keep", "ansible.builtin.copy": keep, "no_log": True}]
-        (tmp_path / "play.json").write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}]))
-        play("play.json", tmp_path)
-        result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
-        return int(bool(result.get("failed"))), result
+    def run_limited(module: ModuleType, **arguments: Any) -> tuple[bool, dict[str, Any]]:
+        result = run_module(module, shim, **{"kubeconfig": str(kubeconfig), **arguments})
+        return bool(result.get("failed")), result
 
-    return run_module
+    return run_limited
 
 
 def ask(cluster: SimulatedCluster, token: str, name: str) -> str:
@@ -94,18 +73,18 @@ def conditions(admin: Client, path: str) -> list[str]:
 
 
 def test_a_token_is_good_for_its_own_node_only(cluster: SimulatedCluster, admin: Client, run: Run) -> None:
-    failed, made = run("bootstrap_token", nodes=["win1", "win2"])
+    failed, made = run(bootstrap_token, nodes=["win1", "win2"])
     assert not failed, made
     assert not made.get("warnings")
     token = made["tokens"]["win1"]
     stolen, own = ask(cluster, token, "ubuntu01"), ask(cluster, token, "win1")
     # The cluster approves the last one. After that, the others have been checked, too.
-    control = ask(cluster, bootstrap_token(admin), "anybody")
+    control = ask(cluster, kubeadm_token(admin), "anybody")
     eventually(lambda: conditions(admin, control) == ["AutoApproved"], "kubeadm's own group is approved")
     assert conditions(admin, stolen) == []
     assert conditions(admin, own) == []
 
-    failed, result = run("node_csr_approval", token_ids=made["token_ids"], timeout=3)
+    failed, result = run(node_csr_approval, token_ids=made["token_ids"], timeout=3)
     assert not failed, result
     assert list(result["approved"]) == ["win1"]
     assert "expected 'system:node:win1'" in result["refused"]["win1"]
@@ -119,14 +98,14 @@ def test_a_token_is_good_for_its_own_node_only(cluster: SimulatedCluster, admin:
         client.get(f"/api/v1/namespaces/kube-system/configmaps/{name}")
     assert client.request("GET", "/api/v1/nodes/nobody")[0] == 404
 
-    failed, gone = run("bootstrap_token", state="absent", token_ids=list(made["token_ids"].values()))
+    failed, gone = run(bootstrap_token, state="absent", token_ids=list(made["token_ids"].values()))
     assert not failed, gone
     assert sorted(gone["deleted"]) == sorted(made["token_ids"].values())
     eventually(lambda: client.request("GET", "/api/v1/nodes/nobody")[0] == 401, "the token is worth nothing any more")
 
 
 def test_waiting_for_no_nodes_ends_at_once(run: Run) -> None:
-    failed, result = run("node_csr_approval", token_ids={"win1": "aaaaaa"}, timeout=600)
+    failed, result = run(node_csr_approval, token_ids={"win1": "aaaaaa"}, timeout=600)
     assert not failed
     assert result["approved"] == {}
 
@@ -136,8 +115,8 @@ def test_an_account_that_may_not_approve_makes_no_token(cluster: SimulatedCluste
     kept = admin.get(binding)
     admin.request("DELETE", binding)
     try:
-        eventually(lambda: run("bootstrap_token", nodes=["win3"])[0], "the account has lost its rights")
-        failed, result = run("bootstrap_token", nodes=["win3"])
+        eventually(lambda: run(bootstrap_token, nodes=["win3"])[0], "the account has lost its rights")
+        failed, result = run(bootstrap_token, nodes=["win3"])
         assert failed
         assert "kubeconfig: expected an account that may approve certificates of kubelets" in result["msg"]
         assert "node_join_approval: cluster" in result["msg"]
@@ -157,7 +136,7 @@ def test_a_cluster_that_approves_every_request_causes_a_warning(
     code, body = admin.request("POST", path, {"metadata": {"name": "all"}, "roleRef": reference, "subjects": [subject]})
     assert code == 201, body
     try:
-        failed, made = run("bootstrap_token", nodes=["win4"])
+        failed, made = run(bootstrap_token, nodes=["win4"])
         assert not failed
         assert any("the cluster approves every certificate" in one for one in made["warnings"])
     finally:
@@ -165,7 +144,7 @@ def test_a_cluster_that_approves_every_request_causes_a_warning(
 
 
 def test_a_ca_that_the_kubeconfig_does_not_trust_is_refused(cluster: SimulatedCluster, admin: Client, run: Run) -> None:
-    failed, found = run("cluster_info")
+    failed, found = run(cluster_info)
     assert not failed, found
     path = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
     kept = admin.get(path)["data"]["kubeconfig"]
@@ -174,10 +153,10 @@ def test_a_ca_that_the_kubeconfig_does_not_trust_is_refused(cluster: SimulatedCl
     false = kept.replace(own, base64.b64encode((cluster.ca_certificate + another_ca()).encode()).decode())
     assert admin.request("PATCH", path, {"data": {"kubeconfig": false}}, MERGE)[0] == 200
     try:
-        failed, found = run("cluster_info")
+        failed, found = run(cluster_info)
         assert failed
         assert "kube-public/cluster-info: expected the CA of the kubeconfig, got a different one" in found["msg"]
-        assert not run("cluster_info", verify_ca=False)[0]
+        assert not run(cluster_info, verify_ca=False)[0]
     finally:
         admin.request("PATCH", path, {"data": {"kubeconfig": kept}}, MERGE)
 
@@ -197,7 +176,11 @@ def test_a_token_for_machines_without_a_controller(
     file = tmp_path / "token.json"
     variables = {"kubeconfig": str(kubeconfig), "winkube_token_file": str(file), "winkube_token_ttl": 60}
     playbook = str(ROOT / "playbooks" / "join_token.yml")
-    output = play(playbook, tmp_path, "-v", "-e", json.dumps(variables))
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), playbook, "-v", "-e", json.dumps(variables)]
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_HOME": str(tmp_path / "ansible")}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    output = done.stdout + done.stderr
+    assert done.returncode == 0, output
     made = json.loads(file.read_text(encoding="utf-8"))
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert made["token"].partition(".")[2] not in output

@@ -14,6 +14,7 @@ from integration.control_plane_host import control_plane_host, hide_cluster_info
 from integration.joined_nodes import wait_for
 from integration.limited_account import limited_kubeconfig
 from integration.playbooks import PlayRun, Site, bootstrap_tokens, cluster_api, cluster_nodes, node_name
+from integration.watching import secrets_written
 from kubernetes import client
 
 from simulator.artifacts.archives import zip_archive
@@ -25,6 +26,7 @@ pytestmark = pytest.mark.integration
 VERSION = "1.37.1"
 HOSTS = {"plain": "2019", "nssm": "2022", "late": "2025"}
 SITE = r"HKLM\SOFTWARE\Site"
+SITE_KEY = SITE.replace("HKLM", "HKLM:")
 PROVIDER = b"a program that provides credentials"
 LIBRARY = b"a plugin of Container Credential Guard"
 CLSID = "{CCC2A336-D7F3-4818-A213-272B7924213E}"
@@ -50,6 +52,8 @@ PLAIN: dict[str, Any] = {
 LABELLED = {"node_join_kubelet_arguments": {"node-labels": "rack=8"}, "node_join_node_taints": [TAINT]}
 MAXIMUM = {"plain": 5, "nssm": 12}
 """The maximum number of remote commands of the join of a prepared node, and of the first run on a new machine."""
+READERS: dict[str, dict[str, set[str]]] = {}
+"""For each host and file, the users that could read the secrets that the host's join wrote."""
 
 
 def adds(name: str, *more: str) -> list[str]:
@@ -103,7 +107,13 @@ def site(cluster_kind: str, kubeadm: None, start_site: SiteFactory) -> Site:
 
 
 @pytest.fixture(scope="module")
-def prepared(site: Site) -> PlayRun:
+def own_tokens(site: Site) -> dict[str, str]:
+    """Return the tokens that the cluster has from the beginning."""
+    return bootstrap_tokens(site)
+
+
+@pytest.fixture(scope="module")
+def prepared(site: Site, own_tokens: dict[str, str]) -> PlayRun:
     """Return the run that joins the first of two prepared nodes."""
     site.run("site.yml", "--limit", "plain,late", "--tags", "install").expect()
     run = site.run("site.yml", "--limit", "plain", "--tags", "join").expect()
@@ -112,28 +122,17 @@ def prepared(site: Site) -> PlayRun:
 
 
 @pytest.fixture(scope="module")
-def first(site: Site, prepared: PlayRun) -> PlayRun:
-    """Return the run that prepares and joins another machine."""
-    run = site.run("site.yml", "--limit", "plain,nssm").expect()
-    site.counted["first"] = {host: site.counters(host) for host in HOSTS}
-    return run
-
-
-@pytest.fixture(scope="module")
-def control_plane(site: Site, cluster_kind: str) -> dict[str, Any]:
+def control_plane(site: Site, prepared: PlayRun, cluster_kind: str) -> dict[str, Any]:
+    """Let tokens come from a control plane host from now on, and make cluster-info readable only with credentials."""
+    hide_cluster_info(site)
     return control_plane_host(site, real=cluster_kind == "real")
 
 
 @pytest.fixture(scope="module")
-def hidden(site: Site, first: PlayRun) -> None:
-    """Make cluster-info readable only with credentials."""
-    hide_cluster_info(site)
-
-
-@pytest.fixture(scope="module")
-def joined(site: Site, hidden: None, control_plane: dict[str, Any]) -> PlayRun:
-    """Return the run after the third host is in the inventory: its last commands fail after the join."""
-    run = site.run("site.yml", variables=control_plane).expect(2)
+def joined(site: Site, control_plane: dict[str, Any]) -> PlayRun:
+    """Return the run that prepares and joins a new machine, and joins a prepared one, whose last commands fail."""
+    with secrets_written(site.machine("late")) as READERS["late"]:
+        run = site.run("site.yml", "-vvv", variables=control_plane).expect(2)
     site.counted["joined"] = {host: site.counters(host) for host in HOSTS}
     site.counted["joined"]["late"]["boots"] = site.machine("late").power.boots
     return run
@@ -141,9 +140,12 @@ def joined(site: Site, hidden: None, control_plane: dict[str, Any]) -> PlayRun:
 
 @pytest.fixture(scope="module")
 def finished(site: Site, joined: PlayRun, control_plane: dict[str, Any]) -> PlayRun:
-    """Return the next run, after the reason of the failure is gone. It only joins nodes."""
-    site.machine("late").registry.set(rf"{SITE.replace('HKLM', 'HKLM:')}\Missing", "there", "1")
-    run = site.run("site.yml", "--tags", "join", variables=control_plane).expect()
+    """Return the next run, after the reason of the failure is gone."""
+    registry = site.machine("late").registry
+    registry.set(rf"{SITE_KEY}\Missing", "there", "1")
+    for name in ("Before1", "After1"):
+        registry.set(SITE_KEY, name, "kept")
+    run = site.run("site.yml", "--limit", "nssm,late", variables=control_plane).expect()
     site.counted["finished"] = {host: site.counters(host) for host in HOSTS}
     return run
 
@@ -155,10 +157,10 @@ def node(site: Site, host: str) -> Any:
 
 def value(site: Site, name: str) -> Any:
     """Return a value that a program around kubeadm wrote on the third host."""
-    return site.machine("late").registry.data(SITE.replace("HKLM", "HKLM:"), name)
+    return site.machine("late").registry.data(SITE_KEY, name)
 
 
-def test_a_node_registers_with_its_taints_and_labels(site: Site, first: PlayRun) -> None:
+def test_a_node_registers_with_its_taints_and_labels(site: Site, joined: PlayRun) -> None:
     for host, rack in (("plain", "7"), ("nssm", "8")):
         found = node(site, host)
         taints = [(one.key, one.value, one.effect) for one in found.spec.taints or ()]
@@ -167,14 +169,14 @@ def test_a_node_registers_with_its_taints_and_labels(site: Site, first: PlayRun)
         assert found.metadata.labels["rack"] == rack
 
 
-def test_labels_that_kubelets_may_not_set_and_annotations_are_set_through_the_api(site: Site, first: PlayRun) -> None:
+def test_labels_that_kubelets_may_not_set_and_annotations_are_set_through_the_api(site: Site, joined: PlayRun) -> None:
     metadata = node(site, "plain").metadata
     assert metadata.labels["site"] == "a"
     assert metadata.labels["node-role.kubernetes.io/windows"] == ""
     assert metadata.annotations["example.com/owner"] == "Team A"
 
 
-def test_the_pods_of_the_network_are_ready_when_the_run_ends(site: Site, first: PlayRun) -> None:
+def test_the_pods_of_the_network_are_ready_when_the_run_ends(site: Site, joined: PlayRun) -> None:
     for namespace in ("kube-flannel", "kube-system"):
         pods = client.CoreV1Api(cluster_api(site)).list_namespaced_pod(namespace).items
         here = [one for one in pods if one.spec.node_name in (node_name("plain"), node_name("nssm"))]
@@ -183,7 +185,7 @@ def test_the_pods_of_the_network_are_ready_when_the_run_ends(site: Site, first: 
             assert ("Ready", "True") in [(one.type, one.status) for one in pod.status.conditions], pod.metadata.name
 
 
-def test_reserved_resources_and_thresholds_reach_the_kubelet(site: Site, first: PlayRun) -> None:
+def test_reserved_resources_and_thresholds_reach_the_kubelet(site: Site, joined: PlayRun) -> None:
     text = site.machine("plain").files.read_text(r"C:\etc\kubernetes\kubelet.conf.d\50-windows.conf")
     found = yaml.safe_load(text)
     assert found["systemReserved"] == RESERVED["kubernetes_node_system_reserved"]
@@ -191,7 +193,7 @@ def test_reserved_resources_and_thresholds_reach_the_kubelet(site: Site, first: 
     assert found["evictionHard"] == {"memory.available": "500Mi", "nodefs.available": "5%"}
 
 
-def test_nssm_runs_the_kubelet(site: Site, first: PlayRun) -> None:
+def test_nssm_runs_the_kubelet(site: Site, joined: PlayRun) -> None:
     service = site.machine("nssm").services.get("kubelet")
     assert service is not None
     assert service.state == "Running"
@@ -204,7 +206,7 @@ def test_nssm_runs_the_kubelet(site: Site, first: PlayRun) -> None:
     assert site.machine("nssm").registry.data(key, "AppStderr") == r"C:\var\log\kubelet\kubelet.log"
 
 
-def test_the_kubelet_has_a_credential_provider(site: Site, first: PlayRun) -> None:
+def test_the_kubelet_has_a_credential_provider(site: Site, joined: PlayRun) -> None:
     files = site.machine("nssm").files
     assert files.read_bytes(r"C:\k\credential-providers\acr.exe") == PROVIDER
     path = r"C:\etc\kubernetes\credential-providers.yaml"
@@ -212,10 +214,10 @@ def test_the_kubelet_has_a_credential_provider(site: Site, first: PlayRun) -> No
     assert provider["matchImages"] == ["*.example.com"]
     assert files.who_may_read(path) == set()
     assert files.who_may_write(r"C:\k\credential-providers\acr.exe") == set()
-    assert SECRET not in first.output
+    assert SECRET not in joined.output
 
 
-def test_a_plugin_for_gmsas_is_registered(site: Site, first: PlayRun) -> None:
+def test_a_plugin_for_gmsas_is_registered(site: Site, joined: PlayRun) -> None:
     machine = site.machine("nssm")
     library = r"C:\Program Files\ccg-plugins\vault\plugin.dll"
     assert machine.files.read_bytes(library) == LIBRARY
@@ -225,20 +227,13 @@ def test_a_plugin_for_gmsas_is_registered(site: Site, first: PlayRun) -> None:
     assert machine.registry.key_exists(rf"HKLM:\SYSTEM\CurrentControlSet\Control\CCG\COMClasses\{CLSID}")
 
 
-def test_joins_need_few_remote_commands(site: Site, first: PlayRun) -> None:
+def test_joins_need_few_remote_commands(site: Site, joined: PlayRun) -> None:
     counted = {
         "plain": site.counted["prepared"]["plain"]["remote_commands"],
-        "nssm": site.counted["first"]["nssm"]["remote_commands"],
+        "nssm": site.counted["joined"]["nssm"]["remote_commands"],
     }
     print("remote commands of joins:", counted)
     assert {host: number <= MAXIMUM[host] for host, number in counted.items()} == dict.fromkeys(MAXIMUM, True)
-
-
-def test_a_host_that_was_added_is_the_only_one_that_is_changed(site: Site, joined: PlayRun) -> None:
-    for host in ("plain", "nssm"):
-        assert joined.changes(host) == []
-        assert site.counted["joined"][host]["remote_commands"] <= 3, host
-    assert node_name("late") in cluster_nodes(site)
 
 
 def test_a_machine_joins_its_domain_before_the_cluster(site: Site, joined: PlayRun) -> None:
@@ -254,22 +249,30 @@ def test_a_machine_joins_its_domain_before_the_cluster(site: Site, joined: PlayR
     assert site.machine("plain").part(DomainMembership).domain == ""
 
 
-def test_a_token_of_kubeadm_on_a_control_plane_host(site: Site, joined: PlayRun) -> None:
-    created, deleted = token_commands(site)
-    assert created.startswith("token create --ttl=")
-    assert "--groups=system:bootstrappers:winkube:node-token" in created
-    assert deleted.startswith("token delete ")
-    token_id = deleted.split()[-1]
-    assert token_id not in bootstrap_tokens(site)
-    # Only its public part was in a command line.
-    assert len(token_id) == 6
+def test_each_machine_has_a_token_of_the_control_plane_host(
+    site: Site, own_tokens: dict[str, str], joined: PlayRun
+) -> None:
+    commands = token_commands(site)
+    created = [one for one in commands if one.startswith("token create ")]
+    deleted = [one.split() for one in commands if one not in created]
+    assert (len(created), len(deleted)) == (2, 2)
+    for command in created:
+        assert command.startswith("token create --ttl=1800s --groups=system:bootstrappers:winkube:node-token ")
     requests = client.CertificatesV1Api(cluster_api(site)).list_certificate_signing_request().items
-    (own,) = [one for one in requests if one.spec.username == f"system:bootstrap:{token_id}"]
-    assert [condition.reason for condition in own.status.conditions] == ["ApprovedByWinkube"]
-    assert f"{token_id}." not in joined.output
+    for command, verb, token_id in deleted:
+        # Only its public part was in a command line.
+        assert (command, verb, len(token_id)) == ("token", "delete", 6)
+        (own,) = [one for one in requests if one.spec.username == f"system:bootstrap:{token_id}"]
+        assert [condition.reason for condition in own.status.conditions] == ["ApprovedByWinkube"]
+        # Not even at this verbosity.
+        assert f"{token_id}." not in joined.output
+    assert bootstrap_tokens(site) == own_tokens
 
 
-def test_the_kubeconfig_for_discovery_is_gone(site: Site, joined: PlayRun) -> None:
+def test_no_file_with_the_token_can_be_read_or_stays(site: Site, joined: PlayRun) -> None:
+    written = {path: who for path, who in READERS["late"].items() if "\\Temp\\" not in path}
+    assert {r"C:\ProgramData\winkube\join.yaml", r"C:\ProgramData\winkube\discovery.conf"} <= set(written)
+    assert {path: who for path, who in written.items() if who} == {}
     files = site.machine("late").files
     assert files.is_file(r"C:\etc\kubernetes\kubelet.conf")
     for name in ("discovery.conf", "join.yaml"):
@@ -285,9 +288,19 @@ def test_a_program_that_fails_after_kubeadm_is_named(site: Site, joined: PlayRun
 
 
 def test_the_next_run_continues_with_the_program_that_failed(site: Site, finished: PlayRun) -> None:
-    assert value(site, "After3") == "done"
+    assert [value(site, name) for name in ("Before1", "After1", "After3")] == ["kept", "kept", "done"]
     assert not site.machine("late").files.exists(r"C:\ProgramData\winkube\join-commands.txt")
+    # The machine has joined, so it needs no token.
+    assert len(token_commands(site)) == 4
     wait_for(lambda: cluster_nodes(site)[node_name("late")]["ready"], "the node is ready", 60)
+
+
+def test_only_hosts_that_were_added_are_changed(site: Site, joined: PlayRun, finished: PlayRun) -> None:
+    # Tasks for all hosts of a run count for the first host.
+    assert joined.changes("plain") == []
+    assert site.counted["joined"]["plain"]["remote_commands"] <= 3
+    assert finished.changed_tasks("nssm") == []
+    assert site.counted["finished"]["nssm"]["remote_commands"] <= 3
 
 
 def test_a_member_is_not_joined_again(site: Site, finished: PlayRun) -> None:
@@ -298,7 +311,7 @@ def test_a_member_is_not_joined_again(site: Site, finished: PlayRun) -> None:
 # test_a_member_is_not_joined_again repeats a run, too.
 @pytest.mark.variant
 def test_a_further_run_runs_no_program_again(site: Site, finished: PlayRun, control_plane: dict[str, Any]) -> None:
-    site.machine("late").registry.set(SITE.replace("HKLM", "HKLM:"), "After3", "kept")
+    site.machine("late").registry.set(SITE_KEY, "After3", "kept")
     run = site.run("site.yml", variables=control_plane).expect()
     assert {host: counters["changed"] for host, counters in run.recap.items()} == dict.fromkeys(HOSTS, 0)
     assert value(site, "After3") == "kept"

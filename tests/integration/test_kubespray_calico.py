@@ -157,6 +157,8 @@ def test_a_second_run_changes_nothing(site: Site, second: PlayRun) -> None:
     assert site.counters(HOST)["remote_commands"] <= SECOND
 
 
+# test_calico_operator.py runs the drift check on a node with Calico, and test_network_matrix.py for other networks.
+@pytest.mark.variant
 def test_the_drift_check_takes_one_command(site: Site, second: PlayRun) -> None:
     run = run_sample(site, "plan.yml", **AFFINITY).expect()
     assert site.counters(HOST)["remote_commands"] == DRIFT

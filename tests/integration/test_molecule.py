@@ -20,8 +20,9 @@ from simulator.cluster.cluster import real_unavailable
 FOLDER = Path(__file__).parents[2] / "molecule"
 SCENARIOS = sorted(path.parent.name for path in FOLDER.glob("*/molecule.yml"))
 JOINS = [name for name in SCENARIOS if (FOLDER / name / "fleet.yml").read_text(encoding="utf-8").count("\ncluster:")]
-REPEATED = ("cache", "hns", "lifecycle", "networks", "patches")
-"""Scenarios whose steps other tests repeat: test_cached_join.py, test_hns_playbooks.py, test_upgrade_nodes.py and
+REPEATED = ("cache", "hns", "image", "lifecycle", "networks", "patches")
+"""Scenarios whose steps other tests repeat: test_cached_join.py, test_hns_playbooks.py, test_image.py (which builds the
+image), test_verify_image.py and test_image_tests.py (the testinfra suite), test_upgrade_nodes.py and
 test_reset_nodes.py, test_network_chain.py, and test_patches_role.py."""
 # The addresses of a scenario are fixed, so its runs must not overlap.
 RUNS = [

@@ -3,15 +3,16 @@
 """Several networks, versions of Windows and runtimes in one run: from vanilla machines, and from a full cache.
 
 Nodes with Calico need a cluster of their own for each mode. These runs are variants of test_kubespray_calico.py (VXLAN)
-and test_calico_bgp.py. The last tests break the nodes, and node_doctor.yml names the causes.
+and test_calico_bgp.py. The last tests restart the nodes and then break them, and node_doctor.yml names the causes.
+
+The cluster's kubelets use kubespray's nodelocaldns. The node with Docker has the proxies of a site.
 
 tests/unit/plugins/plugin_utils/pod_networks/test_matrix.py checks all combinations without machines.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
+import base64
 import json
 from typing import Any
 
@@ -19,146 +20,38 @@ import pytest
 import yaml
 from integration.conftest import SiteFactory
 from integration.joined_nodes import wait_for
-from integration.playbooks import PlayRun, Site, cluster_nodes, node_name
-from integration.test_docker_runtime import docker_variables
+from integration.network_fleets import ALL_FLEETS, NETWORKS, NODELOCALDNS, SITE_PROXY, Fleet, Host, start
+from integration.playbooks import PlayRun, Site, cluster_api, cluster_nodes, node_name
+from integration.power_cuts import started_after_a_power_cut
+from integration.test_docker_runtime import DAEMON, PRIVATE, SECRETS, pods_on, tokens
+from kubernetes import client
 
-from simulator.artifacts import catalog
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.hns.objects import HnsState
+from simulator.kubernetes_node.kubelet import settings
 
 pytestmark = pytest.mark.integration
 
-PATCHED = 6899
-"""The update build revision of Windows Server 2025 with KB5066835, from which on it has overlay networks."""
-AZURE = {"subnet": "10.244.0.0/16", "primary": "10.244.0.4", "secondary": ["10.244.0.5", "10.244.0.6"]}
-ARCHIVE = "packages.aks.azure.com/azure-cni/v1.6.21/binaries/azure-vnet-cni-windows-amd64-v1.6.21.zip"
 PROXY = r"C:\k\kube-proxy\config.yaml"
 LATE_POLLS = 2
 FIRST, SECOND, DRIFT = 12, 3, 1
 """The largest number of remote commands, for every network, runtime and way to run."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Host:
-    """A host: its machine, its variables, and the HNS network that it gets."""
-
-    windows: str
-    variables: dict[str, Any]
-    network: tuple[str, str] | None
-    """Type and name; None if no pod has run yet that would create it."""
-    machine: dict[str, Any] = dataclasses.field(default_factory=dict)
-
-    @property
-    def is_overlay(self) -> bool:
-        return self.network is not None and self.network[0] == "Overlay"
-
-
-SERVICE = {"cni_run_as": "service"}
-OLD_CONTAINERD = {"container_runtime_containerd_version": "1.7.35"}
-HOSTS = {
-    "bridge19": Host(
-        windows="2019", variables={"cni_flannel_backend": "host-gw", **SERVICE}, network=("L2Bridge", "cbr0")
-    ),
-    "overlay25": Host(
-        windows="2025",
-        variables={"cni_flannel_backend": "vxlan", **SERVICE},
-        network=("Overlay", "flannel.4096"),
-        machine={"ubr": PATCHED},
-    ),
-    "docker22": Host(
-        windows="2022",
-        variables={"container_runtime": "moby", "cni_flannel_backend": "vxlan"},
-        network=("Overlay", "flannel.4096"),
-    ),
-    "sdn22": Host(
-        windows="2022",
-        variables={"cni_plugin": "sdnoverlay", **OLD_CONTAINERD, **SERVICE},
-        network=("Overlay", "vxlan0"),
-    ),
-    "azure22": Host(
-        windows="2022",
-        variables={
-            "cni_plugin": "azure",
-            "cni_azure_vnet_sha256": hashlib.sha256(catalog.content(ARCHIVE) or b"").hexdigest(),
-            "kubernetes_node_kubelet_configuration": {"maxPods": 2},
-            **SERVICE,
-        },
-        network=None,
-        machine={"azure": AZURE},
-    ),
-    # The only network of this run whose programs are pods.
-    "pods25": Host(windows="2025", variables={"cni_plugin": "sdnbridge"}, network=("L2Bridge", "l2bridge")),
+LABEL = "winkube.node/network-runs-as"
+SERVICES = {
+    "bridge19": ["containerd", "kubelet", "kube-proxy", "flanneld"],
+    # On an overlay, kube-proxy needs flannel's network.
+    "overlay25": ["containerd", "kubelet", "flanneld", "kube-proxy"],
+    "docker22": ["docker", "cri-dockerd", "kubelet", "flanneld", "kube-proxy"],
 }
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Fleet:
-    """Hosts that are in one run, because one cluster can have their networks."""
-
-    hosts: dict[str, Host]
-    calico: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """How Calico is installed in the cluster; empty if it is not."""
-
-
-def calico_fleet(kind: str, prefix: str, **options: Any) -> Fleet:
-    """Return hosts with each version of Windows that Calico supports."""
-    network = (kind, "Calico")
-    plugin = {"cni_plugin": "calico"}
-    hosts = {
-        f"{prefix}19": Host(windows="2019", variables={**plugin, **OLD_CONTAINERD}, network=network),
-        f"{prefix}22": Host(windows="2022", variables=plugin, network=network),
-    }
-    return Fleet(hosts=hosts, calico={"install": "kubespray", "strict_affinity": True, "linux_nodes": 1, **options})
-
-
-FLEETS = {
-    "networks": Fleet(hosts=HOSTS),
-    "calico": calico_fleet("Overlay", "calico"),
-    "calico-bgp": calico_fleet("L2Bridge", "bgp", backend="bird", vxlan_mode="Never"),
-}
-
-
-def of_fleets(*names: str) -> pytest.MarkDecorator:
-    """Run a test with these fleets, each in a group of its own."""
-    params = [
-        pytest.param(
-            FLEETS[name],
-            id=name,
-            marks=[
-                pytest.mark.xdist_group(f"network_matrix-{name}"),
-                *([] if name == "networks" else [pytest.mark.variant]),
-            ],
-        )
-        for name in names
-    ]
-    return pytest.mark.parametrize("fleet", params, indirect=True, scope="module")
-
-
-ALL_FLEETS = of_fleets(*FLEETS)
+"""The services of nodes on which flannel runs as a service. Each one depends on the one before it."""
+OVERLAYS = ("overlay25", "docker22")
+"""Those of them with flannel's overlay."""
 
 
 @pytest.fixture(scope="module")
 def fleet(request: pytest.FixtureRequest) -> Fleet:
     found: Fleet = request.param
     return found
-
-
-def start(start_site: SiteFactory, fleet: Fleet) -> Site:
-    machines = [
-        {"name": name, "windows": host.windows, "link_drop_seconds": 0.3, **host.machine}
-        for name, host in fleet.hosts.items()
-    ]
-    calico = {"calico": fleet.calico} if fleet.calico else {}
-    # Kubernetes 1.36 works with containerd 1.7.
-    site = start_site(*machines, cluster={"kind": "memory", "version": "1.36.3", **calico})
-    site.host_variables = {name: dict(host.variables) for name, host in fleet.hosts.items()}
-    if "docker22" in fleet.hosts:
-        site.host_variables["docker22"] |= docker_variables(site)
-    assert site.world.registry is not None
-    mirror = {"mirrors": [site.world.registry.url]}
-    names = ("registry.k8s.io", "mcr.microsoft.com", "quay.io")
-    site.variables["container_runtime_registries"] = dict.fromkeys(names, mirror)
-    return site
 
 
 def run(site: Site, key: str, playbook: str = "site.yml") -> PlayRun:
@@ -201,9 +94,17 @@ def source_address(site: Site, name: str, network: str, pod_cidr: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def joined(start_site: SiteFactory, fleet: Fleet) -> Site:
-    site = start(start_site, fleet)
-    run(site, "first")
+def site(start_site: SiteFactory, fleet: Fleet) -> Site:
+    return start(start_site, fleet)
+
+
+@pytest.fixture(scope="module")
+def first(site: Site) -> PlayRun:
+    return run(site, "first")
+
+
+@pytest.fixture
+def joined(site: Site, first: PlayRun) -> Site:
     return site
 
 
@@ -221,9 +122,108 @@ def test_the_first_run_is_within_the_budget(joined: Site) -> None:
     assert not {name: number for name, number in counted.items() if number > FIRST + LATE_POLLS}
 
 
+@NETWORKS
+def test_a_cluster_of_both_runtimes(joined: Site) -> None:
+    nodes = {name: cluster_nodes(joined)[node_name(name)] for name in joined.hosts()}
+    assert nodes["docker22"]["runtime"] == "docker://29.2.1"
+    # Docker cannot run HostProcess containers, so none is scheduled there. On the others, the network is a service.
+    labels = {name: one["labels"].get(LABEL) for name, one in nodes.items()}
+    assert labels == dict.fromkeys(nodes, "service") | {"pods25": None}
+    assert {name: pods_on(joined, name) for name in SERVICES} == {name: {} for name in SERVICES}
+    running = {"flannel-windows": "Running", "kube-proxy-windows": "Running"}
+    wait_for(lambda: pods_on(joined, "pods25") == running, "the pods of the network run", 30)
+    assert joined.machine("pods25").services.get("flanneld") is None
+
+
+@NETWORKS
+@pytest.mark.parametrize("host", SERVICES)
+def test_services_run_one_after_the_other(joined: Site, host: str) -> None:
+    found = {name: joined.machine(host).services.get(name) for name in SERVICES[host]}
+    states = {name: (one.state, one.start_mode, one.dependencies) for name, one in found.items() if one is not None}
+    before = [[], *([name] for name in SERVICES[host])]
+    assert states == {
+        name: ("Running", "Automatic", needed) for name, needed in zip(SERVICES[host], before, strict=False)
+    }
+
+
+@NETWORKS
+def test_the_node_with_docker_uses_its_endpoint(joined: Site) -> None:
+    dropin = joined.machine("docker22").files.read_text(r"C:\etc\kubernetes\kubelet.conf.d\50-windows.conf")
+    assert "containerRuntimeEndpoint: npipe:////./pipe/cri-dockerd" in dropin
+    status: Any = joined.node("docker22").status()
+    assert r"C:\ProgramData\docker" in status["defender"]["ExclusionPath"]
+    assert status["environment"]["CONTAINER_RUNTIME_ENDPOINT"] == "npipe:////./pipe/cri-dockerd"
+
+
+@NETWORKS
+def test_docker_has_the_proxies_of_the_site(joined: Site, first: PlayRun) -> None:
+    machine, registry = joined.machine("docker22"), joined.world.registry
+    proxies = json.loads(machine.files.read_text(DAEMON))["proxies"]
+    assert (proxies["http-proxy"], proxies["https-proxy"]) == (SITE_PROXY, SITE_PROXY)
+    excepted = set(proxies["no-proxy"].split(","))
+    assert registry is not None
+    assert {registry.address, ".example.org", "localhost", ".svc"} <= excepted
+    assert machine.files.sddl(DAEMON).endswith(PRIVATE)
+    assert "Pr0xy-Secret" not in first.output
+    # It is only in dockerd's own file. Its service has no environment with the password.
+    assert "Pr0xy-Secret" not in str(
+        machine.registry.data(r"HKLM\SYSTEM\CurrentControlSet\Services\docker", "Environment")
+    )
+
+
+@NETWORKS
+def test_tokens_are_for_the_services_only(joined: Site, first: PlayRun) -> None:
+    secret = tokens(joined)
+    for host in SERVICES:
+        files = joined.machine(host).files
+        for name, account in SECRETS.items():
+            path = rf"C:\etc\kubernetes\{account}.kubeconfig"
+            token = json.loads(files.read_text(path))["users"][0]["user"]["token"]
+            assert token.encode() == base64.b64decode(secret[name])
+            assert files.sddl(path).endswith(PRIVATE)
+            assert token not in first.output
+            assert token not in json.dumps(first.report)
+
+
+@NETWORKS
+@pytest.mark.parametrize("host", OVERLAYS)
+def test_pods_get_an_address_and_services_a_load_balancer(joined: Site, host: str) -> None:
+    assert joined.world.registry is not None
+    image = f"{joined.world.registry.address}:{joined.world.registry.port}/pause:3.10.2"
+    spec = {
+        "nodeName": node_name(host),
+        "containers": [{"name": "app", "image": image}],
+        "tolerations": [{"operator": "Exists"}],
+    }
+    core = client.CoreV1Api(cluster_api(joined))
+    core.create_namespaced_pod("default", {"metadata": {"name": host, "labels": {"app": "app"}}, "spec": spec})
+    wait_for(lambda: core.read_namespaced_pod(host, "default").status.phase == "Running", "the pod runs", 30)
+    subnet = cluster_nodes(joined)[node_name(host)]["pod_cidr"]
+    status: Any = joined.node(host).status()
+    (network,) = [one for one in status["hns"]["networks"] if one["name"] == "flannel.4096"]
+    assert (network["type"], network["vni"], network["subnet"]) == ("Overlay", 4096, subnet)
+    assert core.read_namespaced_pod(host, "default").status.pod_ip.startswith(f"{subnet.rpartition('.')[0]}.")
+    # kube-proxy creates it.
+    wait_for(lambda: joined.node(host).status()["hns"]["policies"], "services have load balancers", 30)
+    core.delete_namespaced_pod(host, "default", grace_period_seconds=0)
+
+
+@NETWORKS
+def test_pods_use_a_name_server_that_windows_nodes_reach(joined: Site) -> None:
+    service = client.CoreV1Api(cluster_api(joined)).read_namespaced_service("kube-dns", "kube-system")
+    flags = [r"--config=C:\var\lib\kubelet\config.yaml", r"--config-dir=C:\etc\kubernetes\kubelet.conf.d"]
+    assert joined.world.cluster is not None
+    for host in joined.hosts():
+        machine = joined.machine(host)
+        # kubeadm's own file has the cluster's setting, which the drop-in replaces.
+        assert NODELOCALDNS in machine.files.read_text(r"C:\var\lib\kubelet\config.yaml")
+        effective = settings.read(machine, flags, joined.world.cluster.version)
+        assert (host, effective.cluster_dns) == (host, [service.spec.cluster_ip])
+
+
 @pytest.fixture(scope="module")
-def second(joined: Site) -> PlayRun:
-    return run(joined, "second")
+def second(site: Site, first: PlayRun) -> PlayRun:
+    return run(site, "second")
 
 
 @ALL_FLEETS
@@ -254,8 +254,33 @@ def test_the_doctor_finds_nothing_on_healthy_nodes(joined: Site, fleet: Fleet) -
     assert {joined.counters(name)["remote_commands"] for name in fleet.hosts} == {2}
 
 
-@of_fleets("networks")
+def balanced(site: Site, host: str, former: set[str]) -> bool:
+    """Return whether all load balancers have the source address in kube-proxy's configuration, after a restart."""
+    machine = site.machine(host)
+    source, store = yaml.safe_load(machine.files.read_text(PROXY))["winkernel"]["sourceVip"], hns.store(machine)
+    vips, addresses = {one.source_vip for one in store.policies()}, {one.address for one in store.endpoints()}
+    # The boot removed the network, and its load balancers with it.
+    is_new = not former & {one.id for one in store.networks() if one.name == "flannel.4096"}
+    return is_new and source in addresses and vips == {source}
+
+
+@NETWORKS
+@pytest.mark.parametrize("host", SERVICES)
+def test_services_start_in_the_same_order_after_a_power_cut(joined: Site, second: PlayRun, host: str) -> None:
+    machine = joined.machine(host)
+    former = {one.id for one in hns.store(machine).networks()}
+    assert started_after_a_power_cut(machine, SERVICES[host]) == SERVICES[host]
+    if host in OVERLAYS:
+        wait_for(lambda: balanced(joined, host, former), "services have load balancers with the source address", 60)
+        # host-local gives it to no pod.
+        source = source_address(joined, host, "flannel.4096", cluster_nodes(joined)[node_name(host)]["pod_cidr"])
+        assert yaml.safe_load(machine.files.read_text(PROXY))["winkernel"]["sourceVip"] == source
+
+
+# The last test with these nodes.
+@NETWORKS
 def test_the_doctor_names_what_is_missing(joined: Site, second: PlayRun) -> None:
+    wait_for(lambda: all(one["ready"] for one in cluster_nodes(joined).values()), "all nodes are ready again")
     machine = joined.machine
     machine("bridge19").services.stop("kube-proxy", force=True)
     proxy = yaml.safe_load(machine("overlay25").files.read_text(PROXY))
@@ -292,17 +317,19 @@ def test_all_networks_come_from_a_full_cache(start_site: SiteFactory, fleet: Fle
 
 
 @pytest.mark.xdist_group("network_matrix-networks")
-def test_networks_that_cannot_share_a_run_are_refused(start_site: SiteFactory) -> None:
+def test_networks_that_cannot_share_a_run_or_run_on_a_machine_are_refused(start_site: SiteFactory) -> None:
     site = start_site(
         {"name": "old25", "windows": "2025"},
+        {"name": "metal22", "windows": "2022"},
         {"name": "pods22", "windows": "2022"},
         cluster={"kind": "memory"},
         flannel_backend_type="vxlan",
     )
-    site.host_variables = {"pods22": {"cni_plugin": "sdnbridge"}}
+    azure = {"cni_plugin": "azure", "cni_run_as": "service", "cni_azure_vnet_sha256": "0" * 64}
+    site.host_variables = {"metal22": azure, "pods22": {"cni_plugin": "sdnbridge"}}
     refused = site.run("site.yml").expect(2)
     assert "got 'flannel vxlan (old25), sdnbridge (pods22)'" in refused.output.replace("\n", " ")
-    site.host_variables = {"pods22": {"cni_plugin": "none"}}
-    unpatched = site.run("site.yml", "--limit", "old25").expect(2)
-    assert "has the update build revision 2314, expected 6899 (KB5066835)" in unpatched.messages("old25")
-    assert unpatched.recap["old25"]["changed"] == 0
+    run = site.run("site.yml", "--limit", "old25,metal22").expect(2)
+    assert "has the update build revision 2314, expected 6899 (KB5066835)" in run.messages("old25")
+    assert "it is not a virtual machine of Azure" in run.messages("metal22")
+    assert {name: run.changes(name) for name in ("old25", "metal22")} == {"old25": [], "metal22": []}

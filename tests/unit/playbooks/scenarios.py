@@ -89,6 +89,17 @@ def trouble() -> dict[str, Rehearsal]:
         "no-token": replace(
             run, results={**RESULTS, "Create a bootstrap token for each node": {"failed": True, "msg": "forbidden"}}
         ),
+        "no-control-plane-token": replace(
+            run,
+            variables={**run.variables, "node_join_token_source": "control_plane", "node_join_control_plane": "master"},
+            results={
+                **RESULTS,
+                "Create a bootstrap token for each node on the control plane host": {
+                    "failed": True,
+                    "stderr": "open /etc/kubernetes/admin.conf: permission denied\n",
+                },
+            },
+        ),
         "not-registered": replace(
             run,
             results={
