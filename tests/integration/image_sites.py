@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -54,3 +56,22 @@ def notes_of(site: Site) -> dict[str, Any]:
 def log_of(machine: Machine) -> str:
     """Return the log of cloudbase-init's service."""
     return machine.files.read_text(r"C:\Program Files\Cloudbase Solutions\Cloudbase-Init\log\cloudbase-init.log")
+
+
+def downloads(site: Site) -> dict[str, int]:
+    """Return the number of requests to the server of artifacts, by path."""
+    assert site.world.artifacts is not None
+    return dict(site.world.artifacts.status()["requests"])
+
+
+def forget_downloads(site: Site) -> None:
+    """Forget the downloads of the build. There must be some, or the server would not notice others either."""
+    assert downloads(site)
+    assert site.world.artifacts is not None
+    site.world.artifacts.reset()
+
+
+def kept(folder: Path) -> Path:
+    """Copy a build's release notes and bill of materials to build/release-notes, for developers; return the copy."""
+    copy = Path(__file__).resolve().parents[2] / "build" / "release-notes" / folder.name
+    return Path(shutil.copytree(folder, copy, dirs_exist_ok=True))

@@ -7,7 +7,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shutil
 import time
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +15,7 @@ import pytest
 import yaml
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
+from integration import image_sites
 from integration.cluster_api_data import config_drive
 from integration.conftest import SiteFactory
 from integration.image_sites import BUILDER, RELEASE, VERSIONS, log_of, no_proxy, notes_of, wait_until
@@ -26,7 +26,7 @@ from integration.patching import QUICK
 from integration.patching import state as patch_state
 from integration.playbooks import PlayRun, Site, cluster_nodes, link_variables, node_name
 from integration.states import state_at_rest, state_of
-from unit.packer.packer_templates import MISSING, ROOT
+from unit.packer.packer_templates import MISSING
 
 from simulator.machine import accounts, certificate_store, winrm_settings
 from simulator.machine.executables import make
@@ -126,6 +126,7 @@ def built(site: Site, cloudbase_init: list[tuple[int, str, str]]) -> PlayRun:
 @pytest.fixture(scope="module")
 def joined(site: Site, built: PlayRun) -> PlayRun:
     """Start a machine from the image, and join it."""
+    image_sites.forget_downloads(site)
     address = f"{site.machine(BUILDER).address.rpartition('.')[0]}.99"
     site.world.fleet.deploy_image(BUILDER, NEW, address, user="Administrator", unallocated_gb=5)
     wait_until(lambda: not site.machine(NEW).files.exists(r"C:\Windows\winkube\first-boot"))
@@ -277,15 +278,13 @@ def test_the_release_notes_are_what_the_image_contains(site: Site, built: PlayRu
 
 
 def test_the_image_says_what_it_contains(site: Site, built: PlayRun) -> None:
-    folder = site.folder / "build" / "release-notes" / RELEASE
+    folder = image_sites.kept(site.folder / "build" / "release-notes" / RELEASE)
     assert json.loads(site.machine(BUILDER).files.read_text(NOTES)) == notes_of(site)
     bom = (folder / f"{BUILDER}.cdx.json").read_text(encoding="utf-8")
     assert JsonStrictValidator(SchemaVersion.V1_5).validate_str(bom) is None
     for path in folder.iterdir():
         assert "s3cret" not in path.read_text(encoding="utf-8")
     assert f"release {RELEASE}: Windows Server 2022" in built.output
-    # An example of both documents for developers.
-    shutil.copytree(folder, ROOT / "build" / "release-notes" / RELEASE, dirs_exist_ok=True)
 
 
 def test_the_new_machine_joins_under_its_own_name(site: Site, joined: PlayRun) -> None:
@@ -338,7 +337,7 @@ def test_a_bare_join_makes_the_same_node(site: Site, alone: Machine) -> None:
 
 
 def test_user_data_of_cluster_api_makes_the_same_node(site: Site, driven: Machine) -> None:
-    assert site.counters(DRIVEN)["connections"] == 0
+    assert (site.counters(DRIVEN)["connections"], image_sites.downloads(site)) == (0, {})
     nodes = cluster_nodes(site)
     labels = {one: {**nodes[one]["labels"], "kubernetes.io/hostname": ""} for one in (DRIVEN, node_name(NEW))}
     assert labels[DRIVEN] == {**labels[node_name(NEW)], "example.com/from": "user-data"}
