@@ -87,10 +87,13 @@ def leave_variants_out(config: pytest.Config, items: list[pytest.Item]) -> None:
         raise pytest.UsageError(f"{CHOICE}: expected all, or no value for all tests but the variants, got {chosen!r}")
     if chosen == "all" or any("::" in argument for argument in config.args):
         return
-    variants = [item for item in items if item.get_closest_marker("variant")]
+    kept: list[pytest.Item] = []
+    variants: list[pytest.Item] = []
+    for item in items:
+        (variants if item.get_closest_marker("variant") else kept).append(item)
     if variants:
         config.hook.pytest_deselected(items=variants)
-        items[:] = [item for item in items if item not in set(variants)]
+        items[:] = kept
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

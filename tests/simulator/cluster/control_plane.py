@@ -9,6 +9,7 @@ certificates, kubeconfigs, the join data and the add-ons, as in any kubeadm clus
 from __future__ import annotations
 
 import base64
+import functools
 import os
 import shutil
 import ssl
@@ -35,8 +36,9 @@ def assets_folder() -> Path | None:
     return folder if named and all((folder / name).exists() for name in _PROGRAMS) else None
 
 
+@functools.cache
 def assets_version(folder: Path) -> str:
-    """Return the version of the programs in a folder, as kubeadm reports it.
+    """Return the version of the programs in a folder, as kubeadm reports it when it is first asked.
 
     Returns:
         A version such as "1.37.1".
