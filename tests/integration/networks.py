@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import fcntl
-import tempfile
 from pathlib import Path
 from typing import IO
 
@@ -19,7 +18,8 @@ def free_network() -> str:
     Raises:
         LookupError: all networks are in use.
     """
-    folder = Path(tempfile.gettempdir(), "winkube-test-networks")
+    # The same folder for all processes of this host, whatever their TMPDIR is.
+    folder = Path("/tmp/winkube-test-networks")
     folder.mkdir(exist_ok=True)
     for number in range(70 * 256, 90 * 256):
         network = f"127.{number // 256}.{number % 256}"

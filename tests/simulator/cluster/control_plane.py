@@ -9,6 +9,7 @@ certificates, kubeconfigs, the join data and the add-ons, as in any kubeadm clus
 from __future__ import annotations
 
 import base64
+import functools
 import os
 import shutil
 import ssl
@@ -35,8 +36,9 @@ def assets_folder() -> Path | None:
     return folder if named and all((folder / name).exists() for name in _PROGRAMS) else None
 
 
+@functools.cache
 def assets_version(folder: Path) -> str:
-    """Return the version of the programs in a folder, as kubeadm reports it.
+    """Return the version of the programs in a folder, as kubeadm reports it when it is first asked.
 
     Returns:
         A version such as "1.37.1".
@@ -92,7 +94,8 @@ class ControlPlane:
         self._options = options
         self.folder = Path(tempfile.mkdtemp(prefix="simulator-control-plane-"))
         self._pki = self.folder / "pki"
-        self._environment = minimal_environment(self.folder)
+        # Fewer garbage collections: 0.6 of 3.8 CPU seconds of a start, for 130 MB of memory.
+        self._environment = {**minimal_environment(self.folder), "GOGC": "400"}
         self._processes = ProgramGroup(self.folder, self._environment)
         self.port = options.port or free_port(options.address)
         self.server = f"https://{options.address}:{self.port}"
@@ -118,7 +121,7 @@ class ControlPlane:
 
     def stop(self) -> None:
         """Stop the programs, and remove the folder."""
-        self._processes.stop(seconds=0.5)  # their data is not kept, and kube-apiserver would stop slowly
+        self._processes.stop(seconds=0)  # their data is not kept, and kube-apiserver would stop slowly
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _start(self) -> None:
@@ -148,17 +151,14 @@ class ControlPlane:
     def _make_certificates_and_kubeconfigs(self) -> None:
         self._kubeadm(str(self._pki), "certs", "all")
 
-        def kubeconfig(name: str) -> None:
-            self._kubeadm(str(self._pki), "kubeconfig", name, "--kubeconfig-dir", str(self.folder))
+        self._kubeadm(str(self._pki), "kubeconfig", "all", "--kubeconfig-dir", str(self.folder))
+        for name in _KUBECONFIGS:
             file = self.folder / f"{name}.conf"
             # Replace the advertised address, which kubeadm writes into two of the kubeconfigs, each on one line.
             lines = file.read_text().splitlines()
             changed = [f"    server: {self.server}" if line.startswith("    server: ") else line for line in lines]
             file.write_text("\n".join(changed) + "\n")
             file.chmod(0o600)
-
-        with ThreadPoolExecutor(len(_KUBECONFIGS)) as pool:
-            list(pool.map(kubeconfig, _KUBECONFIGS))
 
     def _start_etcd(self) -> str:
         client, peer = (f"http://127.0.0.1:{free_port('127.0.0.1')}" for _ in range(2))
@@ -189,6 +189,8 @@ class ControlPlane:
         self._processes.start([
             str(self._assets / "kube-controller-manager"), "--kubeconfig", f"{folder}/controller-manager.conf",
             "--leader-elect=false", "--secure-port", "0", "--use-service-account-credentials",
+            # At the default of 20 requests per second, the service accounts of all controllers take five seconds.
+            "--kube-api-qps", "500", "--kube-api-burst", "1000",
             "--controllers", "*,bootstrapsigner,tokencleaner", "--cluster-name", options.cluster_name,
             "--allocate-node-cidrs", "--cluster-cidr", options.pod_cidr,
             "--service-cluster-ip-range", options.service_cidr,

@@ -17,7 +17,7 @@ from typing import IO
 from simulator.machine import access_lists
 from simulator.machine.access_lists import AccessLists, SecurityDescriptor
 from simulator.machine.open_files import OpenFiles
-from simulator.machine.real_files import child, link_target, total_size
+from simulator.machine.real_files import below, link_target, total_size
 from simulator.machine.rights import check, trees
 from simulator.machine.rights.acting import Acting
 from simulator.machine.rights.guard import AccessDeniedError, Guard
@@ -97,11 +97,8 @@ class FileSystem:
         normal = normalise(path)
         if normal[0] not in self._drives:
             raise FileNotFoundError(f"Cannot find drive. A drive with the name '{normal[0]}' does not exist.")
-        place = self._root / normal[0].lower()
-        for part in normal[3:].split("\\"):
-            if part:
-                place = child(place, part)
-        return place
+        names = [name for name in normal[3:].split("\\") if name]
+        return below(self._root / normal[0].lower(), names)
 
     def followed(self, path: str) -> str:
         """Return the key of the path that results when all links on a path are followed."""

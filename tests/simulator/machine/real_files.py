@@ -5,16 +5,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 
-def child(folder: Path, name: str) -> Path:
-    """Return a child by its name, ignoring case. A path that does not exist keeps the given case."""
-    exact = folder / name
-    if exact.exists() or not folder.is_dir():
+def below(folder: Path, names: Sequence[str]) -> Path:
+    """Return the path below a folder, ignoring the names' case. What does not exist keeps the given case."""
+    exact = folder.joinpath(*names)
+    if not names or exact.exists():
         return exact
-    requested = name.casefold()
-    return next((child for child in folder.iterdir() if child.name.casefold() == requested), exact)
+    parent, requested = below(folder, names[:-1]), names[-1].casefold()
+    if not parent.is_dir():
+        return parent / names[-1]
+    with os.scandir(parent) as entries:
+        # A link without a target does not exist, but is found by its exact name.
+        found = [entry.name for entry in entries if entry.name.casefold() == requested]
+    return parent / (names[-1] if names[-1] in found or not found else found[0])
 
 
 def link_target(root: Path, place: Path) -> Path | None:

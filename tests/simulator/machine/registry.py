@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-import copy
+import functools
 import re
 import threading
 from collections.abc import Iterator, Mapping
@@ -61,6 +61,11 @@ def split(path: str) -> list[str]:
     Raises:
         KeyError: the root does not exist.
     """
+    return list(_split(path))
+
+
+@functools.lru_cache(maxsize=4096)
+def _split(path: str) -> tuple[str, ...]:
     text = re.sub(r"^(Microsoft\.PowerShell\.Core\\)?Registry::", "", path.strip(), flags=re.IGNORECASE).replace(
         "/", "\\"
     )
@@ -68,7 +73,7 @@ def split(path: str) -> list[str]:
     root = _ROOTS.get(names[0].rstrip(":").casefold()) if names else None
     if root is None:
         raise KeyError(f"expected a registry path that starts with a root key, got {path!r}")
-    return [root, *names[1:]]
+    return (root, *names[1:])
 
 
 def is_registry_path(path: str) -> bool:
@@ -244,7 +249,17 @@ class Registry:
     def copy_from(self, other: Registry) -> None:
         """Replace all content with a copy of another registry."""
         with other._lock:
-            self._roots = copy.deepcopy(other._roots)
+            self._roots = {name: _copied(root) for name, root in other._roots.items()}
+
+
+def _copied(key: _Key) -> _Key:
+    subkeys = {name: _copied(below) for name, below in key.subkeys.items()}
+    values = {name: (own, _own(value)) for name, (own, value) in key.values.items()}
+    return _Key(key.name, key.volatile, subkeys, values)
+
+
+def _own(value: Value) -> Value:
+    return Value(list(value.data), value.kind) if isinstance(value.data, list) else value
 
 
 def _kind(entry: object) -> str:

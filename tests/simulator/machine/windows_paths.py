@@ -7,6 +7,7 @@ https://learn.microsoft.com/windows/win32/fileio/naming-a-file
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import PureWindowsPath
 
@@ -30,6 +31,7 @@ _DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[1-9\u00b9
 """Names of devices. Their digits may be superscript. After the prefix \\\\?\\, these names are ordinary names."""
 
 
+@functools.lru_cache(maxsize=4096)
 def normalise(path: str) -> str:
     """Return the normal form of a path: backslashes, upper-case drive, no `.` or `..`, no trailing backslash."""
     text = path.strip().strip('"').replace("/", "\\")

@@ -18,6 +18,7 @@ import pytest
 
 from simulator.cluster import SimulatedCluster, real_unavailable, start_cluster
 from simulator.kubernetes_node.api.client import Client, read_kubeconfig
+from simulator.kubernetes_node.kubeadm import real as kubeadm_real
 from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from simulator.machine import families
 from simulator.machine.clock import WallClock
@@ -185,6 +186,12 @@ class Node:
     def join(self) -> ProgramResult:
         """Run kubeadm join."""
         return self.run(r"C:\k\kubeadm.exe", "join", "--config", r"C:\join.yaml")
+
+
+@pytest.fixture
+def simulated_kubeadm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Join with the simulated kubeadm; the real one waits for a second. test_join.py joins with both."""
+    monkeypatch.setattr(kubeadm_real, "find", lambda dummy: None)
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ from .calico_nodes import (
 )
 from .conftest import Admin, Node, wait_for
 
-pytestmark = pytest.mark.waits
+pytestmark = [pytest.mark.waits, pytest.mark.usefixtures("simulated_kubeadm")]
 
 NANO = "mcr.microsoft.com/windows/nanoserver:ltsc2022"
 Make = Callable[..., Node]

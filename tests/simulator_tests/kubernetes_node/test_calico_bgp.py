@@ -17,7 +17,7 @@ from .calico_nodes import CRD, calico_cluster, daemon_set, deploy, joined, logs,
 from .conftest import Admin, Node, wait_for
 from .test_calico import block_of, endpoint_at, running
 
-pytestmark = pytest.mark.waits
+pytestmark = [pytest.mark.waits, pytest.mark.usefixtures("simulated_kubeadm")]
 
 ROUTING = ("RemoteAccess", "DirectAccess-VPN", "RSAT-RemoteAccess-PowerShell", "Routing")
 Make = Callable[..., Node]

@@ -18,7 +18,7 @@ from simulator.machine.listeners import Listeners
 
 from .conftest import Admin, Node, administrator, wait_for
 
-pytestmark = pytest.mark.waits
+pytestmark = [pytest.mark.waits, pytest.mark.usefixtures("simulated_kubeadm")]
 
 DAY = 86400
 HOUR = 3600

@@ -11,7 +11,7 @@ import pytest
 from .conftest import Admin, Node, wait_for
 from .test_pods import join, running, statuses, with_flannel
 
-pytestmark = pytest.mark.waits
+pytestmark = [pytest.mark.waits, pytest.mark.usefixtures("simulated_kubeadm")]
 
 
 def test_a_killed_process_of_a_pod_is_started_again_by_the_kubelet_only(node: Node, cluster: Admin) -> None:

@@ -16,7 +16,7 @@ from simulator.kubernetes_node.registry.server import SimulatedRegistry
 from . import manifests
 from .conftest import CONFIG_V2, Admin, Node, wait_for
 
-pytestmark = pytest.mark.waits
+pytestmark = [pytest.mark.waits, pytest.mark.usefixtures("simulated_kubeadm")]
 
 NANO = "mcr.microsoft.com/windows/nanoserver:ltsc2022"
 
