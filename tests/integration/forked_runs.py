@@ -18,7 +18,9 @@ from typing import IO
 
 SERVER = Path(__file__).with_name("playbook_server.py")
 CALLBACKS = Path(__file__).with_name("callback_plugins")
-PER_RUN = {"ANSIBLE_HOME", "ANSIBLE_ASYNC_DIR", "ANSIBLE_CALLBACKS_ENABLED"}
+SHARED = {"ANSIBLE_CALLBACK_PLUGINS": str(CALLBACKS), "ANSIBLE_NOCOLOR": "1", "LC_ALL": "C.UTF-8"}
+"""The environment of the server. A run may do without: it enables its callbacks, and has no terminal."""
+PER_RUN = {"ANSIBLE_HOME", "ANSIBLE_ASYNC_DIR", "ANSIBLE_CALLBACKS_ENABLED", "ANSIBLE_LOCALHOST_WARNING"}
 """Variables of Ansible that each run reads for itself."""
 CHOICE = "WINKUBE_TESTS"
 """The environment variable that selects tests. With its value `all`, each run is a process of its own."""
@@ -33,7 +35,7 @@ class PlaybookServer:
     def __init__(self) -> None:
         self._control, theirs = socket.socketpair()
         self._home = tempfile.TemporaryDirectory()
-        environment = {**os.environ, "ANSIBLE_CALLBACK_PLUGINS": str(CALLBACKS), "ANSIBLE_NOCOLOR": "1"}
+        environment = {**os.environ, **SHARED}
         self.environment = fixed(environment)
         self._process = subprocess.Popen(
             [sys.executable, str(SERVER), str(theirs.fileno())],
@@ -102,7 +104,41 @@ def can_run(command: Sequence[str], environment: Mapping[str, str]) -> bool:
     """Return whether the server can run a command line with an environment like a process of its own."""
     if os.environ.get(CHOICE) == "all" or Path(command[0]) != Path(sys.executable).with_name("ansible-playbook"):
         return False
-    return fixed(environment) == server().environment
+    return fixed({**SHARED, **environment}) == server().environment
+
+
+def execute(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float = 300
+) -> tuple[int, str]:
+    """Run a command line of ansible-playbook, in a fork if that is possible, and return its exit code and output.
+
+    Raises:
+        subprocess.TimeoutExpired: it ran longer than `timeout` seconds, and was killed.
+    """
+    run = server().run if can_run(command, environment) else own_process
+    return run(command, folder, environment, timeout)
+
+
+def own_process(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float
+) -> tuple[int, str]:
+    """Run a command line in a process of its own, and return its exit code and output.
+
+    Raises:
+        subprocess.TimeoutExpired: it ran longer than `timeout` seconds, and was killed.
+    """
+    ended = subprocess.run(
+        command,
+        cwd=folder,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=timeout,
+    )
+    return ended.returncode, ended.stdout
 
 
 def stop() -> None:

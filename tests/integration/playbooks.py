@@ -224,9 +224,8 @@ class Site:
             timeout: the time limit in seconds.
         """
         variables = self.environment() | dict(environment or {})
-        run = forked_runs.server().run if forked_runs.can_run(command, variables) else own_process
         try:
-            return self.result(*run(command, self.folder, variables, timeout))
+            return self.result(*forked_runs.execute(command, self.folder, variables, timeout))
         except subprocess.TimeoutExpired as error:
             output = error.stdout.decode() if isinstance(error.stdout, bytes) else str(error.stdout)
             raise AssertionError(f"not finished after {error.timeout:.0f} s:\n{output[-20000:]}") from None
@@ -280,28 +279,6 @@ class Site:
         """Run a single task of node_state with these resources."""
         task = {"name": "Converge", "winkube.node.node_state": {"resources": list(resources), **more}}
         return self.run([{"hosts": "all", "gather_facts": False, "tasks": [task]}], *options)
-
-
-def own_process(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float
-) -> tuple[int, str]:
-    """Run a command line in a process of its own, and return its exit code and output.
-
-    Raises:
-        subprocess.TimeoutExpired: it ran longer than `timeout` seconds, and was killed.
-    """
-    ended = subprocess.run(
-        command,
-        cwd=folder,
-        env=dict(environment),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=timeout,
-    )
-    return ended.returncode, ended.stdout
 
 
 def describe(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from integration import forked_runs
-from integration.playbooks import Site, own_process
+from integration.playbooks import Site
 
 from simulator.fleet import FleetFile
 from simulator.world import World
@@ -41,7 +41,7 @@ def test_they_print_the_same_and_end_with_the_same_code(site: Site) -> None:
     command = site.command([PLAY], "--diff")
     assert forked_runs.can_run(command, variables)
     forked = forked_runs.server().run(command, site.folder, variables, 60)
-    assert forked == own_process(command, site.folder, variables, 60)
+    assert forked == forked_runs.own_process(command, site.folder, variables, 60)
     assert forked[0] == 2
     assert f"a value,{site.folder},5" in forked[1]
 
@@ -65,6 +65,8 @@ def test_a_run_that_takes_too_long_is_killed(site: Site) -> None:
 
 def test_other_runs_have_processes_of_their_own(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     command, variables = site.command([PLAY]), site.environment()
+    plain = {name: value for name, value in variables.items() if name not in forked_runs.SHARED}
+    assert forked_runs.can_run(command, plain)
     assert not forked_runs.can_run([sys.executable, "-c", ""], variables)
     assert not forked_runs.can_run(command, variables | {"PYTHONPATH": "/elsewhere"})
     assert not forked_runs.can_run(command, variables | {"ANSIBLE_STRATEGY": "free"})
