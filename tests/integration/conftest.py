@@ -12,7 +12,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from integration import sweeps
+from integration import forked_runs, sweeps
 from integration.networks import free_network
 from integration.playbooks import Site, describe
 from integration.sweeps import Sweeps
@@ -115,3 +115,8 @@ def sweep(record_property: Callable[[str, object], None], capsys: pytest.Capture
 def pytest_configure(config: pytest.Config) -> None:
     """Fix the seed of the sweeps in xdist's controller, whose environment the workers inherit."""
     sweeps.fix_seed(os.environ)
+
+
+def pytest_sessionfinish() -> None:
+    """End the process that runs playbooks, if there is one."""
+    forked_runs.stop()

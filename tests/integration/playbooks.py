@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from integration import forked_runs
 from kubernetes import client, config
 
 from simulator.artifacts import catalog
@@ -222,22 +223,12 @@ class Site:
             environment: further environment variables.
             timeout: the time limit in seconds.
         """
+        variables = self.environment() | dict(environment or {})
         try:
-            ended = subprocess.run(
-                command,
-                cwd=self.folder,
-                env=self.environment() | dict(environment or {}),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                check=False,
-                timeout=timeout,
-            )
+            return self.result(*forked_runs.execute(command, self.folder, variables, timeout))
         except subprocess.TimeoutExpired as error:
             output = error.stdout.decode() if isinstance(error.stdout, bytes) else str(error.stdout)
             raise AssertionError(f"not finished after {error.timeout:.0f} s:\n{output[-20000:]}") from None
-        return self.result(ended.returncode, ended.stdout)
 
     def command(
         self, playbook: str | Sequence[Mapping[str, Any]], *options: str, variables: Mapping[str, Any] | None = None
@@ -262,7 +253,7 @@ class Site:
             "ANSIBLE_ASYNC_DIR": str(self.folder / "ansible" / "async"),
             "XDG_STATE_HOME": str(self.folder / "state"),
             "ANSIBLE_NOCOLOR": "1",
-            "ANSIBLE_CALLBACK_PLUGINS": str(Path(__file__).parent / "callback_plugins"),
+            "ANSIBLE_CALLBACK_PLUGINS": str(forked_runs.CALLBACKS),
             "ANSIBLE_CALLBACKS_ENABLED": "winkube.node.report,short_reboots",
             "WINKUBE_REPORT_DIR": str(self.folder / "report"),
         }

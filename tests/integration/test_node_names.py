@@ -7,12 +7,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from integration import forked_runs
 
 pytestmark = pytest.mark.integration
 
@@ -58,9 +58,9 @@ def failures(folder: Path, *parts: tuple[str, str], limit: str = "all") -> dict[
     program = str(Path(sys.executable).with_name("ansible-playbook"))
     command = [program, "-i", "hosts.json", "play.json", "--limit", limit, "-e", json.dumps(variables)]
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_HOME": str(folder / "ansible"), "ANSIBLE_NOCOLOR": "1"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert "PLAY RECAP" in done.stdout, done.stdout + done.stderr
-    return dict(re.findall(r'^fatal: \[(\w+)\]: FAILED! => .*"msg": "(.*?)"\}?', done.stdout, re.MULTILINE))
+    _, output = forked_runs.execute(command, folder, environment)
+    assert "PLAY RECAP" in output, output
+    return dict(re.findall(r'^fatal: \[(\w+)\]: FAILED! => .*"msg": "(.*?)"\}?', output, re.MULTILINE))
 
 
 # Unit tests of node_names also cover this.

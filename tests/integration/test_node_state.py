@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import typing as t
 from pathlib import Path
 
 import pytest
 import yaml
+from integration import forked_runs
 from integration.networks import free_network
 
 from simulator.fleet import Fleet
@@ -93,16 +93,13 @@ def play(fleet: Fleet, tmp_path: Path) -> Play:
             yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": tasks}], sort_keys=False)
         )
         program = Path(sys.executable).with_name("ansible-playbook")
-        done = subprocess.run(
-            [program, "-i", tmp_path / "hosts.yml", tmp_path / "play.yml", *options],
-            capture_output=True,
-            text=True,
+        code, output = forked_runs.execute(
+            [str(program), "-i", str(tmp_path / "hosts.yml"), str(tmp_path / "play.yml"), *options],
+            tmp_path,
+            {**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_HOME": str(tmp_path), "ANSIBLE_LOCALHOST_WARNING": "false"},
             timeout=240,
-            check=False,
-            env={**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_LOCALHOST_WARNING": "false"},
         )
-        output = done.stdout + done.stderr
-        assert done.returncode == 0, output[-5000:]
+        assert code == 0, output[-5000:]
         return {host: json.loads((tmp_path / f"{host}.json").read_text()) for host in hosts}, output
 
     return run

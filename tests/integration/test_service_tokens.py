@@ -7,12 +7,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from integration import forked_runs
 
 pytestmark = pytest.mark.integration
 
@@ -59,9 +59,9 @@ def failures(folder: Path, plays: list[dict[str, Any]], *options: str) -> tuple[
         *options,
     ]
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_HOME": str(folder / "ansible"), "ANSIBLE_NOCOLOR": "1"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    recap = re.findall(r"^(\w+)\s+: ok=.* failed=(\d+)", done.stdout, re.MULTILINE)
-    return {host: int(number) for host, number in recap}, done.stdout + done.stderr
+    _, output = forked_runs.execute(command, folder, environment)
+    recap = re.findall(r"^(\w+)\s+: ok=.* failed=(\d+)", output, re.MULTILINE)
+    return {host: int(number) for host, number in recap}, output
 
 
 def test_the_host_that_read_them_may_fail(tmp_path: Path) -> None:
