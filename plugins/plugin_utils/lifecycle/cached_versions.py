@@ -182,7 +182,8 @@ def _batch(changes: t.Sequence[Planned], resources: t.Sequence[Resource]) -> str
     if reboots:
         raise CannotInstall(f"{', '.join(reboots)} may need a reboot")
     work = next_work(changes)
-    calls = (*repeatable(work.calls), *_started(changes, resources))
+    early, late = _starts_twice(repeatable(work.calls), changes)
+    calls = (*early, *_started(changes, resources), *late)
     text = json.dumps(Batch(calls=calls).to_wire(), separators=(",", ":"))
     if len(work.changes) < len(changes) or len(text) > MAX_BATCH_BYTES:
         raise CannotInstall("its changes do not fit into one batch")
@@ -203,6 +204,31 @@ def repeatable(calls: t.Iterable[Call]) -> t.Iterator[Call]:
         present = query(_PRESENT.id(call.id), finds, parameters, select=(), secret=call.secret)
         yield present
         yield dataclasses.replace(call, needs=(*call.needs, present.id))
+
+
+def _starts_twice(calls: t.Iterable[Call], changes: t.Sequence[Planned]) -> tuple[list[Call], list[Call]]:
+    """Return the calls, and those that start the interrupted services once more at the end.
+
+    An older program may not start with the configuration of its successor, which a later change replaces. So the first
+    start of a service may fail.
+    """
+    starts = {one.id(name) for one, name in _starts(changes)}
+    early: list[Call] = []
+    late: list[Call] = []
+    for call in calls:
+        if call.id in starts:
+            late.append(dataclasses.replace(call, id=_RUNNING.id(call.id), always=False))
+            early.append(dataclasses.replace(call, on_error="continue", retries=0))
+        else:
+            early.append(call)
+    return early, late
+
+
+def _starts(changes: t.Sequence[Planned]) -> t.Iterator[tuple[Scope, str]]:
+    for planned in changes:
+        for interruption in planned.change.interruptions:
+            if interruption.start:
+                yield planned.scope, interruption.start
 
 
 def _started(changes: t.Sequence[Planned], resources: t.Sequence[Resource]) -> t.Iterator[Call]:
