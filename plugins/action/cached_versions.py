@@ -22,12 +22,12 @@ class ActionModule(NodeAction):
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         try:
-            found = variants(self._host_variables({}), self._host_variables)
+            listed = variants(self._host_variables({}), self._host_variables)
         except (MissingVariableError, ResourceError, ValueError) as error:
             raise NodeError(f"{session.name}: {error}") from None
-        storage = VersionStorage(session, found.components, found.installed, found.variants)
+        storage = VersionStorage(session, listed.components, listed.installed, listed.variants)
         plan = storage.observe()
-        for reason in (*found.refused, *plan.refused):
+        for reason in (*listed.refused, *plan.refused):
             session.warn(reason)
         if plan.pending:
             problem = f"expected a prepared machine, got one on which these differ: {', '.join(plan.pending)}"

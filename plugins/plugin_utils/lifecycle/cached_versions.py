@@ -132,14 +132,14 @@ class VersionPlans:
             except CannotInstall as reason:
                 refused.append(not_installable(variant.component, variant.version, reason))
                 continue
-            found = installable(variant.component, variant.version, variant.resources, batch)
-            offered[variant.component.kind, variant.version] = found
+            version = installable(variant.component, variant.version, variant.resources, batch)
+            offered[variant.component.kind, variant.version] = version
         return InstallationPlan(versions=tuple(self._in_order(offered)), refused=tuple(refused))
 
     def _in_order(self, offered: t.Mapping[tuple[str, str], InstallableVersion]) -> t.Iterator[InstallableVersion]:
         for component in self._components:
             yield installable(component, component.installed, self._installed)
-            yield from (found for (kind, _version), found in offered.items() if kind == component.kind)
+            yield from (version for (kind, _version), version in offered.items() if kind == component.kind)
 
 
 def installable(

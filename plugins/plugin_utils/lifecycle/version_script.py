@@ -19,16 +19,15 @@ from ..engine.resource import Resource
 from ..resources.directory import Directory
 from ..resources.file import File
 from ..values.versions import DATA
-from ..windows.node_paths import BOOTSTRAP_KUBELET_CONF, KUBELET_CONF, TRUSTED_FOLDER
+from ..windows.node_paths import BOOTSTRAP_KUBELET_CONF, CACHED_VERSIONS, CACHED_VERSIONS_INDEX, KUBELET_CONF
 from ..windows.path_calls import remove_path
 from ..windows.sddl import ADMINISTRATORS_ONLY
 from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Json
 from .cached_versions import InstallableVersion
 
-FOLDER = f"{TRUSTED_FOLDER}\\cached-versions"
+FOLDER, INDEX = CACHED_VERSIONS, CACHED_VERSIONS_INDEX
 SCRIPT = f"{FOLDER}\\install-cached-versions.ps1"
-INDEX = f"{FOLDER}\\index.json"
 _PLUGINS = DATA.parents[1]
 _MODULE = "invoke_calls.ps1"
 _REQUIRED = re.compile(r"^#AnsibleRequires -PowerShell \.\.module_utils\.(\w+)$", re.MULTILINE)
@@ -105,6 +104,6 @@ def unused(versions: t.Iterable[InstallableVersion], calls: t.Mapping[str, CallR
         calls: the results of the observation.
     """
     used = {batch_file(version) for version in versions}
-    found = calls["version-batches"] if "version-batches" in calls else CallResult(ok=False)
-    names = sorted({str(item["Name"]) for item in found.output if found.ok} - used)
+    listed = calls.get("version-batches", CallResult(ok=False))
+    names = sorted({str(item["Name"]) for item in listed.output if listed.ok} - used)
     return [remove_path(f"{FOLDER}\\{name}", f"unused-{number}") for number, name in enumerate(names)]

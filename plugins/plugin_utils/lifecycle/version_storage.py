@@ -68,9 +68,9 @@ class VersionStorage:
         for batch in more:
             calls.update(self._session.node.observe(batch, step=step, private=private).calls)
         self._session.check_windows()
-        found = self._plans.plan(questions, calls, windows)
-        self._calls = [] if found.pending else self._writing(found.versions, questions, calls, windows)
-        return found
+        plans = self._plans.plan(questions, calls, windows)
+        self._calls = [] if plans.pending else self._writing(plans.versions, questions, calls, windows)
+        return plans
 
     @property
     def changes(self) -> bool:

@@ -53,7 +53,7 @@ def variants(host: Variables, changed: t.Callable[[t.Mapping[str, str]], Variabl
     """
     settable = components(host)
     cached = _cached(host)
-    found: list[VersionVariant] = []
+    listed: list[VersionVariant] = []
     refused: list[str] = []
     for component, names in settable:
         for version in cached.get(component.kind, []):
@@ -64,8 +64,8 @@ def variants(host: Variables, changed: t.Callable[[t.Mapping[str, str]], Variabl
             except (ResourceError, ValueError) as error:
                 refused.append(not_installable(component, version, error))
                 continue
-            found.append(VersionVariant(component=component, version=version, resources=tuple(resources)))
-    return Variants([one.component for one in settable], _resources(host), found, refused)
+            listed.append(VersionVariant(component=component, version=version, resources=tuple(resources)))
+    return Variants([one.component for one in settable], _resources(host), listed, refused)
 
 
 def components(host: Variables) -> list[SettableComponent]:
