@@ -8,6 +8,7 @@ import itertools
 import typing as t
 
 from ..plugin_utils.actions.node_action import NodeAction
+from ..plugin_utils.lifecycle.sysprep import cleaning_calls
 from ..plugin_utils.lifecycle.version_storage import VersionStorage
 from ..plugin_utils.node_resources.variables import MissingVariableError, Variables
 from ..plugin_utils.node_resources.version_variants import variants
@@ -19,6 +20,10 @@ from ..plugin_utils.values.errors import ResourceError
 
 class ActionModule(NodeAction):
     """Stores in an image how a machine that starts from it installs other cached versions."""
+
+    OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
+        "clean_paths": {"type": "list", "elements": "str", "default": []},
+    }
 
     def perform(self, options: t.Mapping[str, t.Any], session: NodeSession) -> dict[str, t.Any]:
         try:
@@ -35,11 +40,12 @@ class ActionModule(NodeAction):
                 raise NodeError(f"{session.name}: {problem}. Run the playbook without --tags")
             session.warn(problem)
             return session.report(changed=True, versions={})
-        changed = storage.changes if self._task.check_mode else storage.write()
+        dry = bool(self._task.check_mode)
+        clean_up = cleaning_calls(options["clean_paths"]) if options["clean_paths"] else ()
+        changed = storage.changes if dry else storage.write(clean_up)
         by_component = itertools.groupby(plan.versions, lambda one: one.component.kind)
-        return session.report(
-            changed=changed, versions={kind: [one.version for one in own] for kind, own in by_component}
-        )
+        versions = {kind: [one.version for one in own] for kind, own in by_component}
+        return session.report(changed=changed, versions=versions, cleaned=changed and bool(clean_up) and not dry)
 
     def _host_variables(self, changes: t.Mapping[str, str]) -> Variables:
         """Return the host's variables with new values for some of them."""

@@ -35,7 +35,7 @@ from simulator.windows.system.task_parts import Tasks
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("image")]
 
-NEW, ALONE, DRIVEN = "new", "alone", "driven"
+NEW, ALONE, DRIVEN, CHOSEN, REFUSED = "new", "alone", "driven", "chosen", "refused"
 BUILD_ACCOUNT, PUBLIC_KEY = "packer", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE operator"
 BASE = r"C:\Base\OpenStackService.exe"
 CLOUDBASE = r"C:\Program Files\Cloudbase Solutions\Cloudbase-Init"
@@ -50,6 +50,18 @@ PAUSE, BUILT = "registry.k8s.io/pause:3.10.2", "registry.example/tests/app:1"
 DOCKERFILE = f'FROM {NANO}\nENTRYPOINT ["cmd.exe"]\n'
 NOTES = r"C:\ProgramData\winkube\release-notes.json"
 COMMANDS, STEPS = r"C:\post-commands.txt", r"C:\steps.txt"
+VERSION_LOG = r"C:\Windows\winkube\cached-versions\install-cached-versions.log"
+KUBERNETES = "1.37.0"
+OTHERS = {
+    "winkube_user_data_kubernetes": KUBERNETES,
+    "winkube_user_data_runtime": "2.2.9",
+    "winkube_user_data_network": "cni-plugins=1.8.0",
+}
+AS_OTHERS = {
+    "kube_version": KUBERNETES,
+    "container_runtime_containerd_version": "2.2.9",
+    "cni_plugins_version": "1.8.0",
+}
 AFTER = ["cmd.exe", "/c", f"echo joined>> {COMMANDS}"]
 
 
@@ -160,12 +172,34 @@ def driven(site: Site, alone: Machine) -> Machine:
     return machine
 
 
+@pytest.fixture(scope="module")
+def chosen(site: Site, driven: Machine) -> Machine:
+    """Start a machine from the image with user data that names other versions. Nothing connects to it."""
+    notes = site.folder / "build" / "release-notes" / RELEASE / f"{BUILDER}.json"
+    variables = {**OTHERS, "winkube_user_data_release_notes": str(notes)}
+    site.run("join_user_data.yml", variables=variables).expect()
+    assert site.world.artifacts is not None
+    before = site.world.artifacts.status()["total"]
+    machine = start_with_user_data(site, CHOSEN, 96, (site.folder / "user-data.yml").read_text(encoding="utf-8"))
+    wait_for(lambda: pods_of(site, CHOSEN) == pods_of(site, node_name(NEW)), "its pods run", 120)
+    assert site.world.artifacts.status()["total"] == before
+    return machine
+
+
+def start_with_user_data(site: Site, host: str, address: int, data: str) -> Machine:
+    """Start a machine from the image with a config drive of NoCloud."""
+    files = {"meta-data": f"instance-id: i-{host}\nlocal-hostname: {host}\n", "user-data": data}
+    drive = {"label": "cidata", "files": files}
+    whole = f"{site.machine(BUILDER).address.rpartition('.')[0]}.{address}"
+    return site.world.fleet.deploy_image(BUILDER, host, whole, user="Administrator", config_drive=drive).machine
+
+
 def test_the_machine_is_sealed_and_off(site: Site, built: PlayRun) -> None:
     machine = site.machine(BUILDER)
     assert machine.power.state == "off"
     assert machine.registry.data(SETUP_STATE, "ImageState") == GENERALIZED
-    # 27 with three versions of everything, two of them for the release notes. Up to three more polls are possible,
-    # because reboots take longer on a busy machine.
+    # 28 with three versions of everything, two of them for the release notes, and two for the cached versions and the
+    # clean-up. Up to two more polls are possible, because reboots take longer on a busy machine.
     assert site.counters(BUILDER)["remote_commands"] <= 30
 
 
@@ -359,6 +393,35 @@ def test_user_data_leaves_no_secret_and_runs_once(site: Site, driven: Machine) -
     driven.services.start("cloudbase-init")
     wait_for(lambda: log_of(driven).count(DONE) == 1 + log.count(DONE), "it has run again")
     assert driven.files.read_text(STEPS).split() == ["before", "after"]
+
+
+def test_user_data_chooses_other_versions(site: Site, chosen: Machine) -> None:
+    assert site.counters(CHOSEN)["connections"] == 0
+    node = cluster_nodes(site)[CHOSEN]
+    assert node["ready"]
+    assert node["kubelet"] == f"v{KUBERNETES}"
+    token = json.loads((site.folder / "protected-settings.json").read_text(encoding="utf-8"))["commandToExecute"]
+    token = token.split(" --token ")[1].split()[0]
+    assert not chosen.files.exists(r"C:\run\kubeadm\kubeadm-join-config.yaml")
+    for text in (log_of(chosen), chosen.files.read_text(VERSION_LOG), chosen.files.read_text(r"C:\run\kubeadm\join.log")):
+        assert token not in text
+    run = site.run("plan.yml", "--limit", f"{CHOSEN},localhost", variables=AS_OTHERS)
+    print(run.output)
+    plan = json.loads((site.folder / "build" / "plan.json").read_text(encoding="utf-8"))
+    print(plan)
+    assert 0
+
+
+def test_user_data_with_a_version_that_is_not_cached_joins_nothing(site: Site, chosen: Machine) -> None:
+    data = (site.folder / "user-data.yml").read_text(encoding="utf-8").replace(KUBERNETES, "1.35.0")
+    machine = start_with_user_data(site, REFUSED, 95, data)
+    instance = INSTANCE.replace("i-7", f"i-{REFUSED}")
+    wait_for(lambda: machine.registry.data(instance, "LocalScriptsPlugin") == 1, "cloudbase-init ends", 60)
+    refused = "Kubernetes 1.35.0 is not cached in this image; cached: 1.37.1, 1.36.3, 1.37.0"
+    assert refused in machine.files.read_text(VERSION_LOG)
+    assert not machine.files.exists(r"C:\run\kubeadm\kubeadm-join-config.yaml")
+    assert not machine.files.exists(r"C:\etc\kubernetes\bootstrap-kubelet.conf")
+    assert REFUSED not in cluster_nodes(site)
 
 
 def test_the_commands_after_a_join_run_once(site: Site, alone: Machine) -> None:

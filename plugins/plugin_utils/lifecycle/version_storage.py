@@ -77,8 +77,11 @@ class VersionStorage:
         """Whether `write` will change anything."""
         return bool(self._calls)
 
-    def write(self) -> bool:
+    def write(self, clean_up: t.Sequence[Call] = ()) -> bool:
         """Write what has changed, with at most one remote command.
+
+        Args:
+            clean_up: calls that clean the machine up with the same remote command, if there is one.
 
         Returns:
             Whether anything was written.
@@ -90,7 +93,7 @@ class VersionStorage:
         if not self._calls:
             return False
         step = "store the installation of cached versions"
-        seen = self._session.node.run(Batch(calls=tuple(self._calls)), step=step, private=True)
+        seen = self._session.node.run(Batch(calls=(*self._calls, *clean_up)), step=step, private=True)
         if seen.stopped is not None:
             raise NodeError(f"{self._session.name}: {step}: {seen.stopped.id}: {seen[seen.stopped.id].error}")
         return True
