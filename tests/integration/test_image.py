@@ -176,8 +176,10 @@ def driven(site: Site, alone: Machine) -> Machine:
 def chosen(site: Site, driven: Machine) -> Machine:
     """Start a machine from the image with user data that names other versions. Nothing connects to it."""
     notes = site.folder / "build" / "release-notes" / RELEASE / f"{BUILDER}.json"
-    variables = {**OTHERS, "winkube_user_data_release_notes": str(notes)}
-    site.run("join_user_data.yml", variables=variables).expect()
+    cluster = site.world.cluster
+    assert cluster is not None
+    own = {"winkube_user_data_release_notes": str(notes), "kubeconfig": str(cluster.kubeconfig)}
+    site.run("join_user_data.yml", variables={**OTHERS, **own}).expect()
     assert site.world.artifacts is not None
     before = site.world.artifacts.status()["total"]
     machine = start_with_user_data(site, CHOSEN, 96, (site.folder / "user-data.yml").read_text(encoding="utf-8"))
@@ -386,7 +388,7 @@ def test_user_data_leaves_no_secret_and_runs_once(site: Site, driven: Machine) -
     token = yaml.safe_load(driven.files.read_text(kubeadm))["discovery"]["bootstrapToken"]["token"]
     log = log_of(driven)
     assert token not in log
-    assert "This node has joined the cluster" in log
+    assert DONE in log
     # write_files has no access lists, so the folder gives it one.
     assert set(re.findall(r";;;(\w+)\)", driven.files.sddl(kubeadm))) == {"SY", "BA"}
     assert driven.host_name == DRIVEN
@@ -399,11 +401,15 @@ def test_user_data_chooses_other_versions(site: Site, chosen: Machine) -> None:
     assert site.counters(CHOSEN)["connections"] == 0
     node = cluster_nodes(site)[CHOSEN]
     assert node["ready"]
-    assert node["kubelet"] == f"v{KUBERNETES}"
+    assert (node["version"], node["runtime"]) == (f"v{KUBERNETES}", "containerd://2.2.9")
     token = json.loads((site.folder / "protected-settings.json").read_text(encoding="utf-8"))["commandToExecute"]
     token = token.split(" --token ")[1].split()[0]
     assert not chosen.files.exists(r"C:\run\kubeadm\kubeadm-join-config.yaml")
-    for text in (log_of(chosen), chosen.files.read_text(VERSION_LOG), chosen.files.read_text(r"C:\run\kubeadm\join.log")):
+    for text in (
+        log_of(chosen),
+        chosen.files.read_text(VERSION_LOG),
+        chosen.files.read_text(r"C:\run\kubeadm\join.log"),
+    ):
         assert token not in text
     run = site.run("plan.yml", "--limit", f"{CHOSEN},localhost", variables=AS_OTHERS)
     print(run.output)

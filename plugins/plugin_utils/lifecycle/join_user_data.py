@@ -20,6 +20,7 @@ from ..node_config.kubeadm import Join, join_configuration
 from ..release_notes.contents import ImageContents, NotedComponent
 from ..values.errors import ResourceError
 from ..values.yaml_text import to_yaml
+from ..windows.command_line import quote
 from ..windows.node_paths import LAUNCHER_SCRIPT, POWERSHELL
 from .version_script import SCRIPT
 
@@ -93,7 +94,7 @@ def user_data(versions: ChosenVersions, join: Join, kubernetes: str, install_dir
     failed = f" || (del /q {_CONFIGURATION} & exit /b 1)"
     commands = [f"{command}{failed}" for command in _before(versions, install_dir)]
     commands += [
-        f"{install_dir}\\kubeadm.exe join --config {_CONFIGURATION} > {_LOG} 2>&1{failed}",
+        f"{_kubeadm(install_dir)} join --config {_CONFIGURATION} > {_LOG} 2>&1{failed}",
         f"del /q {_CONFIGURATION}",
     ]
     document = {
@@ -112,7 +113,7 @@ def protected_settings(versions: ChosenVersions, join: Join, install_dir: str) -
         install_dir: as in `user_data`.
     """
     hashes = [word for one in join.ca_cert_hashes for word in ("--discovery-token-ca-cert-hash", one)]
-    kubeadm = [f"{install_dir}\\kubeadm.exe", "join", join.api_server, "--token", join.token, *hashes]
+    kubeadm = [_kubeadm(install_dir), "join", join.api_server, "--token", join.token, *hashes]
     command = " && ".join([*_before(versions, install_dir), " ".join([*kubeadm, "--cri-socket", join.cri_socket])])
     return json.dumps({"commandToExecute": command}, indent=2) + "\n"
 
@@ -133,5 +134,9 @@ def _before(versions: ChosenVersions, install_dir: str) -> list[str]:
     return [*([own] if own else []), _script(f"{install_dir}\\{LAUNCHER_SCRIPT}", "-PreCommands")]
 
 
+def _kubeadm(install_dir: str) -> str:
+    return quote(f"{install_dir}\\kubeadm.exe")
+
+
 def _script(path: str, *arguments: str) -> str:
-    return " ".join([POWERSHELL, "-NoProfile -NonInteractive -ExecutionPolicy Bypass -File", path, *arguments])
+    return " ".join([POWERSHELL, "-NoProfile -NonInteractive -ExecutionPolicy Bypass -File", quote(path), *arguments])
