@@ -10,23 +10,25 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 from integration.networks import free_network
 from integration.playbooks import simulated_pins
+from unit.action_run import Node, run_on
 from unit.direct_node import DirectNode
 from unit.roles import resource_cases
+from unit.roles.templates import templar
 
+from ansible_collections.winkube.node.plugins.action import cached_versions
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
-from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.cached_versions import InstallationPlan
-from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.version_storage import VersionStorage
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.roles import of_role
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.variables import Variables
-from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.version_variants import variants
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
 from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.role_decisions import table
 from simulator.artifacts.server import ArtifactServer
 from simulator.fleet import Fleet
 from simulator.machine.machine import Machine
@@ -46,7 +48,7 @@ INSTALLED = {"Kubernetes": "1.36.3", "Runtime": "2.3.7", "Network": "cni-plugins
 CHOSEN = {"Kubernetes": "1.33.8", "Runtime": "1.7.35", "Network": "cni-plugins=1.8.0"}
 VARIABLES: Mapping[str, Any] = {
     "winkube_kubelet_service": "launcher",
-    "kube_node_versions": ["1.33.8", "1.37.1"],
+    "kube_node_versions": ["1.33.8", "1.35.6", "1.37.1"],
     "containerd_versions": ["1.7.35", "2.3.7"],
     "image_cache_artifacts": {"cni-plugins": ["1.8.0"]},
     "image_cache_base_images": [],
@@ -56,18 +58,20 @@ AS_CHOSEN = {
     "container_runtime_containerd_version": "1.7.35",
     "cni_plugins_version": "1.8.0",
 }
+MISSING = r"C:\ProgramData\winkube\cache\kubernetes\1.35.6\kubernetes-node-windows-amd64.tar.gz"
+CLEANED = r"C:\Windows\Temp\build.log"
 ROLES = ("container_runtime", "cni", "kubernetes_node")
 
 
 @dataclasses.dataclass
 class Image:
-    """An image, with what its build planned."""
+    """An image."""
 
     fleet: Fleet
     server: ArtifactServer
     network: str
-    plan: InstallationPlan
-    commands: int
+    built: dict[str, Any]
+    """The result of the action."""
     numbers: Iterator[int] = dataclasses.field(default_factory=lambda: itertools.count(20))
 
     def start(self) -> Machine:
@@ -76,8 +80,16 @@ class Image:
         return self.fleet.deploy_image(BUILDER, f"vm-{number}", f"{self.network}.{number}").machine
 
 
+def given(server: ArtifactServer, changed: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the variables of a host, with the defaults of the roles."""
+    own = {**resource_cases.HOST, "kube_version": "v1.36.3", **VARIABLES, **simulated_pins()}
+    found = templar(resource_cases.WITH_RESOURCES, {**own, "artifact_mirror": server.url, **changed})
+    return found.available_variables
+
+
 def host(server: ArtifactServer, changed: Mapping[str, Any]) -> Variables:
-    return resource_cases.variables({**VARIABLES, **simulated_pins(), "artifact_mirror": server.url, **changed})
+    variables = given(server, changed)
+    return table.of_host(variables, templar((), variables).template)
 
 
 def converge(machine: Machine, variables: Variables, *roles: str) -> list[str]:
@@ -88,14 +100,10 @@ def converge(machine: Machine, variables: Variables, *roles: str) -> list[str]:
     return [done.planned.resource.title for done in outcome.changes]
 
 
-def store(machine: Machine, server: ArtifactServer) -> tuple[InstallationPlan, int, bool]:
-    """Plan and store the versions as the action does."""
-    node = DirectNode(machine)
-    found = variants(host(server, {}), lambda changed: host(server, changed))
-    assert found.refused == []
-    storage = VersionStorage(NodeSession(node), found.components, found.installed, found.variants)
-    plan = storage.observe()
-    return plan, node.remote_commands, storage.write()
+def store(machine: Machine, server: ArtifactServer, changed: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Run the action, and return its result."""
+    options = {"clean_paths": [CLEANED]}
+    return run_on(Node(machine), cached_versions, options, {**given(server, changed)}, **more)
 
 
 @pytest.fixture(scope="module")
@@ -108,12 +116,14 @@ def image() -> Iterator[Image]:
     with Fleet([settings]) as fleet:
         machine = fleet.machine(BUILDER)
         converge(machine, host(server, {}), *ROLES, "image_cache")
-        plan, commands, wrote = store(machine, server)
-        assert wrote
-        assert store(machine, server)[1:] == (1, False)
+        machine.files.delete(MISSING)
+        machine.files.write_text(CLEANED, "")
+        assert store(machine, server, {}, check_mode=True)["changed"]
+        assert not machine.files.exists(FOLDER)
+        built = store(machine, server, {})
         assert machine.programs.run(SYSPREP, ["/oobe", "/generalize", "/quit"]).exit_code == 0
         machine.power.power_off()
-        yield Image(fleet, server, network, plan, commands)
+        yield Image(fleet, server, network, built)
     server.close()
 
 
@@ -135,19 +145,46 @@ def files(machine: Machine) -> dict[str, bytes]:
 
 
 def test_the_image_offers_what_its_cache_contains(image: Image) -> None:
-    versions = [(one.component.kind, one.version, bool(one.batch)) for one in image.plan.versions]
-    assert versions == [
-        ("containerd", "2.3.7", False),
-        ("containerd", "1.7.35", True),
-        ("cni-plugins", "1.9.0", False),
-        ("cni-plugins", "1.8.0", True),
-        ("flannel", "0.28.9", False),
-        ("flannel-cni-plugin", "1.9.1-flannel1", False),
-        ("kubernetes", "1.36.3", False),
-        ("kubernetes", "1.33.8", True),
-        ("kubernetes", "1.37.1", True),
-    ]
-    assert image.plan.refused == ()
+    assert image.built["versions"] == {
+        "containerd": ["2.3.7", "1.7.35"],
+        "cni-plugins": ["1.9.0", "1.8.0"],
+        "flannel": ["0.28.9"],
+        "flannel-cni-plugin": ["1.9.1-flannel1"],
+        "kubernetes": ["1.36.3", "1.33.8", "1.37.1"],
+    }
+    reason = "cannot be installed at first boot: the cache does not contain kubernetes 1.35.6"
+    assert image.built["warnings"] == [f"win1: Kubernetes 1.35.6 {reason}"]
+
+
+def test_the_build_needs_two_remote_commands_and_cleans_up_with_them(image: Image) -> None:
+    assert (image.built["changed"], image.built["cleaned"], image.built["remote_commands"]) == (True, True, 2)
+    assert not image.fleet.machine(BUILDER).files.exists(CLEANED)
+
+
+def test_a_later_build_writes_only_what_differs(image: Image) -> None:
+    machine = image.start()
+    again = store(machine, image.server, {})
+    assert (again["changed"], again["cleaned"], again["remote_commands"]) == (False, False, 1)
+    fewer = store(machine, image.server, {"kube_node_versions": ["1.36.3"]})
+    assert fewer["versions"]["kubernetes"] == ["1.36.3"]
+    assert [one.path for one in machine.files.walk(FOLDER) if "kubernetes" in one.path] == []
+
+
+def test_a_machine_that_differs_from_its_variables_offers_nothing(image: Image) -> None:
+    machine = image.start()
+    before, changed = files(machine), {"kubernetes_node_kubelet_arguments": {"v": 4}}
+    result = store(machine, image.server, changed)
+    problem = "expected a prepared machine, got one on which these differ: File C:\\k\\kubelet-launcher.json"
+    assert result["failed"]
+    assert problem in result["msg"]
+    assert problem in store(machine, image.server, changed, check_mode=True)["warnings"][-1]
+    assert files(machine) == before
+
+
+def test_only_administrators_can_read_the_stored_calls(image: Image) -> None:
+    machine = image.start()
+    for path in (FOLDER, SCRIPT, rf"{FOLDER}\batches.kubernetes-1.33.8.json"):
+        assert set(re.findall(r";;;(\w+)\)", machine.files.sddl(path))) == {"SY", "BA"}
 
 
 def test_a_machine_becomes_what_a_playbook_would_make_of_it(image: Image) -> None:
