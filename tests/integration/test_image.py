@@ -15,32 +15,41 @@ import pytest
 import yaml
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
+from integration import image_choices
 from integration.cluster_api_data import config_drive
 from integration.conftest import SiteFactory
-from integration.image_sites import BUILDER, RELEASE, VERSIONS, log_of, no_proxy, notes_of, wait_until
+from integration.image_sites import (
+    BASE,
+    BUILDER,
+    CERTS_D,
+    RELEASE,
+    VERSIONS,
+    install_base,
+    log_of,
+    no_proxy,
+    notes_of,
+    wait_until,
+)
 from integration.joined_nodes import make_token, wait_for
 from integration.kubelet_states import kubelet_state, pods_of, process_names
 from integration.packer_builds import packer_build
 from integration.patching import QUICK
 from integration.patching import state as patch_state
 from integration.playbooks import PlayRun, Site, cluster_nodes, link_variables, node_name
-from integration.states import state_at_rest, state_of
+from integration.states import state_at_rest
 from unit.packer.packer_templates import MISSING
 
 from simulator.machine import accounts, certificate_store, winrm_settings
-from simulator.machine.executables import make
-from simulator.machine.machine import COMPLETE, ENVIRONMENT, GENERALIZED, SETUP_STATE, Machine
+from simulator.machine.machine import COMPLETE, GENERALIZED, SETUP_STATE, Machine
 from simulator.windows.security.defender import Preferences
 from simulator.windows.system.task_parts import Tasks
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("image")]
 
-NEW, ALONE, DRIVEN, CHOSEN, REFUSED = "new", "alone", "driven", "chosen", "refused"
+NEW, ALONE, DRIVEN = "new", "alone", "driven"
 BUILD_ACCOUNT, PUBLIC_KEY = "packer", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE operator"
-BASE = r"C:\Base\OpenStackService.exe"
 CLOUDBASE = r"C:\Program Files\Cloudbase Solutions\Cloudbase-Init"
 DONE, INSTANCE = "Plugins execution done", r"HKLM:\SOFTWARE\Cloudbase Solutions\Cloudbase-Init\i-7\Plugins"
-CERTS_D = r"C:\Program Files\containerd\certs.d"
 KUBELET = r"HKLM:\SYSTEM\CurrentControlSet\Services\kubelet\Parameters"
 FLAGS = r"C:\var\lib\kubelet\kubeadm-flags.env"
 UNPATCHED, PATCH = "KB5046616", "KB5048654"
@@ -50,18 +59,6 @@ PAUSE, BUILT = "registry.k8s.io/pause:3.10.2", "registry.example/tests/app:1"
 DOCKERFILE = f'FROM {NANO}\nENTRYPOINT ["cmd.exe"]\n'
 NOTES = r"C:\ProgramData\winkube\release-notes.json"
 COMMANDS, STEPS = r"C:\post-commands.txt", r"C:\steps.txt"
-VERSION_LOG = r"C:\Windows\winkube\cached-versions\install-cached-versions.log"
-KUBERNETES = "1.37.0"
-OTHERS = {
-    "winkube_user_data_kubernetes": KUBERNETES,
-    "winkube_user_data_runtime": "2.2.9",
-    "winkube_user_data_network": "cni-plugins=1.8.0",
-}
-AS_OTHERS = {
-    "kube_version": KUBERNETES,
-    "container_runtime_containerd_version": "2.2.9",
-    "cni_plugins_version": "1.8.0",
-}
 AFTER = ["cmd.exe", "/c", f"echo joined>> {COMMANDS}"]
 
 
@@ -91,16 +88,7 @@ def site(start_site: SiteFactory) -> Site:
         "cloudbase_init_platform": "nocloud",
         **VERSIONS,
     }
-    machine = site.machine(BUILDER)
-    # The base image has an installation that starts with the machine.
-    machine.files.make_directory(BASE.rpartition("\\")[0])
-    machine.files.write_bytes(BASE, make("svchost", "1.1.6"))
-    for host, more in (("private.example", "[header]\n  X-Token = 's3cret'\n"), ("public.example", "")):
-        machine.files.make_directory(rf"{CERTS_D}\{host}")
-        machine.files.write_text(rf"{CERTS_D}\{host}\hosts.toml", f"server = 'https://{host}'\n{more}")
-    machine.registry.set(ENVIRONMENT, "HTTP_PROXY", "http://robot:s3cret@proxy.example:3128", "String")
-    machine.registry.set(ENVIRONMENT, "NO_PROXY", no_proxy(site), "String")
-    machine.services.create("cloudbase-init", f'"{BASE}" cloudbase-init', Start=2)
+    install_base(site)
     return site
 
 
@@ -175,25 +163,9 @@ def driven(site: Site, alone: Machine) -> Machine:
 @pytest.fixture(scope="module")
 def chosen(site: Site, driven: Machine) -> Machine:
     """Start a machine from the image with user data that names other versions. Nothing connects to it."""
-    notes = site.folder / "build" / "release-notes" / RELEASE / f"{BUILDER}.json"
-    cluster = site.world.cluster
-    assert cluster is not None
-    own = {"winkube_user_data_release_notes": str(notes), "kubeconfig": str(cluster.kubeconfig)}
-    site.run("join_user_data.yml", variables={**OTHERS, **own}).expect()
-    assert site.world.artifacts is not None
-    before = site.world.artifacts.status()["total"]
-    machine = start_with_user_data(site, CHOSEN, 96, (site.folder / "user-data.yml").read_text(encoding="utf-8"))
-    wait_for(lambda: pods_of(site, CHOSEN) == pods_of(site, node_name(NEW)), "its pods run", 120)
-    assert site.world.artifacts.status()["total"] == before
+    machine = image_choices.start_with_versions(site)
+    wait_for(lambda: pods_of(site, image_choices.CHOSEN) == pods_of(site, node_name(NEW)), "its pods run", 120)
     return machine
-
-
-def start_with_user_data(site: Site, host: str, address: int, data: str) -> Machine:
-    """Start a machine from the image with a config drive of NoCloud."""
-    files = {"meta-data": f"instance-id: i-{host}\nlocal-hostname: {host}\n", "user-data": data}
-    drive = {"label": "cidata", "files": files}
-    whole = f"{site.machine(BUILDER).address.rpartition('.')[0]}.{address}"
-    return site.world.fleet.deploy_image(BUILDER, host, whole, user="Administrator", config_drive=drive).machine
 
 
 def test_the_machine_is_sealed_and_off(site: Site, built: PlayRun) -> None:
@@ -398,36 +370,14 @@ def test_user_data_leaves_no_secret_and_runs_once(site: Site, driven: Machine) -
 
 
 def test_user_data_chooses_other_versions(site: Site, chosen: Machine) -> None:
-    assert site.counters(CHOSEN)["connections"] == 0
-    node = cluster_nodes(site)[CHOSEN]
-    assert node["ready"]
-    assert (node["version"], node["runtime"]) == (f"v{KUBERNETES}", "containerd://2.2.9")
-    token = json.loads((site.folder / "protected-settings.json").read_text(encoding="utf-8"))["commandToExecute"]
-    token = token.split(" --token ")[1].split()[0]
-    assert not chosen.files.exists(r"C:\run\kubeadm\kubeadm-join-config.yaml")
-    for text in (
-        log_of(chosen),
-        chosen.files.read_text(VERSION_LOG),
-        chosen.files.read_text(r"C:\run\kubeadm\join.log"),
-    ):
-        assert token not in text
-    run = site.run("plan.yml", "--limit", f"{CHOSEN},localhost", variables=AS_OTHERS)
-    print(run.output)
-    plan = json.loads((site.folder / "build" / "plan.json").read_text(encoding="utf-8"))
-    print(plan)
-    assert 0
+    assert site.counters(image_choices.CHOSEN)["connections"] == 0
+    image_choices.check_versions(site, chosen)
+    image_choices.check_secrets(site, chosen)
+    assert image_choices.drift(site) == set()
 
 
 def test_user_data_with_a_version_that_is_not_cached_joins_nothing(site: Site, chosen: Machine) -> None:
-    data = (site.folder / "user-data.yml").read_text(encoding="utf-8").replace(KUBERNETES, "1.35.0")
-    machine = start_with_user_data(site, REFUSED, 95, data)
-    instance = INSTANCE.replace("i-7", f"i-{REFUSED}")
-    wait_for(lambda: machine.registry.data(instance, "LocalScriptsPlugin") == 1, "cloudbase-init ends", 60)
-    refused = "Kubernetes 1.35.0 is not cached in this image; cached: 1.37.1, 1.36.3, 1.37.0"
-    assert refused in machine.files.read_text(VERSION_LOG)
-    assert not machine.files.exists(r"C:\run\kubeadm\kubeadm-join-config.yaml")
-    assert not machine.files.exists(r"C:\etc\kubernetes\bootstrap-kubelet.conf")
-    assert REFUSED not in cluster_nodes(site)
+    image_choices.check_refusal(site, image_choices.start_with_uncached_version(site))
 
 
 def test_the_commands_after_a_join_run_once(site: Site, alone: Machine) -> None:
@@ -455,13 +405,3 @@ def test_a_cluster_node_is_never_generalized(site: Site, joined: PlayRun) -> Non
     assert state_at_rest(site.machine(NEW)) == before
     assert site.machine(NEW).power.state == "on"
     assert cluster_nodes(site)[node_name(NEW)]["ready"]
-
-
-# Unit tests of join_info refuse it, too.
-@pytest.mark.variant
-def test_a_machine_that_is_not_prepared_does_not_join(start_site: SiteFactory) -> None:
-    site = start_site({"name": "plain"}, cluster={"kind": "memory"})
-    before = state_of(site.machine("plain"))
-    run = site.run("join_nodes.yml").expect(2)
-    assert "prepared" in run.messages("plain")
-    assert state_of(site.machine("plain")) == before
