@@ -92,8 +92,9 @@ def user_data(versions: ChosenVersions, join: Join, kubernetes: str, install_dir
         ValueError: the version of kubeadm is unknown.
     """
     failed = f" || (del /q {_CONFIGURATION} & exit /b 1)"
-    commands = [f"{command}{failed}" for command in _before(versions, install_dir)]
-    commands += [
+    commands = [
+        "@echo off",
+        *(f"{command}{failed}" for command in _before(versions, install_dir)),
         f"{_kubeadm(install_dir)} join --config {_CONFIGURATION} > {_LOG} 2>&1{failed}",
         f"del /q {_CONFIGURATION}",
     ]

@@ -58,7 +58,8 @@ def test_only_kubeadms_configuration_contains_the_token() -> None:
     assert JOIN.token in file["content"]
     assert JOIN.token not in str(document["runcmd"])
     # Each command that may fail removes the file, and ends the batch file.
-    *commands, last = document["runcmd"]
+    first, *commands, last = document["runcmd"]
+    assert first == "@echo off"
     assert all(command.endswith(f" || (del /q {file['path']} & exit /b 1)") for command in commands)
     assert last == f"del /q {file['path']}"
 
