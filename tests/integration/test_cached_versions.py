@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -24,6 +25,11 @@ from unit.roles.templates import templar
 
 from ansible_collections.winkube.node.plugins.action import cached_versions
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.join_user_data import (
+    ChosenVersions,
+    protected_settings,
+)
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubeadm import Join
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.roles import of_role
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.variables import Variables
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
@@ -235,6 +241,17 @@ def test_what_is_not_cached_is_refused_before_anything_changes(image: Image) -> 
         assert message in result.stderr
         assert message in machine.files.read_text(LOG)
     assert files(machine) == before
+
+
+def test_an_azure_extension_ends_when_a_version_is_refused(image: Image) -> None:
+    machine = image.start()
+    join = Join(api_server="192.0.2.1:6443", token="abcdef.0123456789abcdef", ca_cert_hashes=("sha256:0",))
+    settings = protected_settings(ChosenVersions(kubernetes="1.35.0"), join, r"C:\k")
+    ended = machine.programs.run("cmd.exe", f"/c {json.loads(settings)['commandToExecute']}")
+    assert ended.exit_code == 1
+    assert "Kubernetes 1.35.0 is not cached in this image" in ended.stderr
+    # Neither kubeadm nor the commands before it have run.
+    assert "kubeadm" not in ended.stdout + ended.stderr
 
 
 class PowerCut:
