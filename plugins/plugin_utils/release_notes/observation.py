@@ -258,7 +258,7 @@ def _components(result: CallResult) -> tuple[NotedComponent, ...]:
             )
             for one in json.loads(content)["components"]
         )
-    except (ValueError, LookupError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise ContentsUnreadable(f"{CACHED_VERSIONS_INDEX} is not an index of cached versions") from error
 
 

@@ -32,7 +32,8 @@ def call(machine: Machine, *imported: str, errors: Sequence[str] = ()) -> Progra
     """Run a script that imports parts, and calls the module."""
     lines = [
         *(rf'Import-Module -Name "$PSScriptRoot\{part}.psm1" -Scope Global' for part in imported),
-        r'Set-Variable -Name complex_args -Value @{ batch = (Get-Content -LiteralPath "$PSScriptRoot\batch.json" -Raw) }',
+        r'$text = Get-Content -LiteralPath "$PSScriptRoot\batch.json" -Raw',
+        "Set-Variable -Name complex_args -Value @{ batch = $text }",
         r'$answer = @(& "$PSScriptRoot\invoke_calls.ps1")[-1] | ConvertFrom-Json',
         "$answer.observation.state",
         *errors,
