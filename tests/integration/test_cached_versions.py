@@ -254,6 +254,19 @@ def test_an_azure_extension_ends_when_a_version_is_refused(image: Image) -> None
     assert "kubeadm" not in ended.stdout + ended.stderr
 
 
+def test_a_failure_names_the_resource_and_can_be_repaired(image: Image) -> None:
+    machine = image.start()
+    archive = r"C:\ProgramData\winkube\cache\containerd\1.7.35\containerd-1.7.35-windows-amd64.tar.gz"
+    content = machine.files.read_bytes(archive)
+    machine.files.write_bytes(archive, b"no archive")
+    result = install(machine, CHOSEN)
+    assert result.exit_code == 1
+    assert r"containerd 1.7.35: Archive C:\Program Files\containerd\bin (r" in result.stderr
+    machine.files.write_bytes(archive, content)
+    assert install(machine, CHOSEN).exit_code == 0
+    assert converge(machine, host(image.server, AS_CHOSEN), *ROLES) == []
+
+
 class PowerCut:
     """Cuts the power of a machine at one of the calls of a batch."""
 

@@ -76,7 +76,7 @@ function Get-Change($Component, [string] $Version) {
             throw "$title $Version can only replace $($Component.image), the version of the image, got $installed"
         }
     }
-    @{ Title = "$title $Version"; Batch = $entry[0].batch; Mark = "$PSScriptRoot\$mark$Version" }
+    @{ Title = "$title $Version"; Entry = $entry[0]; Mark = "$PSScriptRoot\$mark$Version" }
 }
 
 function Install-Version($Change) {
@@ -84,7 +84,7 @@ function Install-Version($Change) {
     Write-Log "installing $title"
     Set-Content -LiteralPath $Change.Mark -Value '' -Encoding ASCII
     # invoke_calls.ps1 reads its argument from this variable, as Ansible sets it.
-    $text = Get-Content -LiteralPath "$PSScriptRoot\$($Change.Batch)" -Raw -Encoding UTF8
+    $text = Get-Content -LiteralPath "$PSScriptRoot\$($Change.Entry.batch)" -Raw -Encoding UTF8
     Set-Variable -Name complex_args -Value @{ batch = $text }
     $answer = @(& "$PSScriptRoot\invoke_calls.ps1")[-1] | ConvertFrom-Json
     if ($answer.failed) { throw "${title}: $($answer.msg)" }
@@ -92,7 +92,8 @@ function Install-Version($Change) {
     if ($stopped) {
         # A call with secrets has no message. Its output may contain secrets as well, so it is never logged.
         $problem = $answer.observation.calls.($stopped.id).error
-        throw "${title}: $($stopped.id): $($problem.category) $($problem.id) $($problem.message)"
+        $resource = $Change.Entry.changes.(($stopped.id -split '\.')[0])
+        throw "${title}: $resource ($($stopped.id)): $($problem.category) $($problem.id) $($problem.message)"
     }
     Remove-Item -LiteralPath $Change.Mark -Force
     Write-Log "installed $title"

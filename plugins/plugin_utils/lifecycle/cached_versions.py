@@ -64,6 +64,8 @@ class InstallableVersion:
     """The Windows path of the file that names the archive that was unpacked."""
     batch: str = ""
     """The batch that installs the version, as JSON; empty for the version that the image contains."""
+    changes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """The resources that the batch changes, by the first part of the ids of their calls, for messages."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -133,7 +135,8 @@ class VersionPlans:
                 refused.append(not_installable(variant.component, variant.version, reason))
                 continue
             version = installable(variant.component, variant.version, variant.resources, batch)
-            offered[variant.component.kind, variant.version] = version
+            names = {one.scope.prefix.rstrip("."): one.resource.title for one in own}
+            offered[variant.component.kind, variant.version] = dataclasses.replace(version, changes=names)
         return InstallationPlan(versions=tuple(self._in_order(offered)), refused=tuple(refused))
 
     def _in_order(self, offered: t.Mapping[tuple[str, str], InstallableVersion]) -> t.Iterator[InstallableVersion]:

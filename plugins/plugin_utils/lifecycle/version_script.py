@@ -68,11 +68,20 @@ def index(versions: t.Iterable[InstallableVersion]) -> str:
                 "parameter": component.parameter,
                 "image": component.installed,
                 "record": own[0].record,
-                "versions": [{"version": one.version, "archive": one.archive, "batch": batch_file(one)} for one in own],
+                "versions": [_entry(one) for one in own],
             }
         )
     joined = [KUBELET_CONF, BOOTSTRAP_KUBELET_CONF]
     return json.dumps({"components": components, "joined": joined}, indent=1) + "\n"
+
+
+def _entry(version: InstallableVersion) -> dict[str, t.Any]:
+    return {
+        "version": version.version,
+        "archive": version.archive,
+        "batch": batch_file(version),
+        "changes": dict(version.changes),
+    }
 
 
 def resources(versions: t.Sequence[InstallableVersion]) -> list[Resource]:

@@ -49,6 +49,7 @@ class VersionStorage:
             *(installable(one.component, one.version, one.resources, "{}") for one in variants),
         ]
         self._calls: list[Call] = []
+        self._changes: list[Planned] = []
 
     def observe(self) -> InstallationPlan:
         """Observe the machine with one remote command, and plan all versions.
@@ -95,7 +96,9 @@ class VersionStorage:
         step = "store the installation of cached versions"
         seen = self._session.node.run(Batch(calls=(*self._calls, *clean_up)), step=step, private=True)
         if seen.stopped is not None:
-            raise NodeError(f"{self._session.name}: {step}: {seen.stopped.id}: {seen[seen.stopped.id].error}")
+            failed = seen.stopped.id
+            file = next((one.resource.title for one in self._changes if failed in one.scope), failed)
+            raise NodeError(f"{self._session.name}: {step}: {file}: {seen[failed].error}")
         return True
 
     def _writing(
@@ -108,11 +111,11 @@ class VersionStorage:
         """Return the calls that write the files which differ, and remove the batches that are no longer needed."""
         first = len(self._plans.resources)
         positions = {one.name: first + number for number, one in enumerate(version_script.resources(self._expected))}
-        changes = []
+        self._changes = []
         for resource in version_script.resources(versions):
             position = positions[resource.name]
             change = resource.plan(questions.answers(calls, position), windows)
             if change is not None:
-                changes.append(Planned(position=position, resource=resource, change=change))
-        written = [call for planned in changes for call in apply_calls(planned)]
+                self._changes.append(Planned(position=position, resource=resource, change=change))
+        written = [call for planned in self._changes for call in apply_calls(planned)]
         return [*version_script.unused(versions, calls), *written]
