@@ -256,12 +256,14 @@ def test_an_azure_extension_ends_when_a_version_is_refused(image: Image) -> None
 
 def test_a_failure_names_the_resource_and_can_be_repaired(image: Image) -> None:
     machine = image.start()
+    before = files(machine)
     archive = r"C:\ProgramData\winkube\cache\containerd\1.7.35\containerd-1.7.35-windows-amd64.tar.gz"
     content = machine.files.read_bytes(archive)
     machine.files.write_bytes(archive, b"no archive")
     result = install(machine, CHOSEN)
     assert result.exit_code == 1
-    assert r"containerd 1.7.35: Archive C:\Program Files\containerd\bin (r" in result.stderr
+    assert "containerd 1.7.35: Artifact containerd 1.7.35 (cached.archive)" in result.stderr
+    assert files(machine) == {**before, rf"{FOLDER}\installing.containerd.1.7.35": b"\r\n"}
     machine.files.write_bytes(archive, content)
     assert install(machine, CHOSEN).exit_code == 0
     assert converge(machine, host(image.server, AS_CHOSEN), *ROLES) == []

@@ -13,6 +13,7 @@ import dataclasses
 import json
 import typing as t
 
+from ..engine.changes import objects
 from ..engine.planned import Planned
 from ..engine.planning import Questions, next_work, plan
 from ..engine.resource import Resource
@@ -21,12 +22,12 @@ from ..resources.artifact import Artifact
 from ..resources.service import Service
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
-from ..wire.messages import MAX_BATCH_BYTES, Batch, Call, CallResult
+from ..wire.messages import MAX_BATCH_BYTES, Batch, Call, CallResult, Json, Results
 from ..wire.scopes import Scope
 
 Parameter = t.Literal["Kubernetes", "Runtime", "Network"]
 """The script's parameters."""
-_RUNNING, _PRESENT = Scope("running."), Scope("present.")
+_CACHED, _RUNNING, _PRESENT = Scope("cached."), Scope("running."), Scope("present.")
 _FINDS: t.Mapping[str, str] = {"Remove-Item": "Get-Item", "Remove-ItemProperty": "Get-ItemProperty"}
 """The cmdlet that finds what a cmdlet removes."""
 
@@ -128,14 +129,17 @@ class VersionPlans:
         for variant in self._variants:
             end = start + len(variant.resources)
             own = [one for one in changes if start <= one.position < end]
+            archive = _archive(variant.component, variant.resources)
+            answers = questions.answers(calls, start + variant.resources.index(archive))
             start = end
             try:
-                batch = _batch(own, variant.resources)
+                batch = _batch(own, variant.resources, _verified(archive, answers))
             except CannotInstall as reason:
                 refused.append(not_installable(variant.component, variant.version, reason))
                 continue
             version = installable(variant.component, variant.version, variant.resources, batch)
             names = {one.scope.prefix.rstrip("."): one.resource.title for one in own}
+            names[_CACHED.prefix.rstrip(".")] = archive.title
             offered[variant.component.kind, variant.version] = dataclasses.replace(version, changes=names)
         return InstallationPlan(versions=tuple(self._in_order(offered)), refused=tuple(refused))
 
@@ -156,7 +160,7 @@ def installable(
         resources: the resources of a node with this version.
         batch: the batch that installs the version.
     """
-    archive = next(one.path for one in resources if isinstance(one, Artifact) and one.kind == component.kind)
+    archive = _archive(component, resources).path
     unpacked = next(one for one in resources if isinstance(one, Archive) and one.path == archive)
     return InstallableVersion(
         component=component,
@@ -167,13 +171,33 @@ def installable(
     )
 
 
+def _archive(component: VersionedComponent, resources: t.Sequence[Resource]) -> Artifact:
+    """Return the resource that brings the archive of a component's programs."""
+    return next(one for one in resources if isinstance(one, Artifact) and one.kind == component.kind)
+
+
+def _verified(archive: Artifact, answers: Results) -> Call:
+    """Return the call that compares the archive with the file that was verified when the image was built."""
+    file = next((item for item in objects(archive, answers, "file") if item.get("path") == archive.path), {})
+    parameters: dict[str, Json] = {"paths": [archive.path], "hash": True}
+    expected: Json = str(file.get("sha256") or "")
+    return query(
+        _CACHED.id("archive"), "@read-file", parameters, select=("sha256",), until={"sha256": expected}, on_error="stop"
+    )
+
+
 def not_installable(component: VersionedComponent, version: str, reason: object) -> str:
     """Return the sentence that explains why a cached version is not offered."""
     return f"{component.title} {version} cannot be installed at first boot: {reason}"
 
 
-def _batch(changes: t.Sequence[Planned], resources: t.Sequence[Resource]) -> str:
+def _batch(changes: t.Sequence[Planned], resources: t.Sequence[Resource], *checks: Call) -> str:
     """Return the batch of a variant's changes. It can run again after a power failure at any call.
+
+    Args:
+        changes: the changes.
+        resources: the variant's resources.
+        checks: calls that precede the changes.
 
     Raises:
         CannotInstall: a machine cannot make these changes by itself.
@@ -186,7 +210,7 @@ def _batch(changes: t.Sequence[Planned], resources: t.Sequence[Resource]) -> str
         raise CannotInstall(f"{', '.join(reboots)} may need a reboot")
     work = next_work(changes)
     early, late = _starts_twice(repeatable(work.calls), changes)
-    calls = (*early, *_started(changes, resources), *late)
+    calls = (*checks, *early, *_started(changes, resources), *late)
     text = json.dumps(Batch(calls=calls).to_wire(), separators=(",", ":"))
     if len(work.changes) < len(changes) or len(text) > MAX_BATCH_BYTES:
         raise CannotInstall("its changes do not fit into one batch")

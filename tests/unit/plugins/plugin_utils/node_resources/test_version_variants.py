@@ -9,6 +9,7 @@ import typing as t
 import pytest
 from unit.roles import resource_cases
 
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.cached_versions import installable
 from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.version_variants import components, variants
 
 CACHED = {"kube_node_versions": ["1.30.4", "1.36.3"], "containerd_versions": ["1.5.0", "2.2.9"]}
@@ -24,7 +25,13 @@ CACHED = {"kube_node_versions": ["1.30.4", "1.36.3"], "containerd_versions": ["1
     ],
 )
 def test_the_components_are_what_the_host_installs(given: dict[str, t.Any], kinds: list[str]) -> None:
-    assert [one.component.kind for one in components(resource_cases.variables(given))] == kinds
+    host = resource_cases.variables(given)
+    assert [one.component.kind for one in components(host)] == kinds
+    found = variants(host, lambda _changed: host)
+    for component in found.components:
+        version = installable(component, component.installed, found.installed)
+        assert component.installed in version.archive
+        assert version.record.endswith("\\archive.json")
 
 
 def test_each_cached_version_has_its_resources() -> None:
