@@ -27,7 +27,7 @@ from ..wire.scopes import Scope
 
 Parameter = t.Literal["Kubernetes", "Runtime", "Network"]
 """The script's parameters."""
-_CACHED, _RUNNING, _PRESENT = Scope("cached."), Scope("running."), Scope("present.")
+_CACHED, _SETTLED, _RUNNING, _PRESENT = (Scope(f"{name}.") for name in ("cached", "settled", "running", "present"))
 _FINDS: t.Mapping[str, str] = {"Remove-Item": "Get-Item", "Remove-ItemProperty": "Get-ItemProperty"}
 """The cmdlet that finds what a cmdlet removes."""
 
@@ -210,7 +210,8 @@ def _batch(changes: t.Sequence[Planned], resources: t.Sequence[Resource], *check
         raise CannotInstall(f"{', '.join(reboots)} may need a reboot")
     work = next_work(changes)
     early, late = _starts_twice(repeatable(work.calls), changes)
-    calls = (*checks, *early, *_started(changes, resources), *late)
+    starts = [*_started(changes, resources)]
+    calls = (*checks, *_settled(changes, starts), *early, *starts, *late)
     text = json.dumps(Batch(calls=calls).to_wire(), separators=(",", ":"))
     if len(work.changes) < len(changes) or len(text) > MAX_BATCH_BYTES:
         raise CannotInstall("its changes do not fit into one batch")
@@ -256,6 +257,29 @@ def _starts(changes: t.Sequence[Planned]) -> t.Iterator[tuple[Scope, str]]:
         for interruption in planned.change.interruptions:
             if interruption.start:
                 yield planned.scope, interruption.start
+
+
+def _settled(changes: t.Sequence[Planned], starts: t.Sequence[Call]) -> t.Iterator[Call]:
+    """Yield the calls that wait until the services have started with Windows, which runs user data at the same time.
+
+    A service that is still starting cannot be stopped. After an interruption, a service may not start at all.
+    """
+    for call in starts:
+        yield dataclasses.replace(call, id=_SETTLED.id(call.id), on_error="continue", retries=0)
+    names = [one.service for planned in changes for one in planned.change.interruptions]
+    for number, name in enumerate(dict.fromkeys(names)):
+        exists = query(_SETTLED.id(f"{number}.exists"), "Get-Service", {"Name": [name]}, select=())
+        yield exists
+        yield query(
+            _SETTLED.id(str(number)),
+            "Get-Service",
+            {"Name": [name]},
+            select=("Status",),
+            needs=(exists.id,),
+            until={"Status": ["Running", "Stopped"]},
+            retries=60,
+            delay=2,
+        )
 
 
 def _started(changes: t.Sequence[Planned], resources: t.Sequence[Resource]) -> t.Iterator[Call]:

@@ -63,6 +63,9 @@ def test_services_start_after_all_changes() -> None:
     interruption = ServiceInterruption(service="Containerd", start="start-0")
     calls = calls_of(planned(calls=(start,), interruptions=(interruption,)), planned(1))
     assert [(call["id"], call.get("on_error", "stop")) for call in calls] == [
+        ("settled.running.0", "continue"),
+        ("settled.0.exists", "continue"),
+        ("settled.0", "continue"),
         ("r0.start-0", "continue"),
         ("r1.write", "stop"),
         ("running.0", "stop"),
