@@ -12,7 +12,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 UPDATE = "WINKUBE_GOLDEN"
 _NO_DATA = {"README.md", "comparison.py", "yaml_text.py"}
-OTHERS = ("outcomes", "plays", "resources", "changes", "runs")
+OTHERS = ("outcomes", "plays", "resources", "changes", "runs", "user_data")
 """Folders of golden files that roles do not write and other programs do not read."""
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What tests of golden images share: the versions in the image, the proxy's exceptions, the release notes."""
+"""What tests of golden images share: the base image, the versions in the image, the release notes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ from urllib.parse import urlsplit
 
 from integration.playbooks import Site
 
-from simulator.machine.machine import Machine
+from simulator.machine.executables import make
+from simulator.machine.machine import ENVIRONMENT, Machine
 
 BUILDER, RELEASE = "builder", "20261126.1a2b3c4d"
+BASE = r"C:\Base\OpenStackService.exe"
+"""The program of cloudbase-init in the base image."""
+CERTS_D = r"C:\Program Files\containerd\certs.d"
 VERSIONS = {
     "kube_node_versions": ["1.36.3", "1.37.0", "1.37.1"],
     "containerd_versions": ["2.1.9", "2.2.9", "2.3.7"],
@@ -37,6 +41,20 @@ def no_proxy(site: Site) -> str:
     assert site.world.artifacts is not None
     assert site.world.registry is not None
     return ",".join(str(urlsplit(server.url).hostname) for server in (site.world.artifacts, site.world.registry))
+
+
+def install_base(site: Site) -> None:
+    """Put onto the builder what its base image contains: cloudbase-init, registries, and a proxy with a password."""
+    machine = site.machine(BUILDER)
+    # The base image has an installation that starts with the machine.
+    machine.files.make_directory(BASE.rpartition("\\")[0])
+    machine.files.write_bytes(BASE, make("svchost", "1.1.6"))
+    for host, more in (("private.example", "[header]\n  X-Token = 's3cret'\n"), ("public.example", "")):
+        machine.files.make_directory(rf"{CERTS_D}\{host}")
+        machine.files.write_text(rf"{CERTS_D}\{host}\hosts.toml", f"server = 'https://{host}'\n{more}")
+    machine.registry.set(ENVIRONMENT, "HTTP_PROXY", "http://robot:s3cret@proxy.example:3128", "String")
+    machine.registry.set(ENVIRONMENT, "NO_PROXY", no_proxy(site), "String")
+    machine.services.create("cloudbase-init", f'"{BASE}" cloudbase-init', Start=2)
 
 
 def wait_until(condition: Callable[[], object]) -> None:

@@ -16,6 +16,7 @@ from integration.conftest import SiteFactory
 from integration.joined_nodes import prepare, server, wait_for
 from integration.launcher_machines import install_launcher, join_alone
 from integration.playbooks import Site, cluster_api
+from integration.states import state_of
 from kubernetes import client, dynamic
 from simulator_tests.kubernetes_node.manifests import BASE
 from unit.plugins.plugin_utils.node_resources import samples
@@ -85,3 +86,13 @@ def test_the_pods_run_without_anything_that_a_playbook_makes(site: Site, machine
     text = yaml.safe_load(machine.files.read_text(r"C:\k\kube-proxy\config.yaml"))
     assert text["hostnameOverride"] == node.metadata.name
     assert text["winkernel"]["sourceVip"] == f"{node.spec.pod_cidr.rpartition('.')[0]}.254"
+
+
+# Unit tests of join_info refuse it, too.
+@pytest.mark.variant
+def test_a_machine_that_is_not_prepared_does_not_join(start_site: SiteFactory) -> None:
+    site = start_site({"name": "plain"}, cluster={"kind": "memory"})
+    before = state_of(site.machine("plain"))
+    run = site.run("join_nodes.yml").expect(2)
+    assert "prepared" in run.messages("plain")
+    assert state_of(site.machine("plain")) == before

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
-from integration import image_sites
+from integration import image_choices, image_sites
 from integration.cluster_api_data import config_drive
 from integration.conftest import SiteFactory
 from integration.image_sites import BUILDER, RELEASE, VERSIONS, log_of, no_proxy, notes_of, wait_until
@@ -25,12 +25,11 @@ from integration.packer_builds import packer_build
 from integration.patching import QUICK
 from integration.patching import state as patch_state
 from integration.playbooks import PlayRun, Site, cluster_nodes, link_variables, node_name
-from integration.states import state_at_rest, state_of
+from integration.states import state_at_rest
 from unit.packer.packer_templates import MISSING
 
 from simulator.machine import accounts, certificate_store, winrm_settings
-from simulator.machine.executables import make
-from simulator.machine.machine import COMPLETE, ENVIRONMENT, GENERALIZED, SETUP_STATE, Machine
+from simulator.machine.machine import COMPLETE, GENERALIZED, SETUP_STATE, Machine
 from simulator.windows.security.defender import Preferences
 from simulator.windows.system.task_parts import Tasks
 
@@ -38,10 +37,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("image")]
 
 NEW, ALONE, DRIVEN = "new", "alone", "driven"
 BUILD_ACCOUNT, PUBLIC_KEY = "packer", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE operator"
-BASE = r"C:\Base\OpenStackService.exe"
-CLOUDBASE = r"C:\Program Files\Cloudbase Solutions\Cloudbase-Init"
 DONE, INSTANCE = "Plugins execution done", r"HKLM:\SOFTWARE\Cloudbase Solutions\Cloudbase-Init\i-7\Plugins"
-CERTS_D = r"C:\Program Files\containerd\certs.d"
 KUBELET = r"HKLM:\SYSTEM\CurrentControlSet\Services\kubelet\Parameters"
 FLAGS = r"C:\var\lib\kubelet\kubeadm-flags.env"
 UNPATCHED, PATCH = "KB5046616", "KB5048654"
@@ -80,16 +76,7 @@ def site(start_site: SiteFactory) -> Site:
         "cloudbase_init_platform": "nocloud",
         **VERSIONS,
     }
-    machine = site.machine(BUILDER)
-    # The base image has an installation that starts with the machine.
-    machine.files.make_directory(BASE.rpartition("\\")[0])
-    machine.files.write_bytes(BASE, make("svchost", "1.1.6"))
-    for host, more in (("private.example", "[header]\n  X-Token = 's3cret'\n"), ("public.example", "")):
-        machine.files.make_directory(rf"{CERTS_D}\{host}")
-        machine.files.write_text(rf"{CERTS_D}\{host}\hosts.toml", f"server = 'https://{host}'\n{more}")
-    machine.registry.set(ENVIRONMENT, "HTTP_PROXY", "http://robot:s3cret@proxy.example:3128", "String")
-    machine.registry.set(ENVIRONMENT, "NO_PROXY", no_proxy(site), "String")
-    machine.services.create("cloudbase-init", f'"{BASE}" cloudbase-init', Start=2)
+    image_sites.install_base(site)
     return site
 
 
@@ -162,12 +149,18 @@ def driven(site: Site, alone: Machine) -> Machine:
     return machine
 
 
+@pytest.fixture(scope="module")
+def chosen(site: Site, driven: Machine) -> Machine:
+    """Start a machine from the image with user data that names other versions. Nothing connects to it."""
+    return image_choices.start_with_versions(site, pods_of(site, node_name(NEW)))
+
+
 def test_the_machine_is_sealed_and_off(site: Site, built: PlayRun) -> None:
     machine = site.machine(BUILDER)
     assert machine.power.state == "off"
     assert machine.registry.data(SETUP_STATE, "ImageState") == GENERALIZED
-    # 27 with three versions of everything, two of them for the release notes. Up to three more polls are possible,
-    # because reboots take longer on a busy machine.
+    # 28 with three versions of everything, two of them for the release notes, and two for the cached versions and the
+    # clean-up. Up to two more polls are possible, because reboots take longer on a busy machine.
     assert site.counters(BUILDER)["remote_commands"] <= 30
 
 
@@ -218,7 +211,7 @@ def test_cloudbase_init_takes_over_at_the_first_boot_and_not_before(
     service = machine.services.get("cloudbase-init")
     assert service is not None
     assert (service.start_mode, service.account) == ("Manual", "LocalSystem")
-    assert BASE not in service.image_path
+    assert image_sites.BASE not in service.image_path
     assert machine.registry.values(r"HKLM:\SOFTWARE\winkube\managed") == {}
 
 
@@ -230,8 +223,8 @@ def test_the_image_has_its_patches(site: Site, built: PlayRun) -> None:
 
 def test_the_image_has_registries_but_no_credentials_of_them(site: Site, built: PlayRun) -> None:
     files = site.machine(BUILDER).files
-    assert not files.exists(rf"{CERTS_D}\private.example\hosts.toml")
-    assert files.exists(rf"{CERTS_D}\public.example\hosts.toml")
+    assert not files.exists(rf"{image_sites.CERTS_D}\private.example\hosts.toml")
+    assert files.exists(rf"{image_sites.CERTS_D}\public.example\hosts.toml")
 
 
 def test_the_image_has_no_password_of_a_proxy(site: Site, built: PlayRun) -> None:
@@ -354,6 +347,7 @@ def test_user_data_leaves_no_secret_and_runs_once(site: Site, driven: Machine) -
     token = yaml.safe_load(driven.files.read_text(kubeadm))["discovery"]["bootstrapToken"]["token"]
     log = log_of(driven)
     assert token not in log
+    assert DONE in log
     # The output of commands repeats their secrets.
     assert "This node has joined the cluster" not in log
     # write_files has no access lists, so the folder gives it one.
@@ -362,6 +356,16 @@ def test_user_data_leaves_no_secret_and_runs_once(site: Site, driven: Machine) -
     driven.services.start("cloudbase-init")
     wait_for(lambda: log_of(driven).count(DONE) == 1 + log.count(DONE), "it has run again")
     assert driven.files.read_text(STEPS).split() == ["before", "after"]
+
+
+def test_user_data_chooses_other_versions(site: Site, chosen: Machine) -> None:
+    image_choices.check_versions(site, chosen)
+    image_choices.check_secrets(site, chosen)
+    assert image_choices.drift(site) == {"Service buildkitd", r"File C:\ProgramData\winkube\cni.json"}
+
+
+def test_user_data_with_a_version_that_is_not_cached_joins_nothing(site: Site, chosen: Machine) -> None:
+    image_choices.check_refusal(site, image_choices.start_with_uncached_version(site))
 
 
 def test_the_commands_after_a_join_run_once(site: Site, alone: Machine) -> None:

@@ -4,9 +4,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from simulator.machine import commands
+from simulator.machine.modelled_scripts import ModelledFile, ScriptCall
 from simulator.machine.modules.arguments import ArgumentError, Module, ModuleArguments
 from simulator.machine.session import Session
 from wire_provider.module import fetches
@@ -37,5 +41,25 @@ def collect(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     return run(session, arguments)
 
 
+def run_file(call: ScriptCall) -> list[object]:
+    """Run the module as a script without Ansible: its parts are imported, and a variable contains its argument.
+
+    Raises:
+        CmdletError: a part was not imported, so the first function that the script calls does not exist.
+    """
+    machine = call.session.machine
+    folder = call.path.rpartition("\\")[0]
+    parts = re.findall(
+        r"^#AnsibleRequires -PowerShell \.\.module_utils\.(\w+)$", machine.files.read_text(call.path), re.M
+    )
+    if any(f"{folder}\\{part}.psm1".casefold() not in call.modules for part in parts):
+        raise commands.not_found("Read-Batch")
+    arguments = call.variable("complex_args")
+    batch = arguments.get("batch") if isinstance(arguments, Mapping) else None
+    session = call.session
+    return [json.dumps(run_batch(machine, batch, session.process, session.user, session.environment))]
+
+
+SCRIPTS: Mapping[str, ModelledFile] = {"invoke_calls.ps1": run_file}
 MODULES: Mapping[str, Module] = {"invoke_calls": run, "collect_batch": collect}
 STATUS_FOLDERS = (r"C:\ProgramData\winkube",)

@@ -40,7 +40,8 @@ class Join:
     discovery_file: bool = False
     """Whether kubeadm finds the cluster with the file DISCOVERY instead of the ConfigMap cluster-info at `api_server`.
     kubeadm then continues with the endpoint in that file or ConfigMap (cmd/kubeadm/app/discovery)."""
-    node_name: str
+    node_name: str = ""
+    """Name of the node; empty: the machine's host name."""
     cri_socket: str = node_paths.CONTAINERD_PIPE
     kubelet_extra_args: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     taints: tuple[t.Mapping[str, str], ...] = ()
@@ -58,7 +59,8 @@ def join_configuration(kubernetes_version: str, join: Join) -> str:
         ValueError: the version is unknown.
     """
     api = kubeadm_api(Version.parse(kubernetes_version))
-    registration: dict[str, t.Any] = {"name": join.node_name, "criSocket": join.cri_socket}
+    name = {"name": join.node_name} if join.node_name else {}
+    registration: dict[str, t.Any] = {**name, "criSocket": join.cri_socket}
     if join.kubelet_extra_args:
         registration["kubeletExtraArgs"] = (
             dict(join.kubelet_extra_args)

@@ -102,6 +102,21 @@ class NotedArtifact:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class NotedComponent:
+    """A component whose version a machine from the image may choose."""
+
+    name: str
+    """Its kind of artifacts, such as `containerd`."""
+    title: str
+    parameter: str
+    """The parameter of install-cached-versions.ps1: Kubernetes, Runtime or Network."""
+    image: str
+    """The version that the image contains."""
+    versions: tuple[str, ...] = ()
+    """All versions that a machine may choose, including this one."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class NotedImage:
     """A container image in the runtime's store."""
 
@@ -157,6 +172,8 @@ class ImageContents:
     """The container runtime: containerd or docker."""
     artifacts: tuple[NotedArtifact, ...] = ()
     container_images: tuple[NotedImage, ...] = ()
+    components: tuple[NotedComponent, ...] = ()
+    """What a machine from the image may choose; empty if the image lacks the script for this."""
     disk: NotedDisk = NotedDisk()
     identity: NotedIdentity = NotedIdentity()
     """What identifies the build machine; no machine from the image may have it."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 import typing as t
 
 from ansible.module_utils.common.yaml import yaml_load
@@ -23,12 +24,14 @@ from ..resources.container_image import ContainerImage
 from ..values.image_reference import DIGEST
 from ..values.versions import DATA
 from ..windows import registry_fixes
+from ..windows.node_paths import CACHED_VERSIONS_INDEX
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import query
 from ..wire.messages import Call, CallResult, Input, Json, Observation
 from . import cached_files, machine_identity
 from .contents import (
     ImageContents,
+    NotedComponent,
     NotedDisk,
     NotedFeature,
     NotedFix,
@@ -99,6 +102,7 @@ def calls(sources: ContentSources) -> tuple[Call, ...]:
             needs=("cache.files",),
             select=("Path", "Hash"),
         ),
+        query("components", "@read-file", {"paths": [CACHED_VERSIONS_INDEX], "content": True}, select=("content",)),
         query("cache.manifests", "Select-String", {"Path": manifests, "Pattern": "."}, select=("Path", "Line")),
         *machine_identity.calls(),
         *sources.store.list_calls(),
@@ -152,6 +156,7 @@ def read(
             sources.cache_dir, seen["cache.files"], seen.calls.get("cache.hashes"), seen.calls.get("cache.manifests")
         ),
         container_images=_images(sources.store.read(seen.calls)),
+        components=_components(seen["components"]),
         disk=NotedDisk(free=space.get("free"), total=space.get("total")),
         identity=machine_identity.read(seen, windows.active_computer_name),
     )
@@ -169,6 +174,7 @@ _PARTS: t.Mapping[str, str] = {
     "cache.hashes": "the hashes of cached artifacts",
     "cache.manifests": "the manifests of cached artifacts",
     "images": "the container images",
+    "components": "the versions that a machine may choose",
 }
 """What each call reads, for messages. Calls that are not listed may fail: `images check` fails if one image cannot be
 checked."""
@@ -237,6 +243,23 @@ def _fixes(result: CallResult, windows: WindowsInfo) -> tuple[NotedFix, ...]:
         for entry in registry_fixes.fixes()
         if entry["os"] in ("*", windows.nearest_version)
     )
+
+
+def _components(result: CallResult) -> tuple[NotedComponent, ...]:
+    """Return the components in the index of the cached versions; none if the machine has no index."""
+    content = result.first.get("content")
+    if not content:
+        return ()
+    try:
+        return tuple(
+            NotedComponent(
+                **{name: str(one[name]) for name in ("name", "title", "parameter", "image")},
+                versions=tuple(str(version["version"]) for version in one["versions"]),
+            )
+            for one in json.loads(content)["components"]
+        )
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise ContentsUnreadable(f"{CACHED_VERSIONS_INDEX} is not an index of cached versions") from error
 
 
 def _plain(value: t.Any) -> int | str | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from .contents import ImageContents, NotedArtifact
+from .contents import ImageContents, NotedArtifact, NotedComponent
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -90,6 +90,11 @@ def sections(contents: ImageContents) -> tuple[NotesSection, ...]:
             right=frozenset({4}),
         ),
         NotesSection(
+            title="Versions that a machine may choose",
+            head=("component", "in the image", "also available"),
+            rows=tuple(_component(component) for component in contents.components),
+        ),
+        NotesSection(
             title="Windows features",
             head=("feature", "name"),
             rows=tuple((feature.name, feature.display_name) for feature in contents.features),
@@ -115,6 +120,11 @@ def sections(contents: ImageContents) -> tuple[NotesSection, ...]:
             nothing="this version of Windows has none",
         ),
     )
+
+
+def _component(component: NotedComponent) -> tuple[str, ...]:
+    others = [version for version in component.versions if version != component.image]
+    return component.title, component.image, ", ".join(others) or "none"
 
 
 def _artifact(artifact: NotedArtifact) -> tuple[str, ...]:

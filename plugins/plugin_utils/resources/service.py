@@ -143,6 +143,19 @@ class Service(Resource):
         """Whether the node's answers may contain secrets: a service's environment may contain a proxy password."""
         return self.no_log or self.environment is not None
 
+    def joined(self, other: t.Self) -> t.Self | None:
+        """Return the resource that contains the settings of the other one; None if neither does.
+
+        sysprep and cloudbase_init, for example, both disable cloudbase-init's service.
+        """
+        if (self.windows, self.if_exists) != (other.windows, other.if_exists):
+            return None
+        settings = [field for field in dataclasses.fields(self) if field.name != "name"]
+        for one, part in ((self, other), (other, self)):
+            if all(getattr(part, field.name) in (field.default, getattr(one, field.name)) for field in settings):
+                return one
+        return None
+
     def observe(self) -> tuple[Call, ...]:
         calls = [
             query("service", "Get-Service", {"Name": [self.name]}, select=("Name", "Status")),

@@ -14,6 +14,7 @@ A family is a module with any of these constants (see ../README.md):
     ON_BOOT: Callable[[Machine], None]    # called at each boot, before automatic services start
     FAULTS: Mapping[str, Callable[[Machine, Mapping[str, object]], None]]   # kinds of POST /simulator/faults
     MODULES: Mapping[str, Module]         # Ansible modules, by their name without the collection
+    SCRIPTS: Mapping[str, ModelledFile]   # PowerShell scripts that are not interpreted, by the name of the file
 
 A layer is a list of families and the names of the layers that it needs. Packages declare their layers as entry points
 of the group `simulator.layers`.
@@ -37,6 +38,7 @@ from simulator.machine.objects import Cmdlet, Program, ServiceProgram
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
+    from simulator.machine.modelled_scripts import ModelledFile
     from simulator.machine.modules.arguments import Module
 
 Offer = TypeVar("Offer")
@@ -73,6 +75,7 @@ class Families:
     in_box: tuple[str, ...] = ()
     modules: Mapping[str, Module] = field(default_factory=dict)
     status_folders: tuple[str, ...] = ()
+    scripts: Mapping[str, ModelledFile] = field(default_factory=dict)
 
     def program(self, name: str) -> Program | None:
         """Return the program with an identity such as `kubelet` or `sc.exe`; None if no family offers it."""
@@ -129,6 +132,7 @@ def load(families: Iterable[str] | None = None) -> Families:
     in_box: list[str] = []
     modules: dict[str, Module] = {}
     status_folders: list[str] = []
+    scripts: dict[str, ModelledFile] = {}
     for name in names() if families is None else families:
         module = importlib.import_module(name)
         _merge(cmdlets, {key.casefold(): (key, value) for key, value in _mapping(module, "CMDLETS").items()}, name)
@@ -140,12 +144,13 @@ def load(families: Iterable[str] | None = None) -> Families:
         _merge(status, _mapping(module, "STATUS"), name)
         _merge(faults, _mapping(module, "FAULTS"), name)
         _merge(modules, _mapping(module, "MODULES"), name)
+        _merge(scripts, {key.casefold(): value for key, value in _mapping(module, "SCRIPTS").items()}, name)
         status_folders += getattr(module, "STATUS_FOLDERS", ())
         if hasattr(module, "BASELINE"):
             baseline.append(module.BASELINE)
         if hasattr(module, "ON_BOOT"):
             on_boot.append(module.ON_BOOT)
-    made = (tuple(baseline), tuple(on_boot), tuple(in_box), modules, tuple(status_folders))
+    made = (tuple(baseline), tuple(on_boot), tuple(in_box), modules, tuple(status_folders), scripts)
     return Families(cmdlets, programs, services, contracts, status, faults, *made)
 
 

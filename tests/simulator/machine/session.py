@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from simulator.machine.machine import Machine
@@ -21,6 +22,7 @@ class Session:
         environment: the variables of the process. Changes affect only this process.
         directory: the current folder.
         logon: `batch` if the user is not logged on over the network (become).
+        standard_error: receives what a script writes to the standard error of its process.
     """
 
     machine: Machine
@@ -29,6 +31,7 @@ class Session:
     environment: dict[str, str] = field(default_factory=dict)
     directory: str = ""
     logon: str = ""
+    standard_error: Callable[[str], None] | None = None
 
     def __post_init__(self) -> None:
         """Add the variables that the machine sets for all processes of the user."""

@@ -141,9 +141,10 @@ def images() -> dict[str, Rehearsal]:
 def tokens_and_hns() -> dict[str, Rehearsal]:
     """Return runs of join_token.yml, and of reset_nodes.yml that only clear HNS."""
     token = {
-        "cluster_info": {"api_server": "lb:6443", "ca_cert_hash": "sha256:00"},
+        "cluster_info": {"api_server": "lb:6443", "ca_cert_hash": "sha256:00", "node_version": "1.37.1"},
         "bootstrap_token": {"token": "aaaaaa.1", "token_id": "aaaaaa", "expires": "noon"},
     }
+    written = {"join_user_data": {"files": {"user_data_file": "/site/user-data.yml"}}}
     three: Mapping[str, Mapping[str, t.Any]] = {"win1": {}, "win2": {}, "win3": {}}
     hns = Rehearsal("reset_nodes.yml", three, tags=["role::hns_cleanup"])
     broken = {"hns_cleanup@win1": {"failed": True, "msg": "HNS hangs"}}
@@ -158,6 +159,24 @@ def tokens_and_hns() -> dict[str, Rehearsal]:
                 "node_join_kubeconfig_context": "prod",
                 "winkube_token_ttl": 60,
                 "winkube_token_file": "/site/token.json",
+            },
+        ),
+        "join_user_data/plain": Rehearsal("join_user_data.yml", {}, {**token, **written}, KUBECONFIG),
+        "join_user_data/full": Rehearsal(
+            "join_user_data.yml",
+            {},
+            {**token, **written},
+            {
+                "node_join_kubeconfig": "/own.conf",
+                "node_join_kubeconfig_context": "prod",
+                "kubernetes_node_install_dir": "D:\\k",
+                "winkube_token_ttl": 60,
+                "winkube_user_data_kubernetes": "1.36.3",
+                "winkube_user_data_runtime": "2.2.9",
+                "winkube_user_data_network": "cni-plugins=1.8.0",
+                "winkube_user_data_release_notes": "/site/notes.json",
+                "winkube_user_data_file": "/site/user-data.yml",
+                "winkube_extension_file": "/site/settings.json",
             },
         ),
         "reset_nodes/no": Rehearsal("reset_nodes.yml", three, {"pause": {"user_input": "no"}}),

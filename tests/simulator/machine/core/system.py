@@ -132,7 +132,6 @@ def stop_computer(machine: Machine, bound: Bound) -> Iterable[object]:
 CMDLETS: Mapping[str, Cmdlet] = {
     "Get-Date": get_date,
     "Get-Location": get_location,
-    "Import-Module": nothing,
     "New-Guid": new_guid,
     "New-TimeSpan": new_timespan,
     "Restart-Computer": restart_computer,

@@ -35,6 +35,7 @@ SECRET: dict[str, set[str]] = {
     "container_images": {"environment", "registries"},
     "cluster_check": {"settings"},
     "domain_join": {"offline_blob", "password"},
+    "join_user_data": {"token"},
     "kubeadm_join": {"configuration", "discovery", "kubelet", "post_commands", "pre_commands"},
     "patch_install": {"headers", "proxy"},
 }
@@ -139,6 +140,10 @@ def test_options_that_belong_together_are_required_together() -> None:
                 ("state", "stopped", ("pid",)),
                 ("state", "revoked", ("revocations", "urls")),
             ]
+        },
+        "join_user_data": {
+            "required_together": [("api_server", "ca_cert_hash", "token", "cluster_version")],
+            "required_by": {"user_data_file": "token", "extension_file": "token"},
         },
         "replace_report": {"required_if": [("stage", "result", ("path",))]},
         "upgrade_report": {"required_if": [("stage", "result", ("path",))]},

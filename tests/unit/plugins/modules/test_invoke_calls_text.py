@@ -38,6 +38,8 @@ LAUNCHER = "plugins/plugin_utils/data/kubelet_launcher.ps1"
 """The script that runs the kubelet of a machine that joins by itself. The rules of PowerShell apply to it, too."""
 FIRST_BOOT = "plugins/plugin_utils/data/first_boot.ps1"
 """The script of the first boot of a machine from an image, likewise."""
+INSTALL_VERSIONS = "plugins/plugin_utils/data/install_cached_versions.ps1"
+"""The script with which such a machine installs cached versions, likewise."""
 
 # Keywords for running code from strings, which have no place in a program that treats values as data.
 CODE_FROM_TEXT = re.compile(
@@ -60,7 +62,7 @@ ONLY_IN_7 = {
 }
 
 
-@pytest.fixture(params=(*FILES, LAUNCHER, FIRST_BOOT))
+@pytest.fixture(params=(*FILES, LAUNCHER, FIRST_BOOT, INSTALL_VERSIONS))
 def source(request: pytest.FixtureRequest, repository: Path) -> bytes:
     return (repository / request.param).read_bytes()
 
@@ -134,6 +136,7 @@ def test_no_text_becomes_code(source: bytes) -> None:
     assert CODE_FROM_TEXT.findall(code(source)) == []
     # `& NAME` runs the value of a variable only for a command that was resolved before.
     allowed = {"$command", "$settings.kubelet", '"$env:SystemRoot\\System32\\taskkill.exe"'}
+    allowed.add('"$PSScriptRoot\\invoke_calls.ps1")[-1]')
     assert set(re.findall(r"(?:^|[|=(\s])&\s+(\S+)", code(source))) <= allowed
 
 

@@ -155,6 +155,26 @@ def _command(machine: Machine, bound: Bound, name: str) -> PSObject | None:
     return PSObject("System.Management.Automation.ApplicationInfo", properties, file_name)
 
 
+def import_module(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Simulate Import-Module. The functions of a module file are not modelled, only that it was imported.
+
+    A module that is named without a path has no effect, because its cmdlets are available anyway.
+    """
+    for name in bound.texts("Name"):
+        if "\\" not in name:
+            continue
+        if not machine.files.is_file(name):
+            message = (
+                f"The specified module '{name}' was not loaded because no valid module file was found in any module "
+                "directory."
+            )
+            error_id = "Modules_ModuleNotFound,Microsoft.PowerShell.Commands.ImportModuleCommand"
+            bound.write_error(CmdletError("ResourceUnavailable", error_id, message, "System.IO.FileNotFoundException"))
+            continue
+        host(bound).runspace.modules.add(name.casefold())
+    return []
+
+
 def invoke_command(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Invoke-Command on the local computer."""
     block = bound.get("ScriptBlock")
@@ -204,6 +224,7 @@ CMDLETS: Mapping[str, Cmdlet] = {
     "Get-Alias": get_alias,
     "Get-Command": get_command,
     "Get-Variable": get_variable,
+    "Import-Module": import_module,
     "Invoke-Command": invoke_command,
     "Invoke-Expression": invoke_expression,
     "Measure-Command": measure_command,

@@ -57,6 +57,7 @@ class Interpreter:
         self.variables = VisibleVariables(session, runspace)
         self.written = Written()
         self.sinks = to_console(self.written)
+        session.standard_error = self.written.standard_error.append
         self.try_depth = 0
         self.depth = 0
         self.evaluator = Evaluator(self)

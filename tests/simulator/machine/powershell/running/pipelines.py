@@ -23,7 +23,7 @@ from simulator.machine.powershell.parsing.syntax import (
 from simulator.machine.powershell.running import steps
 from simulator.machine.powershell.running.flow import StopUpstream
 from simulator.machine.powershell.running.functions import FunctionCall
-from simulator.machine.powershell.running.programs import ProgramStage, ScriptFile
+from simulator.machine.powershell.running.programs import ModelledScript, ProgramStage, ScriptFile
 from simulator.machine.powershell.running.stages import CmdletStage, streaming
 from simulator.machine.powershell.running.steps import PipelineStep
 from simulator.machine.powershell.running.streams import Emit, Sinks, drop, redirected
@@ -278,6 +278,9 @@ class PipelineRunner:
         if commands.exists(run.session.machine, text):
             return CmdletStage(run, text, step, emit, piped=piped)
         if text.casefold().endswith(".ps1"):
+            modelled = run.session.machine.families.scripts.get(text.casefold().rpartition("\\")[2])
+            if modelled is not None:
+                return ModelledScript(run, text, modelled, emit)
             return ScriptFile(run, text, step, emit, piped=piped)
         return ProgramStage(run, text, step, emit, piped=piped)
 

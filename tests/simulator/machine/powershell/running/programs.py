@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simulator.machine import commands
+from simulator.machine.modelled_scripts import ModelledFile, ScriptCall
 from simulator.machine.objects import CmdletError, NotModelled
 from simulator.machine.powershell.parsing.parser import Parser
 from simulator.machine.powershell.running.flow import ExitFlow
@@ -66,6 +67,29 @@ class ProgramStage:
             run.sinks.standard_error(result.stderr)
         if result.exit_code:
             run.pipelines.mark_failed()
+
+
+class ModelledScript:
+    """A script file whose effects a layer models, because the interpreter does not support what the script uses."""
+
+    def __init__(self, run: Interpreter, name: str, modelled: ModelledFile, emit: Emit) -> None:
+        self._path = run.session.absolute(name)
+        if not run.session.machine.files.is_file(self._path):
+            raise commands.not_found(name)
+        self._run, self._modelled, self._emit = run, modelled, emit
+
+    def begin(self) -> None:
+        """Start the script."""
+
+    def process(self, item: object) -> None:
+        """Pass an object to the script, which does not read it."""
+
+    def end(self) -> None:
+        """Run the script."""
+        run = self._run
+        call = ScriptCall(run.session, self._path, frozenset(run.runspace.modules), run.variables.get)
+        for item in self._modelled(call):
+            self._emit(item)
 
 
 class ScriptFile:

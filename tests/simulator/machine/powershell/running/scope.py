@@ -73,7 +73,10 @@ class VariableScope:
 
 @dataclass
 class Runspace:
-    """The state of a runspace (of a pool or a process): global variables, functions, aliases, errors."""
+    """The state of a runspace (of a pool or a process): global variables, functions, aliases, errors.
+
+    `modules` contains the paths of the module files that were imported, in lower case.
+    """
 
     scope: VariableScope = field(default_factory=VariableScope)
     aliases: dict[str, str] = field(default_factory=dict)
@@ -81,6 +84,7 @@ class Runspace:
     last_exit_code: int | None = None
     directory: str = ""
     environment: dict[str, str] | None = None
+    modules: set[str] = field(default_factory=set)
 
     def enter(self, session: Session) -> None:
         """Start a pipeline in the current folder of the previous pipeline.

@@ -315,6 +315,17 @@ def encoding(name: str) -> PSObject:
     )
 
 
+def _console_error(session: Session) -> object:
+    """Return the writer of standard error, with its most used method."""
+
+    def write_line(text: object = "") -> None:
+        if session.standard_error is None:
+            raise NotModelled("[Console]::Error outside a script")
+        session.standard_error(f"{to_text(text)}\r\n")
+
+    return PSObject("System.IO.TextWriter+SyncTextWriter", {"WriteLine": write_line})
+
+
 def _app_domain(_session: Session) -> object:
     properties: dict[str, object] = {
         "FriendlyName": "DefaultDomain",
@@ -347,6 +358,7 @@ PROPERTIES: Mapping[str, Callable[[Session], object]] = {
     ),
     "System.Console.outputencoding": lambda _: encoding("utf8"),
     "System.Console.inputencoding": lambda _: encoding("utf8"),
+    "System.Console.error": _console_error,
 }
 # Properties that scripts can set, without a visible effect here.
 ASSIGNABLE = (

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 
 import pytest
@@ -11,7 +12,8 @@ from unit.image_contents import CACHE
 
 from ansible_collections.winkube.node.plugins.plugin_utils.image_stores.store import StoredImage
 from ansible_collections.winkube.node.plugins.plugin_utils.release_notes import observation
-from ansible_collections.winkube.node.plugins.plugin_utils.release_notes.contents import NotedFix
+from ansible_collections.winkube.node.plugins.plugin_utils.release_notes.contents import NotedComponent, NotedFix
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallResult
 
 A, B = f"sha256:{64 * 'a'}", f"sha256:{64 * 'b'}"
 
@@ -75,6 +77,24 @@ def test_the_runtime_is_asked_with_the_programs_of_the_options(runtime: str, com
     calls = {call.id: call for call in observation.calls(sources)}
     assert (calls["images"].command, sources.cache_dir) == (command, CACHE)
     assert len(calls) == len(observation.calls(sources))
+
+
+def index(content: str | None) -> CallResult:
+    return CallResult(ok=True, output=({"content": content},))
+
+
+def test_the_versions_that_a_machine_may_choose() -> None:
+    listed = {"name": "kubernetes", "title": "Kubernetes", "parameter": "Kubernetes", "image": "1.37.1"}
+    versions = [{"version": "1.37.1", "archive": "a", "batch": ""}, {"version": "1.36.3", "archive": "b", "batch": "c"}]
+    content = json.dumps({"components": [{**listed, "versions": versions}]})
+    assert observation._components(index(content)) == (NotedComponent(**listed, versions=("1.37.1", "1.36.3")),)
+    assert observation._components(index(None)) == ()
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"components": [{}]}', '{"components": [{"name": 1}]}', "[" * 100_000])
+def test_a_broken_index_of_versions_is_reported(content: str) -> None:
+    with pytest.raises(observation.ContentsUnreadable, match=r"index\.json is not an index of cached versions"):
+        observation._components(index(content))
 
 
 def test_every_call_only_reads() -> None:

@@ -121,7 +121,7 @@ def test_a_name_is_unique_within_a_type() -> None:
     with pytest.raises(
         ResourceError, match=r"resources\[1\] \(Service Kubelet\).*resources\[0\] has this type and name"
     ):
-        load([SERVICE, {**SERVICE, "name": "Kubelet"}])
+        load([{**SERVICE, "start_mode": "auto"}, {**SERVICE, "name": "Kubelet", "start_mode": "disabled"}])
 
 
 @pytest.mark.parametrize(

@@ -389,3 +389,12 @@ def test_an_invalid_version_is_refused() -> None:
 def test_flags_by_version(flag: str, known: list[str], unknown: list[str]) -> None:
     assert [kubelet_flags.part([flag], version).dropped for version in known] == [[]] * len(known)
     assert [kubelet_flags.part([flag], version).kept for version in unknown] == [[]] * len(unknown)
+
+
+def test_a_service_contains_the_settings_of_another_role() -> None:
+    whole = kubelet(if_exists=True, start_mode="disabled", state="stopped")
+    part = one(type="Service", name="Kubelet", if_exists=True, start_mode="disabled")
+    assert whole.joined(part) == part.joined(whole) == whole
+    for other in ({"start_mode": "auto"}, {"dependencies": []}, {"path": "C:\\k\\kubelet.exe"}, {"windows": ["2022"]}):
+        assert whole.joined(kubelet(**{"if_exists": True, **other})) is None
+    assert whole.joined(kubelet(start_mode="disabled", path="C:\\k\\kubelet.exe")) is None

@@ -1,0 +1,294 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which cached versions a machine from an image can install by itself, and the batches that install them (no I/O).
+
+While the image is built, the resources of each cached version are compared with the machine, as a playbook would do it
+later. The calls of the resulting changes are stored in the image. So the script of version_script.py decides nothing:
+it runs the stored calls.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+from ..engine.changes import objects
+from ..engine.planned import Planned
+from ..engine.planning import Questions, next_work, plan
+from ..engine.resource import Resource
+from ..resources.archive import Archive
+from ..resources.artifact import Artifact
+from ..resources.service import Service
+from ..windows.windows_info import WindowsInfo
+from ..wire.calls import action, query
+from ..wire.messages import MAX_BATCH_BYTES, Batch, Call, CallResult, Json, Results
+from ..wire.scopes import Scope
+
+Parameter = t.Literal["Kubernetes", "Runtime", "Network"]
+"""The script's parameters."""
+_CACHED, _SETTLED, _RUNNING, _PRESENT = (Scope(f"{name}.") for name in ("cached", "settled", "running", "present"))
+_FINDS: t.Mapping[str, str] = {"Remove-Item": "Get-Item", "Remove-ItemProperty": "Get-ItemProperty"}
+"""The cmdlet that finds what a cmdlet removes."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VersionedComponent:
+    """A part of the node whose version a new machine may choose: Kubernetes, the runtime, a program of the network."""
+
+    kind: str
+    """Its kind of artifacts, such as `containerd`, which also identifies it among the components."""
+    title: str
+    parameter: Parameter
+    installed: str
+    """The version that the image contains."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VersionVariant:
+    """A component's cached version, with all resources of a node that has this version."""
+
+    component: VersionedComponent
+    version: str
+    resources: tuple[Resource, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class InstallableVersion:
+    """A version that a machine can install, or the version that the image contains."""
+
+    component: VersionedComponent
+    version: str
+    archive: str
+    """The Windows path of the cached archive."""
+    record: str
+    """The Windows path of the file that names the archive that was unpacked."""
+    batch: str = ""
+    """The batch that installs the version, as JSON; empty for the version that the image contains."""
+    changes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """The resources that the batch changes, by the first part of the ids of their calls, for messages."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class InstallationPlan:
+    """What an image offers."""
+
+    versions: tuple[InstallableVersion, ...]
+    """The versions by component, in the order in which a machine installs the components."""
+    refused: tuple[str, ...] = ()
+    """Why a cached version cannot be installed, one sentence each."""
+    pending: tuple[str, ...] = ()
+    """The resources in which the machine differs from its own variables. If there are any, nothing can be offered."""
+
+
+class CannotInstall(ValueError):
+    """A machine cannot install a version by itself."""
+
+
+class VersionPlans:
+    """Plans the installation of all variants from one observation.
+
+    Args:
+        components: the components, in the order in which a machine installs them.
+        installed: the machine's resources with the versions that it has.
+        variants: the cached versions that differ from these.
+    """
+
+    def __init__(
+        self,
+        components: t.Sequence[VersionedComponent],
+        installed: t.Sequence[Resource],
+        variants: t.Sequence[VersionVariant],
+    ) -> None:
+        self._components, self._installed, self._variants = components, installed, variants
+
+    @property
+    def resources(self) -> list[Resource]:
+        """All resources, whose questions the machine has to answer."""
+        return [*self._installed, *(one for variant in self._variants for one in variant.resources)]
+
+    def plan(self, questions: Questions, calls: t.Mapping[str, CallResult], windows: WindowsInfo) -> InstallationPlan:
+        """Compare all variants with the machine.
+
+        Args:
+            questions: the questions about `resources`, which other resources may follow.
+            calls: the results of the questions.
+            windows: the machine's version of Windows.
+
+        Raises:
+            ResourceError: the machine cannot have a resource as described.
+            BadAnswer: the machine's answer about a resource cannot be used.
+        """
+        changes = plan(self.resources, questions, calls, windows)
+        of_installed = [one for one in changes if one.position < len(self._installed)]
+        if of_installed:
+            return InstallationPlan(versions=(), pending=tuple(one.resource.title for one in of_installed))
+        offered: dict[tuple[str, str], InstallableVersion] = {}
+        refused: list[str] = []
+        start = len(self._installed)
+        for variant in self._variants:
+            end = start + len(variant.resources)
+            own = [one for one in changes if start <= one.position < end]
+            archive = _archive(variant.component, variant.resources)
+            answers = questions.answers(calls, start + variant.resources.index(archive))
+            start = end
+            try:
+                batch = _batch(own, variant.resources, _verified(archive, answers))
+            except CannotInstall as reason:
+                refused.append(not_installable(variant.component, variant.version, reason))
+                continue
+            version = installable(variant.component, variant.version, variant.resources, batch)
+            names = {one.scope.prefix.rstrip("."): one.resource.title for one in own}
+            names[_CACHED.prefix.rstrip(".")] = archive.title
+            offered[variant.component.kind, variant.version] = dataclasses.replace(version, changes=names)
+        return InstallationPlan(versions=tuple(self._in_order(offered)), refused=tuple(refused))
+
+    def _in_order(self, offered: t.Mapping[tuple[str, str], InstallableVersion]) -> t.Iterator[InstallableVersion]:
+        for component in self._components:
+            yield installable(component, component.installed, self._installed)
+            yield from (version for (kind, _version), version in offered.items() if kind == component.kind)
+
+
+def installable(
+    component: VersionedComponent, version: str, resources: t.Sequence[Resource], batch: str = ""
+) -> InstallableVersion:
+    """Return a version with the paths of its archive and of the record of what was unpacked.
+
+    Args:
+        component: the component.
+        version: the version.
+        resources: the resources of a node with this version.
+        batch: the batch that installs the version.
+    """
+    archive = _archive(component, resources).path
+    unpacked = next(one for one in resources if isinstance(one, Archive) and one.path == archive)
+    return InstallableVersion(
+        component=component,
+        version=version,
+        archive=archive,
+        record=f"{unpacked.record}\\archive.json",
+        batch=batch,
+    )
+
+
+def _archive(component: VersionedComponent, resources: t.Sequence[Resource]) -> Artifact:
+    """Return the resource that brings the archive of a component's programs."""
+    return next(one for one in resources if isinstance(one, Artifact) and one.kind == component.kind)
+
+
+def _verified(archive: Artifact, answers: Results) -> Call:
+    """Return the call that compares the archive with the file that was verified when the image was built."""
+    file = next((item for item in objects(archive, answers, "file") if item.get("path") == archive.path), {})
+    parameters: dict[str, Json] = {"paths": [archive.path], "hash": True}
+    expected: Json = str(file.get("sha256") or "")
+    return query(
+        _CACHED.id("archive"), "@read-file", parameters, select=("sha256",), until={"sha256": expected}, on_error="stop"
+    )
+
+
+def not_installable(component: VersionedComponent, version: str, reason: object) -> str:
+    """Return the sentence that explains why a cached version is not offered."""
+    return f"{component.title} {version} cannot be installed at first boot: {reason}"
+
+
+def _batch(changes: t.Sequence[Planned], resources: t.Sequence[Resource], *checks: Call) -> str:
+    """Return the batch of a variant's changes. It can run again after a power failure at any call.
+
+    Args:
+        changes: the changes.
+        resources: the variant's resources.
+        checks: calls that precede the changes.
+
+    Raises:
+        CannotInstall: a machine cannot make these changes by itself.
+    """
+    missing = [one.resource.name for one in changes if isinstance(one.resource, Artifact)]
+    if missing:
+        raise CannotInstall(f"the cache does not contain {', '.join(missing)}")
+    reboots = [one.resource.title for one in changes if one.change.reboot != "never" or one.change.reboot_codes]
+    if reboots:
+        raise CannotInstall(f"{', '.join(reboots)} may need a reboot")
+    work = next_work(changes)
+    early, late = _starts_twice(repeatable(work.calls), changes)
+    starts = [*_started(changes, resources)]
+    calls = (*checks, *_settled(changes, starts), *early, *starts, *late)
+    text = json.dumps(Batch(calls=calls).to_wire(), separators=(",", ":"))
+    if len(work.changes) < len(changes) or len(text) > MAX_BATCH_BYTES:
+        raise CannotInstall("its changes do not fit into one batch")
+    return text
+
+
+def repeatable(calls: t.Iterable[Call]) -> t.Iterator[Call]:
+    """Yield calls that succeed again if an earlier run was interrupted after some of them.
+
+    Only calls that remove something fail if they have already succeeded. They are skipped if it does not exist.
+    """
+    for call in calls:
+        finds = _FINDS.get(call.command)
+        if finds is None or call.on_error == "continue" or "LiteralPath" not in call.parameters:
+            yield call
+            continue
+        parameters = {name: value for name, value in call.parameters.items() if name in ("LiteralPath", "Name")}
+        present = query(_PRESENT.id(call.id), finds, parameters, select=(), secret=call.secret)
+        yield present
+        yield dataclasses.replace(call, needs=(*call.needs, present.id))
+
+
+def _starts_twice(calls: t.Iterable[Call], changes: t.Sequence[Planned]) -> tuple[list[Call], list[Call]]:
+    """Return the calls, and those that start the interrupted services once more at the end.
+
+    An older program may not start with the configuration of its successor, which a later change replaces. So the first
+    start of a service may fail.
+    """
+    starts = {one.id(name) for one, name in _starts(changes)}
+    early: list[Call] = []
+    late: list[Call] = []
+    for call in calls:
+        if call.id in starts:
+            late.append(dataclasses.replace(call, id=_RUNNING.id(call.id), always=False))
+            early.append(dataclasses.replace(call, on_error="continue", retries=0))
+        else:
+            early.append(call)
+    return early, late
+
+
+def _starts(changes: t.Sequence[Planned]) -> t.Iterator[tuple[Scope, str]]:
+    for planned in changes:
+        for interruption in planned.change.interruptions:
+            if interruption.start:
+                yield planned.scope, interruption.start
+
+
+def _settled(changes: t.Sequence[Planned], starts: t.Sequence[Call]) -> t.Iterator[Call]:
+    """Yield the calls that wait until the services have started with Windows, which runs user data at the same time.
+
+    A service that is still starting cannot be stopped. After an interruption, a service may not start at all.
+    """
+    for call in starts:
+        yield dataclasses.replace(call, id=_SETTLED.id(call.id), on_error="continue", retries=0)
+    names = [one.service for planned in changes for one in planned.change.interruptions]
+    for number, name in enumerate(dict.fromkeys(names)):
+        exists = query(_SETTLED.id(f"{number}.exists"), "Get-Service", {"Name": [name]}, select=())
+        yield exists
+        yield query(
+            _SETTLED.id(str(number)),
+            "Get-Service",
+            {"Name": [name]},
+            select=("Status",),
+            needs=(exists.id,),
+            until={"Status": ["Running", "Stopped"]},
+            retries=60,
+            delay=2,
+        )
+
+
+def _started(changes: t.Sequence[Planned], resources: t.Sequence[Resource]) -> t.Iterator[Call]:
+    """Yield the calls that start the services that were stopped and have to run.
+
+    The changes themselves start only services that ran before, and after an interrupted run such a service may be
+    stopped.
+    """
+    stopped = {one.service.casefold() for planned in changes for one in planned.change.interruptions}
+    running = [one.name for one in resources if isinstance(one, Service) and one.state == "running"]
+    for number, name in enumerate(name for name in running if name.casefold() in stopped):
+        yield action(_RUNNING.id(str(number)), "Start-Service", {"Name": [name]}, retries=2, delay=3)

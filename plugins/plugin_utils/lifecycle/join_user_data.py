@@ -1,0 +1,143 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""User data and Azure extensions with which a machine from an image installs its versions and joins (no I/O).
+
+`|| exit /b 1`: cloudbase-init runs the list `runcmd` as the lines of one batch file, so a command that fails would not
+prevent the next one (cloudbase-init 1.1.8, plugins/common/userdataplugins/cloudconfigplugins/runcmd.py).
+
+Azure's Custom Script Extension for Windows runs `commandToExecute` as SYSTEM. Only `protectedSettings` are encrypted
+(learn.microsoft.com/azure/virtual-machines/extensions/custom-script-windows).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import typing as t
+
+from ..node_config.kubeadm import Join, join_configuration
+from ..release_notes.contents import ImageContents, NotedComponent
+from ..values.errors import ResourceError
+from ..values.yaml_text import to_yaml
+from ..windows.command_line import quote
+from ..windows.node_paths import LAUNCHER_SCRIPT, POWERSHELL
+from .version_script import SCRIPT
+
+_CONFIGURATION = "C:\\run\\kubeadm\\kubeadm-join-config.yaml"
+"""kubeadm's configuration with the token. In an image, only administrators can access its folder."""
+_LOG = "C:\\run\\kubeadm\\join.log"
+_VERSION = re.compile(r"v?[0-9A-Za-z][0-9A-Za-z.+-]*")
+_PROGRAM = re.compile(r"[a-z0-9][a-z0-9._-]*")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ChosenVersions:
+    """The versions that a machine installs from its cache. An empty text keeps the version of the image."""
+
+    kubernetes: str = ""
+    runtime: str = ""
+    network: str = ""
+    """A version, or `PROGRAM=VERSION` separated by commas if the network has several programs."""
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The versions by the parameter of the script, without those that stay."""
+        all_versions = {"Kubernetes": self.kubernetes, "Runtime": self.runtime, "Network": self.network}
+        return {name: value for name, value in all_versions.items() if value}
+
+    def check(self, image: ImageContents | None) -> None:
+        """Check the versions, and compare them with the release notes of an image.
+
+        Args:
+            image: the release notes; None if they are unknown.
+
+        Raises:
+            ResourceError: a version is malformed, or the image does not offer it.
+        """
+        for parameter, value in self.given.items():
+            option = parameter.lower()
+            components = [] if image is None else [one for one in image.components if one.parameter == parameter]
+            if image is not None and not components:
+                expected = "expected release notes of an image that was built with the tag cached_versions"
+                raise ResourceError(option, value, expected)
+            for word in value.split(","):
+                _check_word(option, word, components)
+
+
+def _check_word(option: str, word: str, components: t.Sequence[NotedComponent]) -> None:
+    name, equals, version = word.rpartition("=")
+    if not _VERSION.fullmatch(version) or (equals and not _PROGRAM.fullmatch(name)):
+        raise ResourceError(option, word, "expected a version such as 1.37.1, or PROGRAM=VERSION")
+    if not components:
+        return
+    named = [one for one in components if one.name == name] if equals else list(components)
+    if len(named) != 1:
+        expected = f"expected PROGRAM=VERSION with a PROGRAM of {', '.join(one.name for one in components)}"
+        raise ResourceError(option, word, expected)
+    if version.removeprefix("v") not in named[0].versions:
+        raise ResourceError(option, word, f"expected one of {', '.join(named[0].versions)}")
+
+
+def user_data(versions: ChosenVersions, join: Join, kubernetes: str, install_dir: str) -> str:
+    """Return a cloud-config for cloudbase-init. If a version is refused, nothing joins.
+
+    Args:
+        versions: the versions that the machine installs.
+        join: the cluster and the token.
+        kubernetes: the version of kubeadm, which determines the format of its configuration.
+        install_dir: the folder of kubeadm.exe.
+
+    Raises:
+        ValueError: the version of kubeadm is unknown.
+    """
+    failed = f" || (del /q {_CONFIGURATION} & exit /b 1)"
+    commands = [
+        "@echo off",
+        *(f"{command}{failed}" for command in _before(versions, install_dir)),
+        f"{_kubeadm(install_dir)} join --config {_CONFIGURATION} > {_LOG} 2>&1{failed}",
+        f"del /q {_CONFIGURATION}",
+    ]
+    document = {
+        "write_files": [{"path": _CONFIGURATION, "content": join_configuration(kubernetes, join)}],
+        "runcmd": commands,
+    }
+    return f"#cloud-config\n{to_yaml(document, sort_keys=False)}"
+
+
+def protected_settings(versions: ChosenVersions, join: Join, install_dir: str) -> str:
+    """Return the protected settings of a Custom Script Extension, as JSON.
+
+    Args:
+        versions: as in `user_data`.
+        join: as in `user_data`.
+        install_dir: as in `user_data`.
+    """
+    hashes = [word for one in join.ca_cert_hashes for word in ("--discovery-token-ca-cert-hash", one)]
+    kubeadm = [_kubeadm(install_dir), "join", join.api_server, "--token", join.token, *hashes]
+    command = " && ".join([*_before(versions, install_dir), " ".join([*kubeadm, "--cri-socket", join.cri_socket])])
+    return json.dumps({"commandToExecute": command}, indent=2) + "\n"
+
+
+def installation(versions: ChosenVersions) -> str:
+    """Return the command that installs the versions; empty if all versions of the image stay.
+
+    Args:
+        versions: the versions that the machine installs.
+    """
+    arguments = [argument for name, value in versions.given.items() for argument in (f"-{name}", value)]
+    return _script(SCRIPT, *arguments) if arguments else ""
+
+
+def _before(versions: ChosenVersions, install_dir: str) -> list[str]:
+    """Return the commands that precede kubeadm."""
+    own = installation(versions)
+    return [*([own] if own else []), _script(f"{install_dir}\\{LAUNCHER_SCRIPT}", "-PreCommands")]
+
+
+def _kubeadm(install_dir: str) -> str:
+    return quote(f"{install_dir}\\kubeadm.exe")
+
+
+def _script(path: str, *arguments: str) -> str:
+    return " ".join([POWERSHELL, "-NoProfile -NonInteractive -ExecutionPolicy Bypass -File", quote(path), *arguments])

@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The script with which a machine from an image installs cached versions, and its files, as resources (no I/O).
+
+The script (data/install_cached_versions.ps1) runs the batches of cached_versions.py with the collection's own module
+for batches, which is in the same folder. Only SYSTEM and administrators have access to the folder, because the calls
+may contain secrets, such as the password of a proxy.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import re
+import typing as t
+
+from ..engine.resource import Resource
+from ..resources.directory import Directory
+from ..resources.file import File
+from ..values.versions import DATA
+from ..windows.node_paths import BOOTSTRAP_KUBELET_CONF, CACHED_VERSIONS, CACHED_VERSIONS_INDEX, KUBELET_CONF
+from ..windows.path_calls import remove_path
+from ..windows.sddl import ADMINISTRATORS_ONLY
+from ..wire.calls import query
+from ..wire.messages import Call, CallResult, Json
+from .cached_versions import InstallableVersion
+
+FOLDER, INDEX = CACHED_VERSIONS, CACHED_VERSIONS_INDEX
+SCRIPT = f"{FOLDER}\\install-cached-versions.ps1"
+_PLUGINS = DATA.parents[1]
+_MODULE = "invoke_calls.ps1"
+_REQUIRED = re.compile(r"^#AnsibleRequires -PowerShell \.\.module_utils\.(\w+)$", re.MULTILINE)
+_BATCHES = "batches."
+"""Prefix of the names of files with batches."""
+
+
+@functools.cache
+def programs() -> t.Mapping[str, str]:
+    """Return the content of the script, of the module for batches and of its parts, by their names in the folder."""
+    module = (_PLUGINS / "modules" / _MODULE).read_text(encoding="utf-8")
+    parts = {
+        f"{part}.psm1": (_PLUGINS / "module_utils" / f"{part}.psm1").read_text(encoding="utf-8")
+        for part in _REQUIRED.findall(module)
+    }
+    script = (DATA / "install_cached_versions.ps1").read_text(encoding="utf-8")
+    return {SCRIPT.rpartition("\\")[2]: script, _MODULE: module, **parts}
+
+
+def batch_file(version: InstallableVersion) -> str:
+    """Return the name of the file with the batch that installs a version; empty if the image contains the version."""
+    return f"{_BATCHES}{version.component.kind}-{version.version}.json" if version.batch else ""
+
+
+def index(versions: t.Iterable[InstallableVersion]) -> str:
+    """Return the content of the index, which lists the versions of each component.
+
+    Args:
+        versions: the versions by component, in the order in which a machine installs the components.
+    """
+    components = []
+    for component, group in itertools.groupby(versions, lambda one: one.component):
+        own = list(group)
+        components.append(
+            {
+                "name": component.kind,
+                "title": component.title,
+                "parameter": component.parameter,
+                "image": component.installed,
+                "record": own[0].record,
+                "versions": [_entry(one) for one in own],
+            }
+        )
+    joined = [KUBELET_CONF, BOOTSTRAP_KUBELET_CONF]
+    return json.dumps({"components": components, "joined": joined}, indent=1) + "\n"
+
+
+def _entry(version: InstallableVersion) -> dict[str, t.Any]:
+    return {
+        "version": version.version,
+        "archive": version.archive,
+        "batch": batch_file(version),
+        "changes": dict(version.changes),
+    }
+
+
+def resources(versions: t.Sequence[InstallableVersion]) -> list[Resource]:
+    """Return the folder with the script, its programs, the batches and the index, which comes last.
+
+    Args:
+        versions: as for `index`.
+    """
+    batches = {batch_file(version): version.batch for version in versions if version.batch}
+    return [
+        Directory(name=FOLDER, acl=ADMINISTRATORS_ONLY),
+        *(File(name=f"{FOLDER}\\{name}", content=text) for name, text in programs().items()),
+        *(File(name=f"{FOLDER}\\{name}", content=text, no_log=True) for name, text in batches.items()),
+        File(name=INDEX, content=index(versions)),
+    ]
+
+
+def batches_call() -> Call:
+    """Return the call that lists the files with batches; `unused` reads its result."""
+    parameters: dict[str, Json] = {"LiteralPath": FOLDER, "Filter": f"{_BATCHES}*.json", "File": True}
+    return query("version-batches", "Get-ChildItem", parameters, select=("Name",))
+
+
+def unused(versions: t.Iterable[InstallableVersion], calls: t.Mapping[str, CallResult]) -> list[Call]:
+    """Return the calls that remove batches of versions that are no longer cached.
+
+    Args:
+        versions: the versions.
+        calls: the results of the observation.
+    """
+    used = {batch_file(version) for version in versions}
+    listed = calls.get("version-batches", CallResult(ok=False))
+    names = sorted({str(item["Name"]) for item in listed.output if listed.ok} - used)
+    return [remove_path(f"{FOLDER}\\{name}", f"unused-{number}") for number, name in enumerate(names)]

@@ -1,0 +1,121 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Store the installation of cached versions on a machine that becomes an image, with two remote commands."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..engine.planned import Planned
+from ..engine.planning import Questions, apply_calls
+from ..engine.resource import Resource
+from ..remote.errors import NodeError
+from ..remote.session import NodeSession
+from ..windows.windows_info import WindowsInfo
+from ..wire.messages import Batch, Call, CallResult
+from . import version_script
+from .cached_versions import (
+    InstallableVersion,
+    InstallationPlan,
+    VersionedComponent,
+    VersionPlans,
+    VersionVariant,
+    installable,
+)
+
+
+class VersionStorage:
+    """Observes a machine once, plans all versions, and writes the plans with the script that runs them.
+
+    Args:
+        session: the session with the machine.
+        components: the components, in the order in which a machine installs them.
+        installed: the machine's resources.
+        variants: the cached versions other than the installed ones.
+    """
+
+    def __init__(
+        self,
+        session: NodeSession,
+        components: t.Sequence[VersionedComponent],
+        installed: t.Sequence[Resource],
+        variants: t.Sequence[VersionVariant],
+    ) -> None:
+        self._session = session
+        self._plans = VersionPlans(components, installed, variants)
+        self._expected = [
+            *(installable(one, one.installed, installed) for one in components),
+            # A question about a file does not depend on the content that the file should have.
+            *(installable(one.component, one.version, one.resources, "{}") for one in variants),
+        ]
+        self._calls: list[Call] = []
+        self._changes: list[Planned] = []
+
+    def observe(self) -> InstallationPlan:
+        """Observe the machine with one remote command, and plan all versions.
+
+        Raises:
+            NodeError: the module failed.
+            ResourceError: the machine cannot have a resource as described.
+            AnsibleConnectionFailure: the machine cannot be reached.
+        """
+        planned, files = self._plans.resources, version_script.resources(self._expected)
+        questions = Questions([*planned, *files], (version_script.batches_call(),))
+        step = "compare the machine with the cached versions"
+        private = any(resource.private for resource in planned)
+        first, *more = questions.batches()
+        seen, windows = self._session.observe(first, step=step, private=private)
+        calls = dict(seen.calls)
+        for batch in more:
+            calls.update(self._session.node.observe(batch, step=step, private=private).calls)
+        self._session.check_windows()
+        plans = self._plans.plan(questions, calls, windows)
+        self._calls = [] if plans.pending else self._writing(plans.versions, questions, calls, windows)
+        return plans
+
+    @property
+    def changes(self) -> bool:
+        """Whether `write` will change anything."""
+        return bool(self._calls)
+
+    def write(self, clean_up: t.Sequence[Call] = ()) -> bool:
+        """Write what has changed, with at most one remote command.
+
+        Args:
+            clean_up: calls that clean the machine up with the same remote command, if there is one.
+
+        Returns:
+            Whether anything was written.
+
+        Raises:
+            NodeError: a file could not be written.
+            AnsibleConnectionFailure: the machine cannot be reached.
+        """
+        if not self._calls:
+            return False
+        step = "store the installation of cached versions"
+        seen = self._session.node.run(Batch(calls=(*self._calls, *clean_up)), step=step, private=True)
+        if seen.stopped is not None:
+            failed = seen.stopped.id
+            file = next((one.resource.title for one in self._changes if failed in one.scope), failed)
+            raise NodeError(f"{self._session.name}: {step}: {file}: {seen[failed].error}")
+        return True
+
+    def _writing(
+        self,
+        versions: t.Sequence[InstallableVersion],
+        questions: Questions,
+        calls: t.Mapping[str, CallResult],
+        windows: WindowsInfo,
+    ) -> list[Call]:
+        """Return the calls that write the files which differ, and remove the batches that are no longer needed."""
+        first = len(self._plans.resources)
+        positions = {one.name: first + number for number, one in enumerate(version_script.resources(self._expected))}
+        self._changes = []
+        for resource in version_script.resources(versions):
+            position = positions[resource.name]
+            change = resource.plan(questions.answers(calls, position), windows)
+            if change is not None:
+                self._changes.append(Planned(position=position, resource=resource, change=change))
+        written = [call for planned in self._changes for call in apply_calls(planned)]
+        return [*version_script.unused(versions, calls), *written]

@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The resources that a host would have with each version in its cache, for machines that choose their versions.
+
+To get the resources of a version, the host's variables are evaluated again with this version in place of the installed
+one. So everything that depends on the version is what a playbook would produce.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..lifecycle.cached_versions import VersionedComponent, VersionVariant, not_installable
+from ..pod_networks.catalogue import network
+from ..resources.load import load
+from ..values.errors import ResourceError
+from ..values.versions import Version
+from . import cni, container_runtime, image_cache, kubernetes_node
+from .roles import of_role
+from .services import DOCKER_RUNTIMES
+from .variables import Variables
+
+_ROLES = (container_runtime.ROLE, cni.ROLE, kubernetes_node.ROLE)
+
+
+class SettableComponent(t.NamedTuple):
+    """A component, and the variables that set its version: that of the role first."""
+
+    component: VersionedComponent
+    variables: tuple[str, ...]
+
+
+class Variants(t.NamedTuple):
+    """A host's components, and the resources with each cached version."""
+
+    components: list[VersionedComponent]
+    installed: list[t.Any]
+    """The host's resources."""
+    variants: list[VersionVariant]
+    refused: list[str]
+    """Why a cached version has no resources, one sentence each."""
+
+
+def variants(host: Variables, changed: t.Callable[[t.Mapping[str, str]], Variables]) -> Variants:
+    """Return the resources of a host with each version in its cache.
+
+    Args:
+        host: the host's variables.
+        changed: returns the host's variables with new values for some of them.
+
+    Raises:
+        ValueError: a variable is invalid.
+    """
+    settable = components(host)
+    cached = _cached(host)
+    listed: list[VersionVariant] = []
+    refused: list[str] = []
+    for component, names in settable:
+        for version in cached.get(component.kind, []):
+            if version == component.installed:
+                continue
+            try:
+                resources = _resources(changed(dict.fromkeys(names, version)))
+            except (ResourceError, ValueError) as error:
+                refused.append(not_installable(component, version, error))
+                continue
+            listed.append(VersionVariant(component=component, version=version, resources=tuple(resources)))
+    return Variants([one.component for one in settable], _resources(host), listed, refused)
+
+
+def components(host: Variables) -> list[SettableComponent]:
+    """Return the components of a host, in the order in which they are installed.
+
+    Args:
+        host: the host's variables.
+    """
+    runtime = host.runtime if host.runtime in DOCKER_RUNTIMES else "containerd"
+    programs = network(str(host.value("cni_plugin"))).programs
+    named = [
+        (runtime, runtime, "Runtime", (f"{container_runtime.ROLE}_{runtime}_version", f"default_{runtime}_version")),
+        *(
+            (kind, one.title or kind, "Network", (f"{cni.ROLE}_{one.variables}_version",))
+            for kind, one in programs.items()
+        ),
+        ("kubernetes", "Kubernetes", "Kubernetes", (f"{kubernetes_node.ROLE}_version", "kube_version")),
+    ]
+    return [
+        SettableComponent(
+            VersionedComponent(
+                kind=kind,
+                title=title,
+                parameter=t.cast("t.Any", parameter),
+                installed=str(host.value(names[0])).removeprefix("v"),
+            ),
+            names,
+        )
+        for kind, title, parameter, names in named
+    ]
+
+
+def _cached(host: Variables) -> dict[str, list[str]]:
+    """Return the versions that role image_cache caches, by kind, the oldest first."""
+    settings = host.read(image_cache.ArtifactCacheSettings, image_cache.ROLE)
+    versions: dict[str, list[str]] = {}
+    for one in image_cache.artifacts(settings, []):
+        if one["type"] == "Artifact":
+            versions.setdefault(one["kind"], []).append(one["version"])
+    return {kind: sorted(set(own), key=_by_age) for kind, own in versions.items()}
+
+
+def _by_age(version: str) -> tuple[t.Any, ...]:
+    try:
+        return 1, Version.parse(version)
+    except ValueError:
+        return 0, version
+
+
+def _resources(host: Variables) -> list[t.Any]:
+    prepares = host.optional("node_prepare_roles", _ROLES)
+    return load([one for role in _ROLES if role in prepares for one in of_role(role, host)])

@@ -1,0 +1,310 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Machines from an image that install other cached versions by themselves, without a cluster and without playbooks.
+
+The simulator interprets the script. test_image.py builds such an image with the playbook, and its machines join.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from integration.networks import free_network
+from integration.playbooks import simulated_pins
+from unit.action_run import Node, run_on
+from unit.direct_node import DirectNode
+from unit.roles import resource_cases
+from unit.roles.templates import templar
+
+from ansible_collections.winkube.node.plugins.action import cached_versions
+from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.join_user_data import (
+    ChosenVersions,
+    protected_settings,
+)
+from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubeadm import Join
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.roles import of_role
+from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.variables import Variables
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
+from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
+from ansible_collections.winkube.node.plugins.plugin_utils.role_decisions import table
+from simulator.artifacts.server import ArtifactServer
+from simulator.fleet import Fleet
+from simulator.machine.machine import Machine
+from simulator.machine.objects import ProcessEndedError, ProgramResult
+from simulator.machine.settings import MachineSettings
+from wire_provider.batch import Call
+from wire_provider.runner import Runner
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("cached_versions")]
+
+BUILDER = "builder"
+FOLDER = r"C:\Windows\winkube\cached-versions"
+SCRIPT, LOG = rf"{FOLDER}\install-cached-versions.ps1", rf"{FOLDER}\install-cached-versions.log"
+SYSPREP = r"C:\Windows\System32\Sysprep\sysprep.exe"
+INSTALLED = {"Kubernetes": "1.36.3", "Runtime": "2.3.7", "Network": "cni-plugins=1.9.0"}
+# Kubernetes 1.33 needs other flags, and 1.7 another configuration.
+CHOSEN = {"Kubernetes": "1.33.8", "Runtime": "1.7.35", "Network": "cni-plugins=1.8.0"}
+VARIABLES: Mapping[str, Any] = {
+    "winkube_kubelet_service": "launcher",
+    "kube_node_versions": ["1.33.8", "1.35.6", "1.37.1"],
+    "containerd_versions": ["1.7.35", "2.3.7"],
+    "image_cache_artifacts": {"cni-plugins": ["1.8.0"]},
+    "image_cache_base_images": [],
+}
+AS_CHOSEN = {
+    "kube_version": "v1.33.8",
+    "container_runtime_containerd_version": "1.7.35",
+    "cni_plugins_version": "1.8.0",
+}
+MISSING = r"C:\ProgramData\winkube\cache\kubernetes\1.35.6\kubernetes-node-windows-amd64.tar.gz"
+CLEANED = r"C:\Windows\Temp\build.log"
+ROLES = ("container_runtime", "cni", "kubernetes_node")
+
+
+@dataclasses.dataclass
+class Image:
+    """An image."""
+
+    fleet: Fleet
+    server: ArtifactServer
+    network: str
+    built: dict[str, Any]
+    """The result of the action."""
+    numbers: Iterator[int] = dataclasses.field(default_factory=lambda: itertools.count(20))
+
+    def start(self) -> Machine:
+        """Start a new machine."""
+        number = next(self.numbers)
+        return self.fleet.deploy_image(BUILDER, f"vm-{number}", f"{self.network}.{number}").machine
+
+
+def given(server: ArtifactServer, changed: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the variables of a host, with the defaults of the roles."""
+    own = {**resource_cases.HOST, "kube_version": "v1.36.3", **VARIABLES, **simulated_pins()}
+    found = templar(resource_cases.WITH_RESOURCES, {**own, "artifact_mirror": server.url, **changed})
+    return found.available_variables
+
+
+def host(server: ArtifactServer, changed: Mapping[str, Any]) -> Variables:
+    variables = given(server, changed)
+    return table.of_host(variables, templar((), variables).template)
+
+
+def converge(machine: Machine, variables: Variables, *roles: str) -> list[str]:
+    """Apply the resources of roles, and return the titles of those that changed."""
+    listed = [one for role in roles for one in of_role(role, variables)]
+    outcome = Convergence(NodeSession(DirectNode(machine)), load(listed)).run()
+    assert outcome.failures == []
+    return [done.planned.resource.title for done in outcome.changes]
+
+
+def store(machine: Machine, server: ArtifactServer, changed: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Run the action, and return its result."""
+    options = {"clean_paths": [CLEANED]}
+    return run_on(Node(machine), cached_versions, options, {**given(server, changed)}, **more)
+
+
+@pytest.fixture(scope="module")
+def image() -> Iterator[Image]:
+    """Prepare a machine, store the versions, and turn it into an image."""
+    network = free_network()
+    entry = {"name": BUILDER, "address": f"{network}.10", "windows": "2022", "features": ["Containers"]}
+    settings = MachineSettings.read({**entry, "time_scale": 0.02, "reboot_seconds": 0.05})
+    server = ArtifactServer(f"{network}.2").start()
+    with Fleet([settings]) as fleet:
+        machine = fleet.machine(BUILDER)
+        converge(machine, host(server, {}), *ROLES, "image_cache")
+        machine.files.delete(MISSING)
+        machine.files.write_text(CLEANED, "")
+        assert store(machine, server, {}, check_mode=True)["changed"]
+        assert not machine.files.exists(FOLDER)
+        built = store(machine, server, {})
+        assert machine.programs.run(SYSPREP, ["/oobe", "/generalize", "/quit"]).exit_code == 0
+        machine.power.power_off()
+        yield Image(fleet, server, network, built)
+    server.close()
+
+
+def install(machine: Machine, versions: Mapping[str, str]) -> ProgramResult:
+    """Run the script as user data does."""
+    words = [word for name, value in versions.items() for word in (f"-{name}", value)]
+    options = ["-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass"]
+    return machine.programs.run("powershell.exe", [*options, "-File", SCRIPT, *words])
+
+
+def files(machine: Machine) -> dict[str, bytes]:
+    """Return the files that the components consist of."""
+    found = {}
+    for folder in (r"C:\k", r"C:\Program Files\containerd", r"C:\opt\cni", r"C:\etc\kubernetes", FOLDER):
+        for one in machine.files.walk(folder):
+            if not one.is_directory and one.path != LOG:
+                found[one.path] = machine.files.read_bytes(one.path)
+    return found
+
+
+def test_the_image_offers_what_its_cache_contains(image: Image) -> None:
+    assert image.built["versions"] == {
+        "containerd": ["2.3.7", "1.7.35"],
+        "cni-plugins": ["1.9.0", "1.8.0"],
+        "flannel": ["0.28.9"],
+        "flannel-cni-plugin": ["1.9.1-flannel1"],
+        "kubernetes": ["1.36.3", "1.33.8", "1.37.1"],
+    }
+    reason = "cannot be installed at first boot: the cache does not contain kubernetes 1.35.6"
+    assert image.built["warnings"] == [f"win1: Kubernetes 1.35.6 {reason}"]
+
+
+def test_the_build_needs_two_remote_commands_and_cleans_up_with_them(image: Image) -> None:
+    assert (image.built["changed"], image.built["cleaned"], image.built["remote_commands"]) == (True, True, 2)
+    assert not image.fleet.machine(BUILDER).files.exists(CLEANED)
+
+
+def test_a_later_build_writes_only_what_differs(image: Image) -> None:
+    machine = image.start()
+    again = store(machine, image.server, {})
+    assert (again["changed"], again["cleaned"], again["remote_commands"]) == (False, False, 1)
+    fewer = store(machine, image.server, {"kube_node_versions": ["1.36.3"]})
+    assert fewer["versions"]["kubernetes"] == ["1.36.3"]
+    assert [one.path for one in machine.files.walk(FOLDER) if "kubernetes" in one.path] == []
+
+
+def test_a_machine_that_differs_from_its_variables_offers_nothing(image: Image) -> None:
+    machine = image.start()
+    before, changed = files(machine), {"kubernetes_node_kubelet_arguments": {"v": 4}}
+    result = store(machine, image.server, changed)
+    problem = "expected a prepared machine, got one on which these differ: File C:\\k\\kubelet-launcher.json"
+    assert result["failed"]
+    assert problem in result["msg"]
+    assert problem in store(machine, image.server, changed, check_mode=True)["warnings"][-1]
+    assert files(machine) == before
+
+
+def test_only_administrators_can_read_the_stored_calls(image: Image) -> None:
+    machine = image.start()
+    for path in (FOLDER, SCRIPT, rf"{FOLDER}\batches.kubernetes-1.33.8.json"):
+        assert set(re.findall(r";;;(\w+)\)", machine.files.sddl(path))) == {"SY", "BA"}
+
+
+def test_a_machine_becomes_what_a_playbook_would_make_of_it(image: Image) -> None:
+    machine = image.start()
+    requests = image.server.status()["total"]
+    result = install(machine, CHOSEN)
+    assert not result.stderr, result.stderr
+    assert result.exit_code == 0
+    assert image.server.status()["total"] == requests
+    assert converge(machine, host(image.server, AS_CHOSEN), *ROLES) == []
+    containerd = machine.services.get("containerd")
+    assert containerd is not None
+    assert containerd.state == "Running"
+    before = files(machine)
+    assert install(machine, CHOSEN).exit_code == 0
+    assert files(machine) == before
+
+
+def test_the_installed_versions_change_nothing_even_on_a_node(image: Image) -> None:
+    machine = image.start()
+    machine.files.write_text(r"C:\etc\kubernetes\kubelet.conf", "")
+    before = files(machine)
+    assert install(machine, INSTALLED).exit_code == 0
+    assert install(machine, {}).exit_code == 0
+    assert files(machine) == before
+    result = install(machine, {"Runtime": "1.7.35"})
+    assert result.exit_code == 1
+    assert "expected a machine that has not joined a cluster, got C:\\etc\\kubernetes\\kubelet.conf" in result.stderr
+    assert files(machine) == before
+
+
+REFUSED = {
+    "not cached": (
+        {"Runtime": "1.7.35", "Kubernetes": "v1.35.0"},
+        "Kubernetes 1.35.0 is not cached in this image; cached: 1.36.3, 1.33.8, 1.37.1",
+    ),
+    "ambiguous": ({"Network": "1.8.0"}, "-Network: expected NAME=VERSION with a name of cni-plugins, flannel,"),
+    "unknown": ({"Network": "calico=3.30.0"}, "-Network: expected NAME=VERSION with a name of cni-plugins, flannel,"),
+}
+
+
+def test_what_is_not_cached_is_refused_before_anything_changes(image: Image) -> None:
+    machine = image.start()
+    before = files(machine)
+    for versions, message in REFUSED.values():
+        result = install(machine, versions)
+        assert result.exit_code == 1
+        assert message in result.stderr
+        assert message in machine.files.read_text(LOG)
+    assert files(machine) == before
+
+
+def test_an_azure_extension_ends_when_a_version_is_refused(image: Image) -> None:
+    machine = image.start()
+    join = Join(api_server="192.0.2.1:6443", token="abcdef.0123456789abcdef", ca_cert_hashes=("sha256:0",))
+    settings = protected_settings(ChosenVersions(kubernetes="1.35.0"), join, r"C:\k")
+    ended = machine.programs.run("cmd.exe", f"/c {json.loads(settings)['commandToExecute']}")
+    assert ended.exit_code == 1
+    assert "Kubernetes 1.35.0 is not cached in this image" in ended.stderr
+    # Neither kubeadm nor the commands before it have run.
+    assert "kubeadm" not in ended.stdout + ended.stderr
+
+
+def test_a_failure_names_the_resource_and_can_be_repaired(image: Image) -> None:
+    machine = image.start()
+    before = files(machine)
+    archive = r"C:\ProgramData\winkube\cache\containerd\1.7.35\containerd-1.7.35-windows-amd64.tar.gz"
+    content = machine.files.read_bytes(archive)
+    machine.files.write_bytes(archive, b"no archive")
+    result = install(machine, CHOSEN)
+    assert result.exit_code == 1
+    assert "containerd 1.7.35: Artifact containerd 1.7.35 (cached.archive)" in result.stderr
+    assert files(machine) == {**before, rf"{FOLDER}\installing.containerd.1.7.35": b"\r\n"}
+    machine.files.write_bytes(archive, content)
+    assert install(machine, CHOSEN).exit_code == 0
+    assert converge(machine, host(image.server, AS_CHOSEN), *ROLES) == []
+
+
+class PowerCut:
+    """Cuts the power of a machine at one of the calls of a batch."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, machine: Machine, call: str) -> None:
+        attempt = Runner._attempt
+        self.happened = False
+
+        def interrupted(runner: Runner, called: Call, given: list[object]) -> Any:
+            if not self.happened and called.id.endswith(call) and runner.machine is machine:
+                self.happened = True
+                machine.power.power_off()
+                raise ProcessEndedError
+            return attempt(runner, called, given)
+
+        monkeypatch.setattr(Runner, "_attempt", interrupted)
+
+
+@pytest.mark.parametrize("call", ["forget", "move-1", "record-0", "write", "restart.0.still"])
+def test_an_interrupted_installation_is_completed(image: Image, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    machine = image.start()
+    cut = PowerCut(monkeypatch, machine, call)
+    with contextlib.suppress(ProcessEndedError):
+        install(machine, CHOSEN)
+    assert cut.happened
+    machine.power_on()
+    # Half of the files are those of the requested version.
+    result = install(machine, {**CHOSEN, "Runtime": INSTALLED["Runtime"]})
+    assert result.exit_code == 1
+    assert "the installation of containerd 1.7.35 was interrupted; run this again with -Runtime 1.7.35" in result.stderr
+    assert install(machine, CHOSEN).exit_code == 0
+    assert converge(machine, host(image.server, AS_CHOSEN), *ROLES) == []
+
+
+def test_only_the_version_of_the_image_is_replaced(image: Image) -> None:
+    machine = image.start()
+    assert install(machine, {"Kubernetes": "1.37.1"}).exit_code == 0
+    result = install(machine, {"Kubernetes": "1.33.8"})
+    assert result.exit_code == 1
+    assert "Kubernetes 1.33.8 can only replace 1.36.3, the version of the image, got 1.37.1" in result.stderr

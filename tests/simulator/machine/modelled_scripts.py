@@ -1,0 +1,31 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""PowerShell scripts whose effects a layer models, instead of having their text interpreted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from simulator.machine.session import Session
+
+
+@dataclass(frozen=True)
+class ScriptCall:
+    """A call of such a script by another script.
+
+    Attributes:
+        session: the context of the calling script.
+        path: the script's path.
+        modules: the paths, in lower case, of the module files that were imported.
+        variable: returns a variable that the script can see.
+    """
+
+    session: Session
+    path: str
+    modules: frozenset[str]
+    variable: Callable[[str], object]
+
+
+ModelledFile = Callable[[ScriptCall], Iterable[object]]
+"""Runs a script, and returns its output objects."""
