@@ -393,13 +393,3 @@ def test_a_cluster_node_is_never_generalized(site: Site, joined: PlayRun) -> Non
     assert state_at_rest(site.machine(NEW)) == before
     assert site.machine(NEW).power.state == "on"
     assert cluster_nodes(site)[node_name(NEW)]["ready"]
-
-
-# Unit tests of join_info also cover this.
-@pytest.mark.variant
-def test_a_machine_that_is_not_prepared_does_not_join(start_site: SiteFactory) -> None:
-    site = start_site({"name": "plain"}, cluster={"kind": "memory"})
-    before = state_of(site.machine("plain"))
-    run = site.run("join_nodes.yml").expect(2)
-    assert "prepared" in run.messages("plain")
-    assert state_of(site.machine("plain")) == before

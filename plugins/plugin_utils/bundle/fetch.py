@@ -160,25 +160,20 @@ class Fetcher:
         """
         if checksum is None:
             target.unlink(missing_ok=True)
-        resumed = target.exists() and target.stat().st_size > 0
-        try:
-            return self._whole(source, target, checksum)
-        except ContentError:
-            target.unlink(missing_ok=True)
-            if not resumed:
-                raise
-        # The unfinished download may belong to an earlier version of the file, so download all of it.
-        try:
-            return self._whole(source, target, checksum)
-        except ContentError:
-            target.unlink(missing_ok=True)
-            raise
+        if target.exists() and target.stat().st_size > 0:
+            # The unfinished download may belong to an earlier version of the file. Then all of it is downloaded.
+            with contextlib.suppress(ContentError):
+                return self._whole(source, target, checksum)
+        return self._whole(source, target, checksum)
 
     def _whole(self, source: FetchSource, target: pathlib.Path, checksum: Checksum | None) -> Fetched:
         tag: list[str] = []
         try:
             self._with_retries(lambda: self._more(source, target, tag))
             return self._checked(source, target, checksum)
+        except ContentError:
+            target.unlink(missing_ok=True)
+            raise
         except OSError as error:
             # The source is not the cause; the disk may be full, for example.
             raise BundleError(f"{target.parent}: {error.strerror or error}") from error

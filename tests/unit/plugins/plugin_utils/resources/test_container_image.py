@@ -396,6 +396,5 @@ def test_what_a_change_downloads() -> None:
     archive = {"url": "file:///C:/pause.tar", "sha256": "a" * 64}
     assert must(image(archives=[archive]), **absent).downloads == ""
     assert must(image(archives=[archive | {"url": "https://h/pause.tar"}]), **absent).downloads != ""
-    # The image is there, and only gets another name or a pin.
     assert must(image(aliases=["mirror.local/pause:3"], pinned=True), **seen(line())).downloads == ""
     assert must(image(state="absent"), **seen(line())).downloads == ""
