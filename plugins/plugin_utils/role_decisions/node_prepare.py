@@ -62,16 +62,12 @@ def resources(
     """Return the resources of a node before it joins.
 
     Args:
-        first: resources that a playbook applies before all others. They replace the resources of roles with the same
-            identity, because a list of resources contains each identity once.
+        first: resources that a playbook applies before all others.
         of_roles: resources of each role.
         uploaded_bundle: folder on the node with uploaded files, which is removed at the end; empty if there is none.
     """
-    before = list(first)
-    replaced = {_identity(one) for one in before}
-    later = [one for listed in of_roles for one in listed if _identity(one) not in replaced]
     removed = [{"type": "Directory", "name": uploaded_bundle, "state": "absent"}] if uploaded_bundle else []
-    return [*before, *_features_together(later), *removed]
+    return [*first, *_features_together([one for listed in of_roles for one in listed]), *removed]
 
 
 def _features_together(listed: list[ResourceMapping]) -> list[ResourceMapping]:

@@ -49,12 +49,6 @@ def test_resources_of_a_node() -> None:
     assert node_prepare.resources([], [[role]], "C:\\bundle") == [role, removed]
 
 
-def test_a_playbooks_first_resources_replace_those_of_roles() -> None:
-    stopped = {"type": "Service", "name": "s", "state": "stopped"}
-    disabled, other = {"type": "Service", "name": "s", "start_mode": "disabled"}, {"type": "File", "name": "s"}
-    assert node_prepare.resources([stopped], [[disabled, other]], "") == [stopped, other]
-
-
 def test_all_windows_features_come_together_so_that_they_share_a_reboot() -> None:
     containers, routing = ({"type": "WindowsFeature", "name": name} for name in ("Containers", "Routing"))
     a, b = ({"type": "File", "name": name} for name in "ab")
