@@ -91,7 +91,11 @@ def trouble() -> dict[str, Rehearsal]:
         ),
         "no-control-plane-token": replace(
             run,
-            variables={**run.variables, "node_join_token_source": "control_plane", "node_join_control_plane": "master"},
+            variables={
+                **run.variables,
+                "node_join_token_source": "control_plane",
+                "node_join_control_plane": "control1",
+            },
             results={
                 **RESULTS,
                 "Create a bootstrap token for each node on the control plane host": {
