@@ -285,13 +285,18 @@ Start = Callable[[Sequence[str]], contextlib.AbstractContextManager[Site]]
 """Starts a site with servers of these names."""
 
 
-def connections(turn: int) -> list[Any]:
-    """Return the connections as parameters of a test: both for a full sweep, one for a sample.
+def chosen_connections(turn: int) -> list[str]:
+    """Return both connections for a full sweep, one for a sample.
 
     Args:
         turn: sweeps with different values use different connections for their samples.
     """
-    chosen = CONNECTIONS if is_full() else [CONNECTIONS[(seed() + turn) % len(CONNECTIONS)]]
+    return [*CONNECTIONS] if is_full() else [CONNECTIONS[(seed() + turn) % len(CONNECTIONS)]]
+
+
+def connections(turn: int) -> list[Any]:
+    """Return the connections of a sweep as parameters of a test; see `chosen_connections`."""
+    chosen = chosen_connections(turn)
     # Separate groups, so that two workers share a full sweep.
     return [pytest.param(name, marks=pytest.mark.xdist_group(f"sweep-{turn}-{name}")) for name in chosen]
 

@@ -22,7 +22,7 @@ from integration import joined_nodes
 from integration.conftest import SiteFactory
 from integration.playbooks import PlayRun, Site, bootstrap_tokens, cluster_api, link_variables, node_name
 from integration.reset_machines import differences, machine_state
-from integration.test_upgrade_nodes import BETWEEN, FIRST, LAST, REPLICAS, SECOND, WINDOWS, deploy
+from integration.test_upgrade_nodes import BETWEEN, FIRST, LAST, REPLICAS, SECOND, deploy
 from kubernetes import client, config
 
 from simulator.cluster.cluster import SimulatedCluster, start_cluster
@@ -35,6 +35,7 @@ pytestmark = [
     pytest.mark.xdist_group("lifecycle"),
 ]
 
+WINDOWS = {"n1": "2019", "n2": "2022", "n3": "2025"}
 NODES = {node_name(host) for host in WINDOWS}
 VERSIONS = {"join": FIRST, "by one": SECOND, "by two": LAST, "join second": LAST}
 """The version of the nodes after each run."""

@@ -81,16 +81,16 @@ def story(start_site: SiteFactory, other_cluster: SimulatedCluster) -> Story:
     files.make_directory(TARGET)
     files.write_text(f"{TARGET}\\kept.txt", "kept")
     story.prepared = {host: machine_state(site.machine(host)) for host in HOSTS}
-    story.run("join", "site.yml", "--limit", "pods,services").expect()
+    story.run("join", "site.yml", "--tags", "join", "--limit", "pods,services").expect()
     story.started = started_after_a_power_cut(site.machine("services"), SERVICES)
     link(files, f"{POD}\\kubernetes.io~configmap\\config\\..data", TARGET)
     check(story)
     story.run("reset", "reset_nodes.yml", **CONFIRMED)
     story.compare("reset", *HOSTS)
     story.nodes["reset"] = names_of(cluster_api(site))
-    story.run("again", "reset_nodes.yml", **CONFIRMED)
+    story.run("again", "reset_nodes.yml", "--limit", ",".join(JOINED), **CONFIRMED)
     site.variables["kubeconfig"] = str(other_cluster.kubeconfig)
-    story.run("join other", "site.yml", "--limit", "services")
+    story.run("join other", "site.yml", "--tags", "join", "--limit", "services")
     story.nodes["join other"] = names_of(config.new_client_from_config(str(other_cluster.kubeconfig)))
     other_cluster.stop()
     story.run("gone", "reset_nodes.yml", "--limit", "services", **CONFIRMED)
@@ -111,7 +111,7 @@ def check(story: Story) -> None:
     ]
     api.patch_node_status(node_name(FRESH), {"status": {"addresses": addresses}})
     before = {host: machine_state(story.site.machine(host)) for host in ("services", FRESH)}
-    story.run("check", "reset_nodes.yml", "--check", "--diff")
+    story.run("check", "reset_nodes.yml", "--check", "--diff", "--limit", ",".join(before))
     story.checked = {host: differences(before[host], machine_state(story.site.machine(host))) for host in before}
     story.nodes["check"] = names_of(api.api_client)
     api.delete_node(node_name(FRESH))

@@ -116,7 +116,9 @@ def test_site_yml_joins_them_again(site: Site, rejoined: PlayRun) -> None:
 
 def test_they_are_healthy_and_a_further_run_changes_nothing(site: Site, rejoined: PlayRun) -> None:
     site.run("node_doctor.yml").expect()
-    run = site.run("site.yml").expect()
-    assert {host: run.recap[host]["changed"] for host in HOSTS} == dict.fromkeys(HOSTS, 0)
+    # One whose certificate was replaced, and one whose node was registered again.
+    hosts = ("expired", "deleted")
+    run = site.run("site.yml", "--limit", ",".join(hosts)).expect()
+    assert {host: run.recap[host]["changed"] for host in hosts} == dict.fromkeys(hosts, 0)
     # Machines whose nodes are Ready cost no further remote command.
-    assert {site.counters(host)["remote_commands"] for host in HOSTS} == {3}
+    assert {site.counters(host)["remote_commands"] for host in hosts} == {3}
