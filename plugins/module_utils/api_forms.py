@@ -48,6 +48,7 @@ POD: Form = {
 }
 NAMESPACE: Form = {"metadata!": _META}
 SERVICE: Form = {"metadata!": _META, "spec!": {"clusterIP!": str, "ports!": [{}]}}
+DNS_SERVICE: Form = {"metadata!": _META, "spec!": {"clusterIP": str}}
 BUDGET: Form = {
     "metadata!": _META,
     "spec!": {"selector": {"matchLabels": {}, "matchExpressions": _EXPRESSIONS}},

@@ -8,7 +8,7 @@ import json
 import typing as t
 
 from .addresses import is_link_local
-from .api_forms import CONFIG_MAP, DAEMON_SET, POD, SERVICE
+from .api_forms import CONFIG_MAP, DAEMON_SET, DNS_SERVICE, POD
 from .cluster_client import Cluster
 from .cordon import read_cordon
 from .node_labels import GENERATION_LABEL, NETWORK_LABEL, REVISION_LABEL, RUN_AS_LABEL
@@ -166,7 +166,7 @@ def dns_service(cluster: Cluster, configured: t.Iterable[str]) -> str:
     if not any(is_link_local(address) for address in configured):
         return ""
     for name in DNS_SERVICES:
-        service = cluster.lookup("api/v1/namespaces", "kube-system", "services", name, form=SERVICE)
+        service = cluster.lookup("api/v1/namespaces", "kube-system", "services", name, form=DNS_SERVICE)
         address = "" if service is None else service["spec"].get("clusterIP") or ""
         if address not in ("", "None"):
             return str(address)

@@ -52,11 +52,12 @@ def test_no_task_shows_a_token() -> None:
     # After a task is moved or renamed, this shows whether it is still found.
     assert {path.relative_to(ROLES.parent).as_posix() for path, _ in found} == {
         "playbooks/join_token.yml",
+        "playbooks/join_user_data.yml",
         "roles/cni/tasks/accounts.yml",
         "roles/cni/tasks/services.yml",
         "roles/node_join/tasks/join_machine.yml",
     }
-    assert len(found) == 6
+    assert len(found) == 7
 
 
 def test_the_file_with_a_token_is_for_its_owner_only() -> None:
