@@ -43,10 +43,10 @@ def check(
         now: the current time.
 
     Returns:
-        Why the bundle could not be recorded; empty if it was.
+        Why the bundle could not be compared with the last one or recorded, although it is accepted; empty if it could.
 
     Raises:
-        BundleError: the bundle is too old.
+        BundleError: the bundle is older than `max_age`, or older than the last one and `allow_older` is false.
     """
     where, stamp = f"bundle_dir {bundle.directory}", bundle.stamp
     age = stamp.age(now)

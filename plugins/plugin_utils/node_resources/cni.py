@@ -162,7 +162,7 @@ def image_archive(variables: Variables) -> ResourceMapping | None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CniSettings(CniProgramVariables):
-    """The variables `cni_*`."""
+    """What the resources of a node's network are built from: some of the variables `cni_*`, and derived values."""
 
     network: PodNetwork
     block_wireserver: t.Literal["auto", "always", "never"]

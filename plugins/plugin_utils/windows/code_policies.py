@@ -102,7 +102,10 @@ def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = (
 
 
 def notes(results: t.Mapping[str, CallResult]) -> list[str]:
-    """Return the policies about script files, which the collection does not need: one sentence each."""
+    """Return a sentence about the execution policy if group policy makes it block scripts; empty otherwise.
+
+    Of the collection's parts, only scripts for machines without a controller are affected, such as the launcher.
+    """
     policy = str(_value(results, (_SCRIPTS, "ExecutionPolicy")) or "")
     if _value(results, (_SCRIPTS, "EnableScripts")) == 0:
         policy = "Restricted"

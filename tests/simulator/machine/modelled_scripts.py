@@ -12,7 +12,7 @@ from simulator.machine.session import Session
 
 @dataclass(frozen=True)
 class ScriptCall:
-    """A call of such a script by another script.
+    """A call of a modelled script by another script.
 
     Attributes:
         session: the context of the calling script.

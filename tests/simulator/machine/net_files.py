@@ -228,7 +228,7 @@ def remove(machine: Machine, path: str) -> None:
     """Simulate Remove-Item -Recurse -Force on an existing item.
 
     Raises:
-        CmdletError: the error of the .NET method.
+        CmdletError: the item is in use, or cannot be deleted. The error is a .NET exception, not Remove-Item's own.
     """
     if machine.processes.executing(path):
         raise denied(path)

@@ -81,9 +81,9 @@ def _push(run: DockerRun) -> str:
 
 
 def _listed(run: DockerRun, image: DockerImage) -> list[dict[str, object]]:
-    """Return the rows for an image, one for each tag.
+    """Return the rows for an image: one for each tag, or if digests are requested, one for each tag and digest.
 
-    If digests are requested, a row has the digest of its repository.
+    Digests in repositories without a tag also get a row each. An image with neither tags nor digests gets one row.
     """
     about: dict[str, object] = {
         "Containers": "N/A",

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Pushes of container images: first missing blobs, then manifests, and the tagged manifest last.
+"""Pushes of container images: each manifest after its missing blobs, and the tagged manifest or index last.
 
 Sources: containerd core/remotes/docker/pusher.go;
 https://github.com/opencontainers/distribution-spec/blob/main/spec.md#push

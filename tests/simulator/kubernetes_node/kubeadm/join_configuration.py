@@ -195,4 +195,4 @@ def _require_modelled(file: str, token: str) -> None:
     if file.startswith("https:"):
         raise ConfigurationError("the simulator does not model a discovery file at a URL")
     if not token:
-        raise ConfigurationError("the simulator does not model a discovery file that has credentials")
+        raise ConfigurationError("the simulator does not model a discovery file without a TLS bootstrap token")
