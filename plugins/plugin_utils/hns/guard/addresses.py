@@ -72,7 +72,7 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
 
 
 def time_limit(uplinks: t.Sequence[Uplink], *, network_timeout: int, settle: float) -> float:
-    """Return the time limit of the batch in seconds. Ansible's watchdog on the node ends the batch some minutes later."""
+    """Return the time limit of the batch in seconds. Ansible's watchdog on the node ends it minutes later."""
     return network_timeout + settle + 120 + _COMPARISON * len(_TURNS) * len(uplinks)
 
 
