@@ -8,7 +8,6 @@ import http.server
 import json
 import os
 import re
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from integration import forked_runs
 from integration.limited_account import limited_kubeconfig
 from integration.playbooks import ROOT
 from simulator_tests.cluster.node_client import Client, admin_client, eventually
@@ -145,10 +145,10 @@ def play(folder: Path, kubeconfig: Path, *options: str, expected: int = 0, **var
     program = str(Path(sys.executable).with_name("ansible-playbook"))
     interpreter = {"ansible_playbook_python": sys.executable}
     command = [program, str(ROOT / "playbooks" / "cluster.yml"), *options, "-e", json.dumps({**given, **interpreter})]
-    environment = {**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_HOME": str(folder / "ansible")}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == expected, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    home = {"LC_ALL": "C.UTF-8", "ANSIBLE_HOME": str(folder / "ansible"), "ANSIBLE_NOCOLOR": "1"}
+    code, output = forked_runs.execute(command, folder, {**os.environ, **home})
+    assert code == expected, output
+    return output
 
 
 def changed(output: str) -> int:

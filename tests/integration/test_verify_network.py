@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from integration import forked_runs
 from integration.limited_account import limited_kubeconfig
 from integration.network_kubelet import NetworkKubelets
 from integration.playbooks import ROOT
@@ -64,12 +65,10 @@ def command(folder: Path, kubeconfig: Path, **variables: Any) -> tuple[list[str]
 def run(folder: Path, kubeconfig: Path, *options: str, **variables: Any) -> tuple[int, str, Mapping[str, Any]]:
     """Run the playbook, and return its exit status, its output and its JSON report."""
     words, environment = command(folder, kubeconfig, **variables)
-    done = subprocess.run(
-        [*words, *options], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
+    code, output = forked_runs.execute([*words, *options], folder, environment)
     report = folder / "build" / "network.json"
     document = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
-    return done.returncode, done.stdout + done.stderr, document
+    return code, output, document
 
 
 def namespaces(admin: Client) -> list[str]:
