@@ -113,8 +113,9 @@ try {
         throw "expected a machine that has not joined a cluster, got $($joined[0]); not installed: $names"
     }
     if ($changes.Count -gt 0) {
-        foreach ($part in @(Get-ChildItem -LiteralPath $PSScriptRoot -Filter '_Call*.psm1')) {
-            Import-Module -Name $part.FullName -Scope Global -WarningAction SilentlyContinue
+        foreach ($part in @(Get-ChildItem -LiteralPath $PSScriptRoot -Filter '*.psm1')) {
+            # Names of Ansible's functions do not begin with approved verbs.
+            Import-Module -Name $part.FullName -Scope Global -DisableNameChecking
         }
     }
     foreach ($change in $changes) { Install-Version $change }
