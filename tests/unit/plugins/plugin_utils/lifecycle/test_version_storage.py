@@ -7,6 +7,7 @@ tests/integration/test_cached_versions.py stores versions on simulated machines.
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 import pytest
@@ -81,3 +82,15 @@ def test_the_index_comes_last() -> None:
     assert names[1] == version_script.SCRIPT
     assert names[-1] == version_script.INDEX
     assert f"{version_script.FOLDER}\\_CallVerbs.psm1" in names
+
+
+def test_the_folder_contains_all_modules_that_its_programs_require() -> None:
+    texts = version_script.programs()
+    required = {
+        f"{name.removeprefix('..module_utils.')}.psm1"
+        for text in texts.values()
+        for name in re.findall(r"^#AnsibleRequires -\w+ (\S+)", text, re.MULTILINE)
+    }
+    assert required == {name for name in texts if name.endswith(".psm1")}
+    # Ansible has this module itself, and only a part requires it.
+    assert "Function Argv-ToString(" in texts["Ansible.ModuleUtils.ArgvParser.psm1"]
