@@ -34,14 +34,17 @@ class ActionModule(ControllerAction):
         "extension_file": {"type": "path"},
     }
     MORE: t.ClassVar[t.Mapping[str, t.Any]] = {
-        "required_together": [("api_server", "ca_cert_hash", "token", "cluster_version")],
-        "required_by": {"user_data_file": "token", "extension_file": "token"},
+        "required_by": {
+            "token": ("api_server", "ca_cert_hash", "cluster_version"),
+            "user_data_file": "token",
+            "extension_file": "token",
+        },
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         versions = ChosenVersions(**{name: options[name] for name in ("kubernetes", "runtime", "network")})
         try:
-            versions.check(_notes(options["release_notes"]))
+            versions.check(_notes(options["release_notes"]), options["cluster_version"])
             texts = self._texts(versions, options) if options["token"] else {}
             written = {name: options[name] for name, text in texts.items() if self._write(name, options[name], text)}
         except ResourceError as error:
