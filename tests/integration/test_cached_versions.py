@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+from ansible.template import trust_as_template
 from integration.networks import free_network
 from integration.playbooks import simulated_pins
 from unit.action_run import Node, run_on
@@ -185,6 +186,21 @@ def test_a_machine_that_differs_from_its_variables_offers_nothing(image: Image) 
     assert problem in result["msg"]
     assert problem in store(machine, image.server, changed, check_mode=True)["warnings"][-1]
     assert files(machine) == before
+
+
+def test_a_file_that_depends_on_several_versions_is_not_overwritten(image: Image) -> None:
+    machine = image.start()
+    # Kubernetes 1.33 and containerd 1.7 need different configurations of containerd than those of the image.
+    pause = trust_as_template("registry.k8s.io/pause:{{ '3.9' if '1.33.' in kube_version else '3.10.2' }}")
+    result = store(machine, image.server, {"container_runtime_sandbox_image": pause})
+    assert result["versions"]["containerd"] == ["2.3.7"]
+    assert result["versions"]["kubernetes"] == ["1.36.3", "1.37.1"]
+    reason = "depends on the versions of several components"
+    file = r"File C:\Program Files\containerd\config.toml"
+    assert result["warnings"][-2:] == [
+        f"win1: {version} cannot be installed at first boot: {file} {reason}"
+        for version in ("containerd 1.7.35", "Kubernetes 1.33.8")
+    ]
 
 
 def test_only_administrators_can_read_the_stored_calls(image: Image) -> None:

@@ -123,7 +123,7 @@ class VersionPlans:
         of_installed = [one for one in changes if one.position < len(self._installed)]
         if of_installed:
             return InstallationPlan(versions=(), pending=tuple(one.resource.title for one in of_installed))
-        offered: dict[tuple[str, str], InstallableVersion] = {}
+        found: list[tuple[InstallableVersion, list[Planned]]] = []
         refused: list[str] = []
         start = len(self._installed)
         for variant in self._variants:
@@ -140,13 +140,41 @@ class VersionPlans:
             version = installable(variant.component, variant.version, variant.resources, batch)
             names = {one.scope.prefix.rstrip("."): one.resource.title for one in own}
             names[_CACHED.prefix.rstrip(".")] = archive.title
-            offered[variant.component.kind, variant.version] = dataclasses.replace(version, changes=names)
-        return InstallationPlan(versions=tuple(self._in_order(offered)), refused=tuple(refused))
+            found.append((dataclasses.replace(version, changes=names), own))
+        offered, conflicts = _independent(found)
+        return InstallationPlan(versions=tuple(self._in_order(offered)), refused=(*refused, *conflicts))
 
-    def _in_order(self, offered: t.Mapping[tuple[str, str], InstallableVersion]) -> t.Iterator[InstallableVersion]:
+    def _in_order(self, offered: t.Sequence[InstallableVersion]) -> t.Iterator[InstallableVersion]:
         for component in self._components:
             yield installable(component, component.installed, self._installed)
-            yield from (version for (kind, _version), version in offered.items() if kind == component.kind)
+            yield from (version for version in offered if version.component == component)
+
+
+def _independent(
+    found: t.Sequence[tuple[InstallableVersion, t.Sequence[Planned]]],
+) -> tuple[list[InstallableVersion], list[str]]:
+    """Return the versions that share no change with versions of other components, and why the others are refused.
+
+    A machine may install versions of several components. Each batch assumes that the other components have the versions
+    of the image, so the last one would overwrite what an earlier one has written.
+    """
+    components: dict[tuple[str, str], set[str]] = {}
+    for version, changes in found:
+        for one in changes:
+            components.setdefault(_identity(one.resource), set()).add(version.component.kind)
+    offered, refused = [], []
+    for version, changes in found:
+        shared = [one.resource.title for one in changes if len(components[_identity(one.resource)]) > 1]
+        if shared:
+            reason = f"{', '.join(shared)} depends on the versions of several components"
+            refused.append(not_installable(version.component, version.version, reason))
+        else:
+            offered.append(version)
+    return offered, refused
+
+
+def _identity(resource: Resource) -> tuple[str, str]:
+    return resource.type, resource.name.casefold()
 
 
 def installable(
