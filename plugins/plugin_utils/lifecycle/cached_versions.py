@@ -129,7 +129,7 @@ class VersionPlans:
         for variant in self._variants:
             end = start + len(variant.resources)
             own = [one for one in changes if start <= one.position < end]
-            archive = _archive(variant.component, variant.resources)
+            archive, _unpacks = _unpacked(variant.component, variant.resources)[0]
             answers = questions.answers(calls, start + variant.resources.index(archive))
             start = end
             try:
@@ -188,20 +188,31 @@ def installable(
         resources: the resources of a node with this version.
         batch: the batch that installs the version.
     """
-    archive = _archive(component, resources).path
-    unpacked = next(one for one in resources if isinstance(one, Archive) and one.path == archive)
+    archive, unpacked = _unpacked(component, resources)[0]
     return InstallableVersion(
         component=component,
         version=version,
-        archive=archive,
+        archive=archive.path,
         record=f"{unpacked.record}\\archive.json",
         batch=batch,
     )
 
 
-def _archive(component: VersionedComponent, resources: t.Sequence[Resource]) -> Artifact:
-    """Return the resource that brings the archive of a component's programs."""
-    return next(one for one in resources if isinstance(one, Artifact) and one.kind == component.kind)
+def installs(component: VersionedComponent, resources: t.Sequence[Resource]) -> bool:
+    """Return whether a node with these resources unpacks an archive with the component's programs.
+
+    Args:
+        component: the component.
+        resources: the resources of the node.
+    """
+    return bool(_unpacked(component, resources))
+
+
+def _unpacked(component: VersionedComponent, resources: t.Sequence[Resource]) -> list[tuple[Artifact, Archive]]:
+    """Return the archives of a component's programs, each with the resource that unpacks it."""
+    brought = [one for one in resources if isinstance(one, Artifact) and one.kind == component.kind]
+    archives = {one.path: one for one in resources if isinstance(one, Archive)}
+    return [(one, archives[one.path]) for one in brought if one.path in archives]
 
 
 def _verified(archive: Artifact, answers: Results) -> Call:
