@@ -244,6 +244,12 @@ REFUSED = {
         "Kubernetes 1.35.0 is not cached in this image; cached: 1.36.3, 1.33.8, 1.37.1",
     ),
     "ambiguous": ({"Network": "1.8.0"}, "-Network: expected NAME=VERSION with a name of cni-plugins, flannel,"),
+    "no version": ({"Network": "cni-plugins="}, "-Network: expected NAME=VERSION with a name of cni-plugins, flannel,"),
+    "no number": ({"Kubernetes": "v"}, "-Kubernetes: expected NAME=VERSION with a name of kubernetes, got v"),
+    "twice": (
+        {"Network": "cni-plugins=1.8.0,CNI-plugins=1.9.0"},
+        "-Network: expected each name once, got CNI-plugins twice",
+    ),
     "unknown": ({"Network": "calico=3.30.0"}, "-Network: expected NAME=VERSION with a name of cni-plugins, flannel,"),
 }
 
@@ -313,8 +319,9 @@ def test_an_interrupted_installation_is_completed(image: Image, monkeypatch: pyt
     # Half of the files are those of the requested version.
     result = install(machine, {**CHOSEN, "Runtime": INSTALLED["Runtime"]})
     assert result.exit_code == 1
-    assert "the installation of containerd 1.7.35 was interrupted; run this again with -Runtime 1.7.35" in result.stderr
-    assert install(machine, CHOSEN).exit_code == 0
+    advice = "run this again with -Runtime containerd=1.7.35"
+    assert f"the installation of containerd 1.7.35 was interrupted; {advice}" in result.stderr
+    assert install(machine, {**CHOSEN, "Runtime": "containerd=1.7.35"}).exit_code == 0
     assert converge(machine, host(image.server, AS_CHOSEN), *ROLES) == []
 
 

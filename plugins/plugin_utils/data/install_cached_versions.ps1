@@ -34,10 +34,12 @@ function Get-Version($Index, [string] $Parameter, [string] $Text) {
     foreach ($word in @($Text -split '[,\s]+' | Where-Object { $_ })) {
         $name, $version = $word -split '=', 2
         if ($null -eq $version -and $names.Count -eq 1) { $name, $version = $names[0], $word }
-        if ($null -eq $version -or $names -notcontains $name) {
+        $version = "$version" -replace '^v', ''
+        if (-not $version -or $names -notcontains $name) {
             throw "-${Parameter}: expected NAME=VERSION with a name of $($names -join ', '), got $word"
         }
-        $found[$name] = $version -replace '^v', ''
+        if ($found.ContainsKey($name)) { throw "-${Parameter}: expected each name once, got $name twice" }
+        $found[$name] = $version
     }
     $found
 }
@@ -67,7 +69,8 @@ function Get-Change($Component, [string] $Version) {
         throw "$title $Version is not cached in this image; cached: $cached"
     }
     if ($begun -and $begun -ne $Version) {
-        throw "the installation of $title $begun was interrupted; run this again with -$($Component.parameter) $begun"
+        $choice = "-$($Component.parameter) $($Component.name)=$begun"
+        throw "the installation of $title $begun was interrupted; run this again with $choice"
     }
     if (-not $begun) {
         $installed = Get-Installed $Component
