@@ -285,10 +285,36 @@ def test_a_failure_names_the_resource_and_can_be_repaired(image: Image) -> None:
     result = install(machine, CHOSEN)
     assert result.exit_code == 1
     assert "containerd 1.7.35: Artifact containerd 1.7.35 (cached.archive)" in result.stderr
-    assert files(machine) == {**before, rf"{FOLDER}\installing.containerd.1.7.35": b"\r\n"}
+    assert files(machine) == before
+    assert install(machine, {"Kubernetes": "1.37.1"}).exit_code == 0
     machine.files.write_bytes(archive, content)
-    assert install(machine, CHOSEN).exit_code == 0
-    assert converge(machine, host(image.server, AS_CHOSEN), *ROLES) == []
+    assert install(machine, {**CHOSEN, "Kubernetes": "1.37.1"}).exit_code == 0
+    assert converge(machine, host(image.server, {**AS_CHOSEN, "kube_version": "v1.37.1"}), *ROLES) == []
+
+
+def test_an_archive_that_is_missing_is_named_before_anything_changes(image: Image) -> None:
+    machine = image.start()
+    archive = r"C:\ProgramData\winkube\cache\kubernetes\1.33.8\kubernetes-node-windows-amd64.tar.gz"
+    machine.files.delete(archive)
+    before = files(machine)
+    result = install(machine, CHOSEN)
+    assert result.exit_code == 1
+    assert f"Kubernetes 1.33.8: expected its archive {archive} in the cache, got nothing" in result.stderr
+    assert files(machine) == before
+
+
+def test_a_batch_that_the_module_refuses_changes_no_mark(image: Image) -> None:
+    machine = image.start()
+    batch = rf"{FOLDER}\batches.containerd-1.7.35.json"
+    machine.files.write_text(batch, "no JSON")
+    for mark in ("", rf"{FOLDER}\installing.containerd.1.7.35"):
+        if mark:
+            machine.files.write_text(mark, "\r\n")
+        before = files(machine)
+        result = install(machine, {"Runtime": "1.7.35"})
+        assert result.exit_code == 1
+        assert "containerd 1.7.35: " in result.stderr
+        assert files(machine) == before
 
 
 class PowerCut:

@@ -79,19 +79,27 @@ function Get-Change($Component, [string] $Version) {
             throw "$title $Version can only replace $($Component.image), the version of the image, got $installed"
         }
     }
+    $archive = $entry[0].archive
+    if (-not (Test-Path -LiteralPath $archive -PathType Leaf)) {
+        throw "$title ${Version}: expected its archive $archive in the cache, got nothing"
+    }
     @{ Title = "$title $Version"; Entry = $entry[0]; Mark = "$PSScriptRoot\$mark$Version" }
 }
 
 function Install-Version($Change) {
     $title = $Change.Title
     Write-Log "installing $title"
+    $text = Get-Content -LiteralPath "$PSScriptRoot\$($Change.Entry.batch)" -Raw -Encoding UTF8
+    $begun = Test-Path -LiteralPath $Change.Mark
     Set-Content -LiteralPath $Change.Mark -Value '' -Encoding ASCII
     # invoke_calls.ps1 reads its argument from this variable, as Ansible sets it.
-    $text = Get-Content -LiteralPath "$PSScriptRoot\$($Change.Entry.batch)" -Raw -Encoding UTF8
     Set-Variable -Name complex_args -Value @{ batch = $text }
     $answer = @(& "$PSScriptRoot\invoke_calls.ps1")[-1] | ConvertFrom-Json
-    if ($answer.failed) { throw "${title}: $($answer.msg)" }
     $stopped = $answer.observation.stopped
+    # The batch was refused, or its first call has found a different archive. So this run has changed nothing.
+    $unchanged = $answer.failed -or ($stopped -and $stopped.id -eq 'cached.archive')
+    if ($unchanged -and -not $begun) { Remove-Item -LiteralPath $Change.Mark -Force }
+    if ($answer.failed) { throw "${title}: $($answer.msg)" }
     if ($stopped) {
         # A call with secrets has no message. Its output may contain secrets as well, so it is never logged.
         $problem = $answer.observation.calls.($stopped.id).error
