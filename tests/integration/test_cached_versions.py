@@ -292,6 +292,16 @@ def test_a_failure_names_the_resource_and_can_be_repaired(image: Image) -> None:
     assert converge(machine, host(image.server, {**AS_CHOSEN, "kube_version": "v1.37.1"}), *ROLES) == []
 
 
+def test_a_log_that_cannot_be_written_prevents_nothing(image: Image) -> None:
+    machine = image.start()
+    machine.files.make_directory(LOG)
+    refused = install(machine, {"Runtime": "1.5.0"})
+    assert refused.exit_code == 1
+    assert "containerd 1.5.0 is not cached in this image" in refused.stderr
+    assert install(machine, {"Network": "cni-plugins=1.8.0"}).exit_code == 0
+    assert converge(machine, host(image.server, {"cni_plugins_version": "1.8.0"}), *ROLES) == []
+
+
 def test_an_archive_that_is_missing_is_named_before_anything_changes(image: Image) -> None:
     machine = image.start()
     archive = r"C:\ProgramData\winkube\cache\kubernetes\1.33.8\kubernetes-node-windows-amd64.tar.gz"

@@ -24,7 +24,9 @@ Set-Variable -Scope Global -Name ErrorActionPreference -Value 'Stop'
 
 function Write-Log([string] $Text) {
     $time = "$([DateTime]::UtcNow.ToString('s'))Z"
-    Add-Content -LiteralPath "$PSScriptRoot\install-cached-versions.log" -Value "$time $Text" -Encoding UTF8
+    $log = "$PSScriptRoot\install-cached-versions.log"
+    # Another program may have the log open.
+    try { Add-Content -LiteralPath $log -Value "$time $Text" -Encoding UTF8 } catch { $null = 'installed without a log' }
 }
 
 function Get-Version($Index, [string] $Parameter, [string] $Text) {
@@ -131,8 +133,9 @@ try {
     }
     foreach ($change in $changes) { Install-Version $change }
 } catch {
-    Write-Log "$_"
-    [Console]::Error.WriteLine("install-cached-versions: $_")
+    $problem = "$_"
+    [Console]::Error.WriteLine("install-cached-versions: $problem")
+    Write-Log $problem
     exit 1
 }
 exit 0
