@@ -12,7 +12,7 @@ import dataclasses
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -39,7 +39,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.role_decisions import
 from simulator.artifacts.server import ArtifactServer
 from simulator.fleet import Fleet
 from simulator.machine.machine import Machine
-from simulator.machine.objects import ProcessEndedError, ProgramResult
+from simulator.machine.objects import Bound, CmdletError, ProcessEndedError, ProgramResult
 from simulator.machine.settings import MachineSettings
 from wire_provider.batch import Call
 from wire_provider.runner import Runner
@@ -325,6 +325,27 @@ def test_a_batch_that_the_module_refuses_changes_no_mark(image: Image) -> None:
         assert result.exit_code == 1
         assert "containerd 1.7.35: " in result.stderr
         assert files(machine) == before
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_programs_are_on_the_disk_before_they_count_as_installed(
+    image: Image, monkeypatch: pytest.MonkeyPatch, *, fails: bool
+) -> None:
+    machine = image.start()
+    cmdlets, name = machine.families.cmdlets, "write-volumecache"
+    layer, flush = cmdlets[name]
+    seen: list[tuple[list[str], bool]] = []
+
+    def noted(on: Machine, bound: Bound) -> Iterable[object]:
+        seen.append((bound.texts("DriveLetter"), machine.files.exists(rf"{FOLDER}\installing.cni-plugins.1.8.0")))
+        if fails:
+            raise CmdletError("NotSpecified", "StorageWMI 4", "Failed", "CimException")
+        return flush(on, bound)
+
+    monkeypatch.setitem(cmdlets, name, (layer, noted))
+    assert install(machine, {"Network": "cni-plugins=1.8.0"}).exit_code == 0
+    assert seen == [(["C"], True)]
+    assert ("CNI plugins 1.8.0: not written to the disk yet: Failed" in machine.files.read_text(LOG)) is fails
 
 
 class PowerCut:

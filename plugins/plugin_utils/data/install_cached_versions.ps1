@@ -26,7 +26,7 @@ function Write-Log([string] $Text) {
     $time = "$([DateTime]::UtcNow.ToString('s'))Z"
     $log = "$PSScriptRoot\install-cached-versions.log"
     # Another program may have the log open.
-    try { Add-Content -LiteralPath $log -Value "$time $Text" -Encoding UTF8 } catch { $null = 'installed without a log' }
+    try { Add-Content -LiteralPath $log -Value "$time $Text" -Encoding UTF8 } catch { $null = 'it goes on without' }
 }
 
 function Get-Version($Index, [string] $Parameter, [string] $Text) {
@@ -85,7 +85,8 @@ function Get-Change($Component, [string] $Version) {
     if (-not (Test-Path -LiteralPath $archive -PathType Leaf)) {
         throw "$title ${Version}: expected its archive $archive in the cache, got nothing"
     }
-    @{ Title = "$title $Version"; Entry = $entry[0]; Mark = "$PSScriptRoot\$mark$Version" }
+    $drives = @($env:SystemDrive, $Component.record | ForEach-Object { $_.Substring(0, 1) } | Select-Object -Unique)
+    @{ Title = "$title $Version"; Entry = $entry[0]; Mark = "$PSScriptRoot\$mark$Version"; Drives = $drives }
 }
 
 function Install-Version($Change) {
@@ -108,6 +109,9 @@ function Install-Version($Change) {
         $resource = $Change.Entry.changes.(($stopped.id -split '\.')[0])
         throw "${title}: $resource ($($stopped.id)): $($problem.category) $($problem.id) $($problem.message)"
     }
+    # The removal of the mark may be on the disk before the content of the programs.
+    try { Write-VolumeCache -DriveLetter $Change.Drives -ErrorAction Stop }
+    catch { Write-Log "${title}: not written to the disk yet: $_" }
     Remove-Item -LiteralPath $Change.Mark -Force
     Write-Log "installed $title"
 }
