@@ -15,10 +15,11 @@ import typing as t
 
 from ..engine.changes import objects
 from ..engine.planned import Planned
-from ..engine.planning import Questions, next_work, plan
+from ..engine.planning import ENVELOPE, Questions, next_work, plan
 from ..engine.resource import Resource
 from ..resources.archive import Archive
 from ..resources.artifact import Artifact
+from ..resources.file import MAX_BYTES
 from ..resources.service import Service
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
@@ -252,9 +253,15 @@ def _batch(changes: t.Sequence[Planned], resources: t.Sequence[Resource], *check
     starts = [*_started(changes, resources)]
     calls = (*checks, *_settled(changes, starts), *early, *starts, *late)
     text = json.dumps(Batch(calls=calls).to_wire(), separators=(",", ":"))
-    if len(work.changes) < len(changes) or len(text) > MAX_BATCH_BYTES:
+    if len(work.changes) < len(changes) or not _fits(text):
         raise CannotInstall("its changes do not fit into one batch")
     return text
+
+
+def _fits(text: str) -> bool:
+    """Return whether a batch can run, and whether another batch can write it to a file."""
+    quoted = len(json.dumps(text))
+    return len(text) <= min(MAX_BYTES, MAX_BATCH_BYTES) and quoted <= MAX_BATCH_BYTES - ENVELOPE
 
 
 def repeatable(calls: t.Iterable[Call]) -> t.Iterator[Call]:
