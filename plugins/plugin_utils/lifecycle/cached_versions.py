@@ -248,6 +248,9 @@ def _batch(changes: t.Sequence[Planned], resources: t.Sequence[Resource], *check
     reboots = [one.resource.title for one in changes if one.change.reboot != "never" or one.change.reboot_codes]
     if reboots:
         raise CannotInstall(f"{', '.join(reboots)} may need a reboot")
+    steps = [one.resource.title for one in changes if one.change.observe_again]
+    if steps:
+        raise CannotInstall(f"{', '.join(steps)} needs several steps")
     work = next_work(changes)
     early, late = _starts_twice(repeatable(work.calls), changes)
     starts = [*_started(changes, resources)]
