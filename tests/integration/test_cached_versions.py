@@ -134,11 +134,11 @@ def image() -> Iterator[Image]:
     server.close()
 
 
-def install(machine: Machine, versions: Mapping[str, str]) -> ProgramResult:
+def install(machine: Machine, versions: Mapping[str, str], program: str = "powershell.exe") -> ProgramResult:
     """Run the script as user data does."""
     words = [word for name, value in versions.items() for word in (f"-{name}", value)]
     options = ["-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass"]
-    return machine.programs.run("powershell.exe", [*options, "-File", SCRIPT, *words])
+    return machine.programs.run(program, [*options, "-File", SCRIPT, *words])
 
 
 def files(machine: Machine) -> dict[str, bytes]:
@@ -290,6 +290,24 @@ def test_a_failure_names_the_resource_and_can_be_repaired(image: Image) -> None:
     machine.files.write_bytes(archive, content)
     assert install(machine, {**CHOSEN, "Kubernetes": "1.37.1"}).exit_code == 0
     assert converge(machine, host(image.server, {**AS_CHOSEN, "kube_version": "v1.37.1"}), *ROLES) == []
+
+
+def test_a_32_bit_program_may_start_the_script(image: Image, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = image.start()
+    program = r"C:\Windows\SysWOW64\WindowsPowerShell\v1.0\powershell.exe"
+    attempt, images = Runner._attempt, set()
+
+    def noted(runner: Runner, called: Call, given: list[object]) -> Any:
+        images.add(runner.process.image)
+        return attempt(runner, called, given)
+
+    monkeypatch.setattr(Runner, "_attempt", noted)
+    assert install(machine, CHOSEN, program).exit_code == 0
+    assert converge(machine, host(image.server, AS_CHOSEN), *ROLES) == []
+    assert program not in images
+    refused = install(machine, {"Network": "cni-plugins=1.5.0,flannel=0.28.9"}, program)
+    assert refused.exit_code == 1
+    assert "CNI plugins 1.5.0 is not cached in this image" in refused.stderr
 
 
 def test_a_log_that_cannot_be_written_prevents_nothing(image: Image) -> None:

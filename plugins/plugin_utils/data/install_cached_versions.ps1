@@ -19,6 +19,18 @@
 [CmdletBinding()]
 param([string] $Kubernetes, [string] $Runtime, [string] $Network)
 
+# A 32-bit process would read and write other registry keys and folders. Only such a process has the folder Sysnative.
+if ([Environment]::Is64BitOperatingSystem -and -not [Environment]::Is64BitProcess) {
+    $given = @(
+        if ($Kubernetes) { '-Kubernetes', $Kubernetes }
+        if ($Runtime) { '-Runtime', $Runtime }
+        if ($Network) { '-Network', $Network }
+    )
+    $options = '-NoProfile', '-NonInteractive', '-ExecutionPolicy', 'Bypass', '-File', $PSCommandPath
+    & "$env:SystemRoot\Sysnative\WindowsPowerShell\v1.0\powershell.exe" $options $given
+    exit $LASTEXITCODE
+}
+
 # The parts of the module see only global preferences.
 Set-Variable -Scope Global -Name ErrorActionPreference -Value 'Stop'
 
