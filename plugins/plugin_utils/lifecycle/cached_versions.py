@@ -124,7 +124,7 @@ class VersionPlans:
         of_installed = [one for one in changes if one.position < len(self._installed)]
         if of_installed:
             return InstallationPlan(versions=(), pending=tuple(one.resource.title for one in of_installed))
-        found: list[tuple[InstallableVersion, list[Planned]]] = []
+        candidates: list[tuple[InstallableVersion, list[Planned]]] = []
         refused: list[str] = []
         start = len(self._installed)
         for variant in self._variants:
@@ -141,8 +141,8 @@ class VersionPlans:
             version = installable(variant.component, variant.version, variant.resources, batch)
             names = {one.scope.prefix.rstrip("."): one.resource.title for one in own}
             names[_CACHED.prefix.rstrip(".")] = archive.title
-            found.append((dataclasses.replace(version, changes=names), own))
-        offered, conflicts = _independent(found)
+            candidates.append((dataclasses.replace(version, changes=names), own))
+        offered, conflicts = _independent(candidates)
         return InstallationPlan(versions=tuple(self._in_order(offered)), refused=(*refused, *conflicts))
 
     def _in_order(self, offered: t.Sequence[InstallableVersion]) -> t.Iterator[InstallableVersion]:
@@ -152,7 +152,7 @@ class VersionPlans:
 
 
 def _independent(
-    found: t.Sequence[tuple[InstallableVersion, t.Sequence[Planned]]],
+    candidates: t.Sequence[tuple[InstallableVersion, t.Sequence[Planned]]],
 ) -> tuple[list[InstallableVersion], list[str]]:
     """Return the versions that share no change with versions of other components, and why the others are refused.
 
@@ -160,11 +160,11 @@ def _independent(
     of the image, so the last one would overwrite what an earlier one has written.
     """
     components: dict[tuple[str, str], set[str]] = {}
-    for version, changes in found:
+    for version, changes in candidates:
         for one in changes:
             components.setdefault(_identity(one.resource), set()).add(version.component.kind)
     offered, refused = [], []
-    for version, changes in found:
+    for version, changes in candidates:
         shared = [one.resource.title for one in changes if len(components[_identity(one.resource)]) > 1]
         if shared:
             reason = f"{', '.join(shared)} depends on the versions of several components"
