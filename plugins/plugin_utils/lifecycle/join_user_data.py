@@ -57,7 +57,7 @@ class ChosenVersions:
         Raises:
             ResourceError: a version is malformed, or the image does not offer it.
         """
-        if cluster_version is not None:
+        if cluster_version is not None and not self.kubernetes:
             _check_full("cluster_version", cluster_version)
         for parameter, value in self.given.items():
             option = parameter.lower()

@@ -117,6 +117,10 @@ def test_the_clusters_version_is_checked() -> None:
     ChosenVersions().check(None, "v1.37.1")
     with pytest.raises(ResourceError, match=r"^cluster_version: expected MAJOR.MINOR.PATCH such as 1.37.1, got '1.37'"):
         ChosenVersions().check(None, "1.37")
+    # A version that kubeadm does not have does not matter. It is empty if the API server's is not a release.
+    ChosenVersions(kubernetes="1.37.0").check(None, "")
+    with pytest.raises(ResourceError, match=r"^cluster_version: "):
+        ChosenVersions().check(None, "")
 
 
 def test_release_notes_without_versions_are_refused() -> None:
