@@ -34,19 +34,31 @@ class ActionModule(ControllerAction):
         "extension_file": {"type": "path"},
     }
     MORE: t.ClassVar[t.Mapping[str, t.Any]] = {
-        "required_together": [("api_server", "ca_cert_hash", "token", "cluster_version")],
-        "required_by": {"user_data_file": "token", "extension_file": "token"},
+        "required_by": {
+            "token": ("api_server", "ca_cert_hash", "cluster_version"),
+            "user_data_file": "token",
+            "extension_file": "token",
+        },
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         versions = ChosenVersions(**{name: options[name] for name in ("kubernetes", "runtime", "network")})
         try:
-            versions.check(_notes(options["release_notes"]))
-            texts = self._texts(versions, options) if options["token"] else {}
-            written = {name: options[name] for name, text in texts.items() if self._write(name, options[name], text)}
+            versions.check(_notes(options["release_notes"]), options["cluster_version"])
+            paths = {name: options[name] for name in ("user_data_file", "extension_file") if options[name]}
+            if paths and not self._task.check_mode:
+                self._write(paths, versions, options)
         except ResourceError as error:
             return {"changed": False, "failed": True, "msg": str(error)}
-        return {"changed": bool(written), "files": written}
+        return {"changed": bool(paths), "files": paths}
+
+    def _write(self, paths: t.Mapping[str, str], versions: ChosenVersions, options: t.Mapping[str, t.Any]) -> None:
+        """Write files that only their owner can read: temporary files, which are renamed, have the mode 0600."""
+        if not options["token"]:
+            raise ResourceError("token", None, "expected a bootstrap token")
+        texts = self._texts(versions, options)
+        for option, path in paths.items():
+            files.write_result(option, path, texts[option])
 
     @staticmethod
     def _texts(versions: ChosenVersions, options: t.Mapping[str, t.Any]) -> dict[str, str]:
@@ -61,13 +73,6 @@ class ActionModule(ControllerAction):
             "user_data_file": user_data(versions, join, kubeadm, options["install_dir"]),
             "extension_file": protected_settings(versions, join, options["install_dir"]),
         }
-
-    def _write(self, option: str, path: str | None, text: str) -> bool:
-        """Write a file that only its owner can read; return whether the option names one."""
-        if path and not self._task.check_mode:
-            # Temporary files, which this function renames, have the mode 0600.
-            files.write_result(option, path, text)
-        return bool(path)
 
 
 def _notes(path: str | None) -> ImageContents | None:

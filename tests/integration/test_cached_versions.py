@@ -8,108 +8,48 @@ The simulator interprets the script. test_image.py builds such an image with the
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
+from ansible.template import trust_as_template
+from integration.cached_version_images import (
+    AS_CHOSEN,
+    BUILDER,
+    CHOSEN,
+    CLEANED,
+    FOLDER,
+    INSTALLED,
+    LOG,
+    MISSING,
+    ROLES,
+    SCRIPT,
+    SYSPREP,
+    Image,
+    converge,
+    files,
+    host,
+    install,
+    store,
+)
 from integration.networks import free_network
-from integration.playbooks import simulated_pins
-from unit.action_run import Node, run_on
-from unit.direct_node import DirectNode
-from unit.roles import resource_cases
-from unit.roles.templates import templar
 
-from ansible_collections.winkube.node.plugins.action import cached_versions
-from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle.join_user_data import (
     ChosenVersions,
     protected_settings,
 )
 from ansible_collections.winkube.node.plugins.plugin_utils.node_config.kubeadm import Join
-from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.roles import of_role
-from ansible_collections.winkube.node.plugins.plugin_utils.node_resources.variables import Variables
-from ansible_collections.winkube.node.plugins.plugin_utils.remote.session import NodeSession
-from ansible_collections.winkube.node.plugins.plugin_utils.resources.load import load
-from ansible_collections.winkube.node.plugins.plugin_utils.role_decisions import table
 from simulator.artifacts.server import ArtifactServer
 from simulator.fleet import Fleet
 from simulator.machine.machine import Machine
-from simulator.machine.objects import ProcessEndedError, ProgramResult
+from simulator.machine.objects import Bound, CmdletError, ProcessEndedError
 from simulator.machine.settings import MachineSettings
 from wire_provider.batch import Call
 from wire_provider.runner import Runner
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("cached_versions")]
-
-BUILDER = "builder"
-FOLDER = r"C:\Windows\winkube\cached-versions"
-SCRIPT, LOG = rf"{FOLDER}\install-cached-versions.ps1", rf"{FOLDER}\install-cached-versions.log"
-SYSPREP = r"C:\Windows\System32\Sysprep\sysprep.exe"
-INSTALLED = {"Kubernetes": "1.36.3", "Runtime": "2.3.7", "Network": "cni-plugins=1.9.0"}
-# Kubernetes 1.33 needs other flags, and 1.7 another configuration.
-CHOSEN = {"Kubernetes": "1.33.8", "Runtime": "1.7.35", "Network": "cni-plugins=1.8.0"}
-VARIABLES: Mapping[str, Any] = {
-    "winkube_kubelet_service": "launcher",
-    "kube_node_versions": ["1.33.8", "1.35.6", "1.37.1"],
-    "containerd_versions": ["1.7.35", "2.3.7"],
-    "image_cache_artifacts": {"cni-plugins": ["1.8.0"]},
-    "image_cache_base_images": [],
-}
-AS_CHOSEN = {
-    "kube_version": "v1.33.8",
-    "container_runtime_containerd_version": "1.7.35",
-    "cni_plugins_version": "1.8.0",
-}
-MISSING = r"C:\ProgramData\winkube\cache\kubernetes\1.35.6\kubernetes-node-windows-amd64.tar.gz"
-CLEANED = r"C:\Windows\Temp\build.log"
-ROLES = ("container_runtime", "cni", "kubernetes_node")
-
-
-@dataclasses.dataclass
-class Image:
-    """An image."""
-
-    fleet: Fleet
-    server: ArtifactServer
-    network: str
-    built: dict[str, Any]
-    """The result of the action."""
-    numbers: Iterator[int] = dataclasses.field(default_factory=lambda: itertools.count(20))
-
-    def start(self) -> Machine:
-        """Start a new machine."""
-        number = next(self.numbers)
-        return self.fleet.deploy_image(BUILDER, f"vm-{number}", f"{self.network}.{number}").machine
-
-
-def given(server: ArtifactServer, changed: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the variables of a host, with the defaults of the roles."""
-    own = {**resource_cases.HOST, "kube_version": "v1.36.3", **VARIABLES, **simulated_pins()}
-    found = templar(resource_cases.WITH_RESOURCES, {**own, "artifact_mirror": server.url, **changed})
-    return found.available_variables
-
-
-def host(server: ArtifactServer, changed: Mapping[str, Any]) -> Variables:
-    variables = given(server, changed)
-    return table.of_host(variables, templar((), variables).template)
-
-
-def converge(machine: Machine, variables: Variables, *roles: str) -> list[str]:
-    """Apply the resources of roles, and return the titles of those that changed."""
-    listed = [one for role in roles for one in of_role(role, variables)]
-    outcome = Convergence(NodeSession(DirectNode(machine)), load(listed)).run()
-    assert outcome.failures == []
-    return [done.planned.resource.title for done in outcome.changes]
-
-
-def store(machine: Machine, server: ArtifactServer, changed: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    """Run the action, and return its result."""
-    options = {"clean_paths": [CLEANED]}
-    return run_on(Node(machine), cached_versions, options, {**given(server, changed)}, **more)
 
 
 @pytest.fixture(scope="module")
@@ -131,23 +71,6 @@ def image() -> Iterator[Image]:
         machine.power.power_off()
         yield Image(fleet, server, network, built)
     server.close()
-
-
-def install(machine: Machine, versions: Mapping[str, str]) -> ProgramResult:
-    """Run the script as user data does."""
-    words = [word for name, value in versions.items() for word in (f"-{name}", value)]
-    options = ["-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass"]
-    return machine.programs.run("powershell.exe", [*options, "-File", SCRIPT, *words])
-
-
-def files(machine: Machine) -> dict[str, bytes]:
-    """Return the files that the components consist of."""
-    found = {}
-    for folder in (r"C:\k", r"C:\Program Files\containerd", r"C:\opt\cni", r"C:\etc\kubernetes", FOLDER):
-        for one in machine.files.walk(folder):
-            if not one.is_directory and one.path != LOG:
-                found[one.path] = machine.files.read_bytes(one.path)
-    return found
 
 
 def test_the_image_offers_what_its_cache_contains(image: Image) -> None:
@@ -185,6 +108,21 @@ def test_a_machine_that_differs_from_its_variables_offers_nothing(image: Image) 
     assert problem in result["msg"]
     assert problem in store(machine, image.server, changed, check_mode=True)["warnings"][-1]
     assert files(machine) == before
+
+
+def test_a_file_that_depends_on_several_versions_is_not_overwritten(image: Image) -> None:
+    machine = image.start()
+    # Kubernetes 1.33 and containerd 1.7 need different configurations of containerd than those of the image.
+    pause = trust_as_template("registry.k8s.io/pause:{{ '3.9' if '1.33.' in kube_version else '3.10.2' }}")
+    result = store(machine, image.server, {"container_runtime_sandbox_image": pause})
+    assert result["versions"]["containerd"] == ["2.3.7"]
+    assert result["versions"]["kubernetes"] == ["1.36.3", "1.37.1"]
+    reason = "depends on the versions of several components"
+    file = r"File C:\Program Files\containerd\config.toml"
+    assert result["warnings"][-2:] == [
+        f"win1: {version} cannot be installed at first boot: {file} {reason}"
+        for version in ("containerd 1.7.35", "Kubernetes 1.33.8")
+    ]
 
 
 def test_only_administrators_can_read_the_stored_calls(image: Image) -> None:
@@ -228,6 +166,12 @@ REFUSED = {
         "Kubernetes 1.35.0 is not cached in this image; cached: 1.36.3, 1.33.8, 1.37.1",
     ),
     "ambiguous": ({"Network": "1.8.0"}, "-Network: expected NAME=VERSION with a name of cni-plugins, flannel,"),
+    "no version": ({"Network": "cni-plugins="}, "-Network: expected NAME=VERSION with a name of cni-plugins, flannel,"),
+    "no number": ({"Kubernetes": "v"}, "-Kubernetes: expected NAME=VERSION with a name of kubernetes, got v"),
+    "twice": (
+        {"Network": "cni-plugins=1.8.0,CNI-plugins=1.9.0"},
+        "-Network: expected each name once, got CNI-plugins twice",
+    ),
     "unknown": ({"Network": "calico=3.30.0"}, "-Network: expected NAME=VERSION with a name of cni-plugins, flannel,"),
 }
 
@@ -263,10 +207,85 @@ def test_a_failure_names_the_resource_and_can_be_repaired(image: Image) -> None:
     result = install(machine, CHOSEN)
     assert result.exit_code == 1
     assert "containerd 1.7.35: Artifact containerd 1.7.35 (cached.archive)" in result.stderr
-    assert files(machine) == {**before, rf"{FOLDER}\installing.containerd.1.7.35": b"\r\n"}
+    assert files(machine) == before
+    assert install(machine, {"Kubernetes": "1.37.1"}).exit_code == 0
     machine.files.write_bytes(archive, content)
-    assert install(machine, CHOSEN).exit_code == 0
+    assert install(machine, {**CHOSEN, "Kubernetes": "1.37.1"}).exit_code == 0
+    assert converge(machine, host(image.server, {**AS_CHOSEN, "kube_version": "v1.37.1"}), *ROLES) == []
+
+
+def test_a_32_bit_program_may_start_the_script(image: Image, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = image.start()
+    program = r"C:\Windows\SysWOW64\WindowsPowerShell\v1.0\powershell.exe"
+    attempt, images = Runner._attempt, set()
+
+    def noted(runner: Runner, called: Call, given: list[object]) -> Any:
+        images.add(runner.process.image)
+        return attempt(runner, called, given)
+
+    monkeypatch.setattr(Runner, "_attempt", noted)
+    assert install(machine, CHOSEN, program).exit_code == 0
     assert converge(machine, host(image.server, AS_CHOSEN), *ROLES) == []
+    assert program not in images
+    refused = install(machine, {"Network": "cni-plugins=1.5.0,flannel=0.28.9"}, program)
+    assert refused.exit_code == 1
+    assert "CNI plugins 1.5.0 is not cached in this image" in refused.stderr
+
+
+def test_a_log_that_cannot_be_written_prevents_nothing(image: Image) -> None:
+    machine = image.start()
+    machine.files.make_directory(LOG)
+    refused = install(machine, {"Runtime": "1.5.0"})
+    assert refused.exit_code == 1
+    assert "containerd 1.5.0 is not cached in this image" in refused.stderr
+    assert install(machine, {"Network": "cni-plugins=1.8.0"}).exit_code == 0
+    assert converge(machine, host(image.server, {"cni_plugins_version": "1.8.0"}), *ROLES) == []
+
+
+def test_an_archive_that_is_missing_is_named_before_anything_changes(image: Image) -> None:
+    machine = image.start()
+    archive = r"C:\ProgramData\winkube\cache\kubernetes\1.33.8\kubernetes-node-windows-amd64.tar.gz"
+    machine.files.delete(archive)
+    before = files(machine)
+    result = install(machine, CHOSEN)
+    assert result.exit_code == 1
+    assert f"Kubernetes 1.33.8: expected its archive {archive} in the cache, got nothing" in result.stderr
+    assert files(machine) == before
+
+
+def test_a_batch_that_the_module_refuses_changes_no_mark(image: Image) -> None:
+    machine = image.start()
+    batch = rf"{FOLDER}\batches.containerd-1.7.35.json"
+    machine.files.write_text(batch, "no JSON")
+    for mark in ("", rf"{FOLDER}\installing.containerd.1.7.35"):
+        if mark:
+            machine.files.write_text(mark, "\r\n")
+        before = files(machine)
+        result = install(machine, {"Runtime": "1.7.35"})
+        assert result.exit_code == 1
+        assert "containerd 1.7.35: " in result.stderr
+        assert files(machine) == before
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_programs_are_on_the_disk_before_they_count_as_installed(
+    image: Image, monkeypatch: pytest.MonkeyPatch, *, fails: bool
+) -> None:
+    machine = image.start()
+    cmdlets, name = machine.families.cmdlets, "write-volumecache"
+    layer, flush = cmdlets[name]
+    seen: list[tuple[list[str], bool]] = []
+
+    def noted(on: Machine, bound: Bound) -> Iterable[object]:
+        seen.append((bound.texts("DriveLetter"), machine.files.exists(rf"{FOLDER}\installing.cni-plugins.1.8.0")))
+        if fails:
+            raise CmdletError("NotSpecified", "StorageWMI 4", "Failed", "CimException")
+        return flush(on, bound)
+
+    monkeypatch.setitem(cmdlets, name, (layer, noted))
+    assert install(machine, {"Network": "cni-plugins=1.8.0"}).exit_code == 0
+    assert seen == [(["C"], True)]
+    assert ("CNI plugins 1.8.0: not written to the disk yet: Failed" in machine.files.read_text(LOG)) is fails
 
 
 class PowerCut:
@@ -297,8 +316,9 @@ def test_an_interrupted_installation_is_completed(image: Image, monkeypatch: pyt
     # Half of the files are those of the requested version.
     result = install(machine, {**CHOSEN, "Runtime": INSTALLED["Runtime"]})
     assert result.exit_code == 1
-    assert "the installation of containerd 1.7.35 was interrupted; run this again with -Runtime 1.7.35" in result.stderr
-    assert install(machine, CHOSEN).exit_code == 0
+    advice = "run this again with -Runtime containerd=1.7.35"
+    assert f"the installation of containerd 1.7.35 was interrupted; {advice}" in result.stderr
+    assert install(machine, {**CHOSEN, "Runtime": "containerd=1.7.35"}).exit_code == 0
     assert converge(machine, host(image.server, AS_CHOSEN), *ROLES) == []
 
 

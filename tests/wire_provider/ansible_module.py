@@ -57,9 +57,12 @@ def run_file(call: ScriptCall) -> list[object]:
     arguments = call.variable("complex_args")
     batch = arguments.get("batch") if isinstance(arguments, Mapping) else None
     session = call.session
-    return [json.dumps(run_batch(machine, batch, session.process, session.user, session.environment))]
+    quotes = any(_QUOTES.search(machine.files.read_text(path)) for path in call.modules)
+    return [json.dumps(run_batch(machine, batch, session.process, session.user, session.environment, quotes=quotes))]
 
 
+# The function of Ansible's own module Ansible.ModuleUtils.ArgvParser, without which no program with arguments starts.
+_QUOTES = re.compile(r"^function Argv-ToString\b", re.MULTILINE | re.IGNORECASE)
 SCRIPTS: Mapping[str, ModelledFile] = {"invoke_calls.ps1": run_file}
 MODULES: Mapping[str, Module] = {"invoke_calls": run, "collect_batch": collect}
 STATUS_FOLDERS = (r"C:\ProgramData\winkube",)

@@ -18,12 +18,21 @@ from wire_provider.batch import Batch, BatchError, Call, parse
 from wire_provider.runner import Runner
 
 
-def run(machine: Machine, text: object, process: Process, user: str, environment: Mapping[str, str]) -> dict[str, Any]:
+def run(
+    machine: Machine,
+    text: object,
+    process: Process,
+    user: str,
+    environment: Mapping[str, str],
+    *,
+    quotes: bool = True,
+) -> dict[str, Any]:
     """Return the module's result for a batch.
 
     Args:
         text: the module's argument `batch`.
         process, user, environment: the context in which the module runs.
+        quotes: whether the module's function that quotes the arguments of programs exists.
 
     Raises:
         ProcessEndedError: the process ends before the module does.
@@ -40,7 +49,7 @@ def run(machine: Machine, text: object, process: Process, user: str, environment
             observation = (
                 _collect(machine, batch, process)
                 if batch.mode == "collect"
-                else _run(machine, batch, process, user, environment)
+                else _run(Runner(machine, process, user, environment, quotes=quotes), batch)
             )
     except (DiskFullError, RightsError) as error:
         return {"failed": True, "changed": False, "msg": str(error.strerror)}
@@ -58,11 +67,10 @@ def fetches(text: str) -> bool:
         return True
 
 
-def _run(machine: Machine, batch: Batch, process: Process, user: str, environment: Mapping[str, str]) -> dict[str, Any]:
-    key = batch.key
+def _run(runner: Runner, batch: Batch) -> dict[str, Any]:
+    machine, process, key = runner.machine, runner.process, batch.key
     if key and not detached.claim(machine, key, process):
         return _envelope(machine, "known")
-    runner = Runner(machine, process, user, environment)
     if key:
 
         def note(running: Sequence[Call], done: int, total: int) -> None:

@@ -51,6 +51,7 @@ class Runner:
         environment: the variables of the process.
         progress: called at the start of each call, and at the end of parallel calls, with the running calls, the number
             of finished calls and the total.
+        quotes: whether the function exists that quotes the arguments of programs, which is in a module of Ansible.
     """
 
     machine: Machine
@@ -58,6 +59,7 @@ class Runner:
     user: str
     environment: Mapping[str, str]
     progress: Progress = lambda _running, _done, _total: None
+    quotes: bool = True
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     objects: dict[str, list[object]] = field(default_factory=dict)
     stopped: dict[str, str] | None = None
@@ -261,6 +263,8 @@ class Runner:
         raise LateError
 
     def _program(self, call: Call) -> Attempt:
+        if call.arguments and not self.quotes:
+            return Attempt(error=describe(commands.not_found("Argv-ToString")))
         try:
             result = self.machine.programs.run(
                 call.command,

@@ -19,12 +19,26 @@
 [CmdletBinding()]
 param([string] $Kubernetes, [string] $Runtime, [string] $Network)
 
+# A 32-bit process would read and write other registry keys and folders. Only such a process has the folder Sysnative.
+if ([Environment]::Is64BitOperatingSystem -and -not [Environment]::Is64BitProcess) {
+    $given = @(
+        if ($Kubernetes) { '-Kubernetes', $Kubernetes }
+        if ($Runtime) { '-Runtime', $Runtime }
+        if ($Network) { '-Network', $Network }
+    )
+    $options = '-NoProfile', '-NonInteractive', '-ExecutionPolicy', 'Bypass', '-File', $PSCommandPath
+    & "$env:SystemRoot\Sysnative\WindowsPowerShell\v1.0\powershell.exe" $options $given
+    exit $LASTEXITCODE
+}
+
 # The parts of the module see only global preferences.
 Set-Variable -Scope Global -Name ErrorActionPreference -Value 'Stop'
 
 function Write-Log([string] $Text) {
     $time = "$([DateTime]::UtcNow.ToString('s'))Z"
-    Add-Content -LiteralPath "$PSScriptRoot\install-cached-versions.log" -Value "$time $Text" -Encoding UTF8
+    $log = "$PSScriptRoot\install-cached-versions.log"
+    # Another program may have the log open.
+    try { Add-Content -LiteralPath $log -Value "$time $Text" -Encoding UTF8 } catch { $null = 'it goes on without' }
 }
 
 function Get-Version($Index, [string] $Parameter, [string] $Text) {
@@ -34,10 +48,12 @@ function Get-Version($Index, [string] $Parameter, [string] $Text) {
     foreach ($word in @($Text -split '[,\s]+' | Where-Object { $_ })) {
         $name, $version = $word -split '=', 2
         if ($null -eq $version -and $names.Count -eq 1) { $name, $version = $names[0], $word }
-        if ($null -eq $version -or $names -notcontains $name) {
+        $version = "$version" -replace '^v', ''
+        if (-not $version -or $names -notcontains $name) {
             throw "-${Parameter}: expected NAME=VERSION with a name of $($names -join ', '), got $word"
         }
-        $found[$name] = $version -replace '^v', ''
+        if ($found.ContainsKey($name)) { throw "-${Parameter}: expected each name once, got $name twice" }
+        $found[$name] = $version
     }
     $found
 }
@@ -67,7 +83,8 @@ function Get-Change($Component, [string] $Version) {
         throw "$title $Version is not cached in this image; cached: $cached"
     }
     if ($begun -and $begun -ne $Version) {
-        throw "the installation of $title $begun was interrupted; run this again with -$($Component.parameter) $begun"
+        $choice = "-$($Component.parameter) $($Component.name)=$begun"
+        throw "the installation of $title $begun was interrupted; run this again with $choice"
     }
     if (-not $begun) {
         $installed = Get-Installed $Component
@@ -76,25 +93,37 @@ function Get-Change($Component, [string] $Version) {
             throw "$title $Version can only replace $($Component.image), the version of the image, got $installed"
         }
     }
-    @{ Title = "$title $Version"; Entry = $entry[0]; Mark = "$PSScriptRoot\$mark$Version" }
+    $archive = $entry[0].archive
+    if (-not (Test-Path -LiteralPath $archive -PathType Leaf)) {
+        throw "$title ${Version}: expected its archive $archive in the cache, got nothing"
+    }
+    $drives = @($env:SystemDrive, $Component.record | ForEach-Object { $_.Substring(0, 1) } | Select-Object -Unique)
+    @{ Title = "$title $Version"; Entry = $entry[0]; Mark = "$PSScriptRoot\$mark$Version"; Drives = $drives }
 }
 
 function Install-Version($Change) {
     $title = $Change.Title
     Write-Log "installing $title"
+    $text = Get-Content -LiteralPath "$PSScriptRoot\$($Change.Entry.batch)" -Raw -Encoding UTF8
+    $begun = Test-Path -LiteralPath $Change.Mark
     Set-Content -LiteralPath $Change.Mark -Value '' -Encoding ASCII
     # invoke_calls.ps1 reads its argument from this variable, as Ansible sets it.
-    $text = Get-Content -LiteralPath "$PSScriptRoot\$($Change.Entry.batch)" -Raw -Encoding UTF8
     Set-Variable -Name complex_args -Value @{ batch = $text }
     $answer = @(& "$PSScriptRoot\invoke_calls.ps1")[-1] | ConvertFrom-Json
-    if ($answer.failed) { throw "${title}: $($answer.msg)" }
     $stopped = $answer.observation.stopped
+    # The batch was refused, or its first call has found a different archive. So this run has changed nothing.
+    $unchanged = $answer.failed -or ($stopped -and $stopped.id -eq 'cached.archive')
+    if ($unchanged -and -not $begun) { Remove-Item -LiteralPath $Change.Mark -Force }
+    if ($answer.failed) { throw "${title}: $($answer.msg)" }
     if ($stopped) {
         # A call with secrets has no message. Its output may contain secrets as well, so it is never logged.
         $problem = $answer.observation.calls.($stopped.id).error
         $resource = $Change.Entry.changes.(($stopped.id -split '\.')[0])
         throw "${title}: $resource ($($stopped.id)): $($problem.category) $($problem.id) $($problem.message)"
     }
+    # The removal of the mark may be on the disk before the content of the programs.
+    try { Write-VolumeCache -DriveLetter $Change.Drives -ErrorAction Stop }
+    catch { Write-Log "${title}: not written to the disk yet: $_" }
     Remove-Item -LiteralPath $Change.Mark -Force
     Write-Log "installed $title"
 }
@@ -113,14 +142,16 @@ try {
         throw "expected a machine that has not joined a cluster, got $($joined[0]); not installed: $names"
     }
     if ($changes.Count -gt 0) {
-        foreach ($part in @(Get-ChildItem -LiteralPath $PSScriptRoot -Filter '_Call*.psm1')) {
-            Import-Module -Name $part.FullName -Scope Global -WarningAction SilentlyContinue
+        foreach ($part in @(Get-ChildItem -LiteralPath $PSScriptRoot -Filter '*.psm1')) {
+            # Names of Ansible's functions do not begin with approved verbs.
+            Import-Module -Name $part.FullName -Scope Global -DisableNameChecking
         }
     }
     foreach ($change in $changes) { Install-Version $change }
 } catch {
-    Write-Log "$_"
-    [Console]::Error.WriteLine("install-cached-versions: $_")
+    $problem = "$_"
+    [Console]::Error.WriteLine("install-cached-versions: $problem")
+    Write-Log $problem
     exit 1
 }
 exit 0

@@ -26,7 +26,7 @@ BARRIER = Scope("reboot-needed.")
 """Scope of the calls that stop a batch if a reboot is needed."""
 REBOOT_ORDER = Scope("reboot-order.")
 """Scope of the calls that order a reboot: at the end of a batch, or, in an inner scope, before a barrier."""
-_ENVELOPE = 20_000
+ENVELOPE = 20_000
 """Bytes that a batch reserves for calls that do not come from resources, such as barriers and restarts."""
 
 
@@ -79,14 +79,14 @@ class Questions:
         """Return the calls in as few batches as the size limit of a batch allows."""
         batches: list[list[Call]] = [[]]
         lanes: list[list[t.Sequence[Call]]] = [[]]
-        size = _ENVELOPE
+        size = ENVELOPE
         for group in self.groups:
             lane = self._sizes.get(group[0].id, ())
             more = _size(group) + _size(lane)
             if batches[-1] and size + more > MAX_BATCH_BYTES:
                 batches.append([])
                 lanes.append([])
-                size = _ENVELOPE
+                size = ENVELOPE
             batches[-1].extend(group)
             lanes[-1].append(lane)
             size += more
@@ -198,7 +198,7 @@ def next_work(
     changes: t.Sequence[Planned],
     restarts: t.Collection[str] = (),
     *,
-    limit: int = MAX_BATCH_BYTES - _ENVELOPE,
+    limit: int = MAX_BATCH_BYTES - ENVELOPE,
     reboot_order: t.Sequence[Call] = (),
 ) -> PlannedBatch:
     """Return the first batch of the changes.

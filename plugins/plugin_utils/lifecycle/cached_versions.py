@@ -15,10 +15,11 @@ import typing as t
 
 from ..engine.changes import objects
 from ..engine.planned import Planned
-from ..engine.planning import Questions, next_work, plan
+from ..engine.planning import ENVELOPE, Questions, next_work, plan
 from ..engine.resource import Resource
 from ..resources.archive import Archive
 from ..resources.artifact import Artifact
+from ..resources.file import MAX_BYTES
 from ..resources.service import Service
 from ..windows.windows_info import WindowsInfo
 from ..wire.calls import action, query
@@ -123,13 +124,13 @@ class VersionPlans:
         of_installed = [one for one in changes if one.position < len(self._installed)]
         if of_installed:
             return InstallationPlan(versions=(), pending=tuple(one.resource.title for one in of_installed))
-        offered: dict[tuple[str, str], InstallableVersion] = {}
+        candidates: list[tuple[InstallableVersion, list[Planned]]] = []
         refused: list[str] = []
         start = len(self._installed)
         for variant in self._variants:
             end = start + len(variant.resources)
             own = [one for one in changes if start <= one.position < end]
-            archive = _archive(variant.component, variant.resources)
+            archive, _unpacks = _unpacked(variant.component, variant.resources)[0]
             answers = questions.answers(calls, start + variant.resources.index(archive))
             start = end
             try:
@@ -140,13 +141,41 @@ class VersionPlans:
             version = installable(variant.component, variant.version, variant.resources, batch)
             names = {one.scope.prefix.rstrip("."): one.resource.title for one in own}
             names[_CACHED.prefix.rstrip(".")] = archive.title
-            offered[variant.component.kind, variant.version] = dataclasses.replace(version, changes=names)
-        return InstallationPlan(versions=tuple(self._in_order(offered)), refused=tuple(refused))
+            candidates.append((dataclasses.replace(version, changes=names), own))
+        offered, conflicts = _independent(candidates)
+        return InstallationPlan(versions=tuple(self._in_order(offered)), refused=(*refused, *conflicts))
 
-    def _in_order(self, offered: t.Mapping[tuple[str, str], InstallableVersion]) -> t.Iterator[InstallableVersion]:
+    def _in_order(self, offered: t.Sequence[InstallableVersion]) -> t.Iterator[InstallableVersion]:
         for component in self._components:
             yield installable(component, component.installed, self._installed)
-            yield from (version for (kind, _version), version in offered.items() if kind == component.kind)
+            yield from (version for version in offered if version.component == component)
+
+
+def _independent(
+    candidates: t.Sequence[tuple[InstallableVersion, t.Sequence[Planned]]],
+) -> tuple[list[InstallableVersion], list[str]]:
+    """Return the versions that share no change with versions of other components, and why the others are refused.
+
+    A machine may install versions of several components. Each batch assumes that the other components have the versions
+    of the image, so the last one would overwrite what an earlier one has written.
+    """
+    components: dict[tuple[str, str], set[str]] = {}
+    for version, changes in candidates:
+        for one in changes:
+            components.setdefault(_identity(one.resource), set()).add(version.component.kind)
+    offered, refused = [], []
+    for version, changes in candidates:
+        shared = [one.resource.title for one in changes if len(components[_identity(one.resource)]) > 1]
+        if shared:
+            reason = f"{', '.join(shared)} depends on the versions of several components"
+            refused.append(not_installable(version.component, version.version, reason))
+        else:
+            offered.append(version)
+    return offered, refused
+
+
+def _identity(resource: Resource) -> tuple[str, str]:
+    return resource.type, resource.name.casefold()
 
 
 def installable(
@@ -160,20 +189,31 @@ def installable(
         resources: the resources of a node with this version.
         batch: the batch that installs the version.
     """
-    archive = _archive(component, resources).path
-    unpacked = next(one for one in resources if isinstance(one, Archive) and one.path == archive)
+    archive, unpacked = _unpacked(component, resources)[0]
     return InstallableVersion(
         component=component,
         version=version,
-        archive=archive,
+        archive=archive.path,
         record=f"{unpacked.record}\\archive.json",
         batch=batch,
     )
 
 
-def _archive(component: VersionedComponent, resources: t.Sequence[Resource]) -> Artifact:
-    """Return the resource that brings the archive of a component's programs."""
-    return next(one for one in resources if isinstance(one, Artifact) and one.kind == component.kind)
+def installs(component: VersionedComponent, resources: t.Sequence[Resource]) -> bool:
+    """Return whether a node with these resources unpacks an archive with the component's programs.
+
+    Args:
+        component: the component.
+        resources: the resources of the node.
+    """
+    return bool(_unpacked(component, resources))
+
+
+def _unpacked(component: VersionedComponent, resources: t.Sequence[Resource]) -> list[tuple[Artifact, Archive]]:
+    """Return the archives of a component's programs, each with the resource that unpacks it."""
+    brought = [one for one in resources if isinstance(one, Artifact) and one.kind == component.kind]
+    archives = {one.path: one for one in resources if isinstance(one, Archive)}
+    return [(one, archives[one.path]) for one in brought if one.path in archives]
 
 
 def _verified(archive: Artifact, answers: Results) -> Call:
@@ -208,14 +248,23 @@ def _batch(changes: t.Sequence[Planned], resources: t.Sequence[Resource], *check
     reboots = [one.resource.title for one in changes if one.change.reboot != "never" or one.change.reboot_codes]
     if reboots:
         raise CannotInstall(f"{', '.join(reboots)} may need a reboot")
+    steps = [one.resource.title for one in changes if one.change.observe_again]
+    if steps:
+        raise CannotInstall(f"{', '.join(steps)} needs several steps")
     work = next_work(changes)
     early, late = _starts_twice(repeatable(work.calls), changes)
     starts = [*_started(changes, resources)]
     calls = (*checks, *_settled(changes, starts), *early, *starts, *late)
     text = json.dumps(Batch(calls=calls).to_wire(), separators=(",", ":"))
-    if len(work.changes) < len(changes) or len(text) > MAX_BATCH_BYTES:
+    if len(work.changes) < len(changes) or not _fits(text):
         raise CannotInstall("its changes do not fit into one batch")
     return text
+
+
+def _fits(text: str) -> bool:
+    """Return whether a batch can run, and whether another batch can write it to a file."""
+    quoted = len(json.dumps(text))
+    return len(text) <= min(MAX_BYTES, MAX_BATCH_BYTES) and quoted <= MAX_BATCH_BYTES - ENVELOPE
 
 
 def repeatable(calls: t.Iterable[Call]) -> t.Iterator[Call]:

@@ -19,6 +19,7 @@ import typing as t
 from ..node_config.kubeadm import Join, join_configuration
 from ..release_notes.contents import ImageContents, NotedComponent
 from ..values.errors import ResourceError
+from ..values.versions import EXPECTED, Version
 from ..values.yaml_text import to_yaml
 from ..windows.command_line import quote
 from ..windows.node_paths import LAUNCHER_SCRIPT, POWERSHELL
@@ -46,37 +47,70 @@ class ChosenVersions:
         all_versions = {"Kubernetes": self.kubernetes, "Runtime": self.runtime, "Network": self.network}
         return {name: value for name, value in all_versions.items() if value}
 
-    def check(self, image: ImageContents | None) -> None:
+    def check(self, image: ImageContents | None, cluster_version: str | None = None) -> None:
         """Check the versions, and compare them with the release notes of an image.
 
         Args:
             image: the release notes; None if they are unknown.
+            cluster_version: the version of kubeadm if no version of Kubernetes is given; None if it is unknown.
 
         Raises:
             ResourceError: a version is malformed, or the image does not offer it.
         """
+        if cluster_version is not None and not self.kubernetes:
+            _check_full("cluster_version", cluster_version)
         for parameter, value in self.given.items():
             option = parameter.lower()
             components = [] if image is None else [one for one in image.components if one.parameter == parameter]
             if image is not None and not components:
                 expected = "expected release notes of an image that was built with the tag cached_versions"
                 raise ResourceError(option, value, expected)
-            for word in value.split(","):
-                _check_word(option, word, components)
+            if parameter == "Network":
+                _check_network(option, value, components)
+            else:
+                _check_one(option, value, components)
 
 
-def _check_word(option: str, word: str, components: t.Sequence[NotedComponent]) -> None:
+def _check_one(option: str, value: str, components: t.Sequence[NotedComponent]) -> None:
+    if not _VERSION.fullmatch(value):
+        raise ResourceError(option, value, "expected one version such as 1.37.1")
+    if option == "kubernetes":
+        _check_full(option, value)
+    if components:
+        _check_offered(option, value, value, components[0])
+
+
+def _check_full(option: str, value: str) -> None:
+    try:
+        Version.parse(value)
+    except ValueError:
+        raise ResourceError(option, value, EXPECTED) from None
+
+
+def _check_network(option: str, value: str, components: t.Sequence[NotedComponent]) -> None:
+    names = [_check_word(option, word, components) for word in value.split(",")]
+    if len(set(names)) < len(names):
+        raise ResourceError(option, value, "expected each PROGRAM once")
+
+
+def _check_word(option: str, word: str, components: t.Sequence[NotedComponent]) -> str:
+    """Check the version of a program, and return the program's name; empty if the network has only one program."""
     name, equals, version = word.rpartition("=")
     if not _VERSION.fullmatch(version) or (equals and not _PROGRAM.fullmatch(name)):
         raise ResourceError(option, word, "expected a version such as 1.37.1, or PROGRAM=VERSION")
-    if not components:
-        return
-    named = [one for one in components if one.name == name] if equals else list(components)
-    if len(named) != 1:
-        expected = f"expected PROGRAM=VERSION with a PROGRAM of {', '.join(one.name for one in components)}"
-        raise ResourceError(option, word, expected)
-    if version.removeprefix("v") not in named[0].versions:
-        raise ResourceError(option, word, f"expected one of {', '.join(named[0].versions)}")
+    if components:
+        named = [one for one in components if one.name == name] if equals else list(components)
+        if len(named) != 1:
+            expected = f"expected PROGRAM=VERSION with a PROGRAM of {', '.join(one.name for one in components)}"
+            raise ResourceError(option, word, expected)
+        _check_offered(option, word, version, named[0])
+        return named[0].name
+    return name
+
+
+def _check_offered(option: str, word: str, version: str, component: NotedComponent) -> None:
+    if version.removeprefix("v") not in component.versions:
+        raise ResourceError(option, word, f"expected one of {', '.join(component.versions)}")
 
 
 def user_data(versions: ChosenVersions, join: Join, kubernetes: str, install_dir: str) -> str:

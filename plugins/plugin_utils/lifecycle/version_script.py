@@ -3,13 +3,14 @@
 """The script with which a machine from an image installs cached versions, and its files, as resources (no I/O).
 
 The script (data/install_cached_versions.ps1) runs the batches of cached_versions.py with the collection's own module
-for batches, which is in the same folder. Only SYSTEM and administrators have access to the folder, because the calls
-may contain secrets, such as the password of a proxy.
+for batches, which is in the same folder, with its parts and the modules of Ansible that they need. Only SYSTEM and
+administrators have access to the folder, because the calls may contain secrets, such as the password of a proxy.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib.resources
 import itertools
 import json
 import re
@@ -30,19 +31,27 @@ FOLDER, INDEX = CACHED_VERSIONS, CACHED_VERSIONS_INDEX
 SCRIPT = f"{FOLDER}\\install-cached-versions.ps1"
 _PLUGINS = DATA.parents[1]
 _MODULE = "invoke_calls.ps1"
-_REQUIRED = re.compile(r"^#AnsibleRequires -PowerShell \.\.module_utils\.(\w+)$", re.MULTILINE)
+_OWN = "..module_utils."
+_ANSIBLE = "ansible.module_utils.powershell"
+"""The package in which Ansible has its own PowerShell modules."""
+_REQUIRED = re.compile(r"^#AnsibleRequires -PowerShell (\S+)", re.MULTILINE)
 _BATCHES = "batches."
 """Prefix of the names of files with batches."""
 
 
 @functools.cache
 def programs() -> t.Mapping[str, str]:
-    """Return the content of the script, of the module for batches and of its parts, by their names in the folder."""
+    """Return the script, the module for batches and all that it requires, by their names in the folder."""
     module = (_PLUGINS / "modules" / _MODULE).read_text(encoding="utf-8")
-    parts = {
-        f"{part}.psm1": (_PLUGINS / "module_utils" / f"{part}.psm1").read_text(encoding="utf-8")
-        for part in _REQUIRED.findall(module)
-    }
+    parts: dict[str, str] = {}
+    needed = _REQUIRED.findall(module)
+    while needed:
+        name = needed.pop(0)
+        file = f"{name.removeprefix(_OWN)}.psm1"
+        if file not in parts:
+            folder = _PLUGINS / "module_utils" if name.startswith(_OWN) else importlib.resources.files(_ANSIBLE)
+            parts[file] = (folder / file).read_text(encoding="utf-8")
+            needed += _REQUIRED.findall(parts[file])
     script = (DATA / "install_cached_versions.ps1").read_text(encoding="utf-8")
     return {SCRIPT.rpartition("\\")[2]: script, _MODULE: module, **parts}
 

@@ -1,18 +1,19 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Store the installation of cached versions on a machine that becomes an image, with two remote commands."""
+"""Store the installation of cached versions on a machine that becomes an image, with few remote commands."""
 
 from __future__ import annotations
 
+import json
 import typing as t
 
 from ..engine.planned import Planned
-from ..engine.planning import Questions, apply_calls
+from ..engine.planning import ENVELOPE, Questions, apply_calls
 from ..engine.resource import Resource
 from ..remote.errors import NodeError
 from ..remote.session import NodeSession
 from ..windows.windows_info import WindowsInfo
-from ..wire.messages import Batch, Call, CallResult
+from ..wire.messages import MAX_BATCH_BYTES, Batch, Call, CallResult
 from . import version_script
 from .cached_versions import (
     InstallableVersion,
@@ -48,7 +49,8 @@ class VersionStorage:
             # A question about a file does not depend on the content that the file should have.
             *(installable(one.component, one.version, one.resources, "{}") for one in variants),
         ]
-        self._calls: list[Call] = []
+        self._calls: list[list[Call]] = []
+        """The calls, of which each list belongs together."""
         self._changes: list[Planned] = []
 
     def observe(self) -> InstallationPlan:
@@ -79,10 +81,10 @@ class VersionStorage:
         return bool(self._calls)
 
     def write(self, clean_up: t.Sequence[Call] = ()) -> bool:
-        """Write what has changed, with at most one remote command.
+        """Write what has changed, with one remote command unless its size requires more.
 
         Args:
-            clean_up: calls that clean the machine up with the same remote command, if there is one.
+            clean_up: calls that clean the machine up with the last remote command, if there is one.
 
         Returns:
             Whether anything was written.
@@ -94,11 +96,12 @@ class VersionStorage:
         if not self._calls:
             return False
         step = "store the installation of cached versions"
-        seen = self._session.node.run(Batch(calls=(*self._calls, *clean_up)), step=step, private=True)
-        if seen.stopped is not None:
-            failed = seen.stopped.id
-            file = next((one.resource.title for one in self._changes if failed in one.scope), failed)
-            raise NodeError(f"{self._session.name}: {step}: {file}: {seen[failed].error}")
+        for batch in _batches([*self._calls, list(clean_up)]):
+            seen = self._session.node.run(batch, step=step, private=True)
+            if seen.stopped is not None:
+                failed = seen.stopped.id
+                file = next((one.resource.title for one in self._changes if failed in one.scope), failed)
+                raise NodeError(f"{self._session.name}: {step}: {file}: {seen[failed].error}")
         return True
 
     def _writing(
@@ -107,7 +110,7 @@ class VersionStorage:
         questions: Questions,
         calls: t.Mapping[str, CallResult],
         windows: WindowsInfo,
-    ) -> list[Call]:
+    ) -> list[list[Call]]:
         """Return the calls that write the files which differ, and remove the batches that are no longer needed."""
         first = len(self._plans.resources)
         positions = {one.name: first + number for number, one in enumerate(version_script.resources(self._expected))}
@@ -117,5 +120,17 @@ class VersionStorage:
             change = resource.plan(questions.answers(calls, position), windows)
             if change is not None:
                 self._changes.append(Planned(position=position, resource=resource, change=change))
-        written = [call for planned in self._changes for call in apply_calls(planned)]
-        return [*version_script.unused(versions, calls), *written]
+        groups = [version_script.unused(versions, calls), *(apply_calls(planned) for planned in self._changes)]
+        return [group for group in groups if group]
+
+
+def _batches(groups: t.Sequence[t.Sequence[Call]]) -> list[Batch]:
+    """Return the calls in as few batches as their size allows. A batch never contains only a part of a group."""
+    batches: list[Batch] = []
+    for group in filter(None, groups):
+        joined = Batch(calls=(*batches.pop().calls, *group)) if batches else Batch(calls=tuple(group))
+        if len(json.dumps(joined.to_wire())) > MAX_BATCH_BYTES - ENVELOPE and len(joined.calls) > len(group):
+            batches += [Batch(calls=joined.calls[: -len(group)]), Batch(calls=tuple(group))]
+        else:
+            batches.append(joined)
+    return batches

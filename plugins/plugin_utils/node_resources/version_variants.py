@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..lifecycle.cached_versions import VersionedComponent, VersionVariant, not_installable
+from ..lifecycle.cached_versions import VersionedComponent, VersionVariant, installs, not_installable
 from ..pod_networks.catalogue import network
 from ..resources.load import load
 from ..values.errors import ResourceError
@@ -51,7 +51,8 @@ def variants(host: Variables, changed: t.Callable[[t.Mapping[str, str]], Variabl
     Raises:
         ValueError: a variable is invalid.
     """
-    settable = components(host)
+    installed = _resources(host)
+    settable = [one for one in components(host) if installs(one.component, installed)]
     cached = _cached(host)
     listed: list[VersionVariant] = []
     refused: list[str] = []
@@ -64,19 +65,22 @@ def variants(host: Variables, changed: t.Callable[[t.Mapping[str, str]], Variabl
             except (ResourceError, ValueError) as error:
                 refused.append(not_installable(component, version, error))
                 continue
+            if not installs(component, resources):
+                refused.append(not_installable(component, version, "the node's variables do not install it"))
+                continue
             listed.append(VersionVariant(component=component, version=version, resources=tuple(resources)))
-    return Variants([one.component for one in settable], _resources(host), listed, refused)
+    return Variants([one.component for one in settable], installed, listed, refused)
 
 
 def components(host: Variables) -> list[SettableComponent]:
-    """Return the components of a host, in the order in which they are installed.
+    """Return the components that the host's roles install, in this order.
 
     Args:
         host: the host's variables.
     """
     runtime = host.runtime if host.runtime in DOCKER_RUNTIMES else "containerd"
     programs = network(str(host.value("cni_plugin"))).programs
-    named = [
+    named: list[tuple[str, str, str, tuple[str, ...]]] = [
         (runtime, runtime, "Runtime", (f"{container_runtime.ROLE}_{runtime}_version", f"default_{runtime}_version")),
         *(
             (kind, one.title or kind, "Network", (f"{cni.ROLE}_{one.variables}_version",))
@@ -84,6 +88,7 @@ def components(host: Variables) -> list[SettableComponent]:
         ),
         ("kubernetes", "Kubernetes", "Kubernetes", (f"{kubernetes_node.ROLE}_version", "kube_version")),
     ]
+    prepares = [f"{role}_" for role in _prepares(host)]
     return [
         SettableComponent(
             VersionedComponent(
@@ -95,6 +100,7 @@ def components(host: Variables) -> list[SettableComponent]:
             names,
         )
         for kind, title, parameter, names in named
+        if names[0].startswith(tuple(prepares))
     ]
 
 
@@ -115,6 +121,10 @@ def _by_age(version: str) -> tuple[t.Any, ...]:
         return 0, version
 
 
-def _resources(host: Variables) -> list[t.Any]:
+def _prepares(host: Variables) -> list[str]:
     prepares = host.optional("node_prepare_roles", _ROLES)
-    return load([one for role in _ROLES if role in prepares for one in of_role(role, host)])
+    return [role for role in _ROLES if role in prepares]
+
+
+def _resources(host: Variables) -> list[t.Any]:
+    return load([one for role in _prepares(host) for one in of_role(role, host)])

@@ -19,11 +19,17 @@ def write_json(path: pathlib.Path, document: t.Mapping[str, t.Any]) -> None:
 
 
 def write_text(path: pathlib.Path, text: str) -> None:
-    """Write a text atomically."""
+    """Write a text atomically. If this fails, nothing of the text remains, because it may contain a token."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=path.name, delete=False, encoding="utf-8") as file:
-        file.write(text)
-    os.replace(file.name, path)  # noqa: PTH105 - Path.replace does the same
+        temporary = pathlib.Path(file.name)
+        try:
+            file.write(text)
+            file.flush()
+            os.replace(temporary, path)  # noqa: PTH105 - Path.replace does the same
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
 
 
 def write_result(option: str, path: str, result: t.Mapping[str, t.Any] | str) -> None:

@@ -96,11 +96,13 @@ def files(machine: Machine) -> None:
         machine.files.make_directory(folder)
     version = machine.windows.full
     for name in (*HOSTS, *machine.families.in_box):
-        folder = PLACES.get(name.casefold(), r"C:\Windows\System32")
-        machine.files.make_directory(folder)
         own = machine.windows.curl if name.casefold() == "curl.exe" else version
-        machine.files.write_bytes(f"{folder}\\{name}", executables.make(name, own))
-        machine.files.is_system_file(f"{folder}\\{name}")
+        folder = PLACES.get(name.casefold(), r"C:\Windows\System32")
+        # Windows has many more 32-bit programs.
+        for place in (folder, folder.replace("System32", "SysWOW64")) if name == "powershell.exe" else (folder,):
+            machine.files.make_directory(place)
+            machine.files.write_bytes(f"{place}\\{name}", executables.make(name, own))
+            machine.files.is_system_file(f"{place}\\{name}")
     machine.files.write_text(r"C:\Windows\System32\drivers\etc\hosts", "# Copyright (c) 1993-2009 Microsoft Corp.\r\n")
 
 

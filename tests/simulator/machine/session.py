@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -11,6 +12,8 @@ from simulator.machine.machine import Machine
 from simulator.machine.objects import ProgramResult
 from simulator.machine.processes import Process
 from simulator.transport.host import ConsoleInput
+
+_SYSNATIVE = re.compile(r"^C:\\Windows\\Sysnative\\", re.IGNORECASE)
 
 
 @dataclass
@@ -56,10 +59,19 @@ class Session:
             return text
         return f"{self.directory.rstrip(chr(92))}\\{text}" if text not in (".", "") else self.directory
 
+    @property
+    def is_64_bit(self) -> bool:
+        r"""Whether the process has 64 bits. 32-bit programs of Windows are in C:\Windows\SysWOW64.
+
+        A 32-bit process finds the 64-bit programs in C:\Windows\Sysnative, which exists for no other process:
+        https://learn.microsoft.com/windows/win32/winprog64/file-system-redirector
+        """
+        return not self.process.image.casefold().startswith("c:\\windows\\syswow64\\")
+
     def run_program(self, name: str, arguments: list[str] | str, stdin: bytes | ConsoleInput = b"") -> ProgramResult:
         """Run a program in this context. It raises the same errors as `MachinePrograms.run`."""
         return self.machine.programs.run(
-            name,
+            name if self.is_64_bit else _SYSNATIVE.sub(r"C:\\Windows\\System32\\", name),
             arguments,
             stdin=stdin,
             environment=self.environment,

@@ -162,6 +162,7 @@ def tokens_and_hns() -> dict[str, Rehearsal]:
             },
         ),
         "join_user_data/plain": Rehearsal("join_user_data.yml", {}, {**token, **written}, KUBECONFIG),
+        "join_user_data/check": Rehearsal("join_user_data.yml", {}, {**token, **written}, KUBECONFIG, checks=True),
         "join_user_data/full": Rehearsal(
             "join_user_data.yml",
             {},

@@ -56,7 +56,8 @@ def batch_file(machine: Machine, run: Invocation) -> ProgramResult:
 
 def session_of(machine: Machine, run: Invocation) -> Session:
     """Return the session of a program that runs other commands."""
-    process = machine.processes.begin(run.program.rsplit("\\", 1)[-1] or "cmd.exe", run.user, run.stop)
+    name = run.program.rsplit("\\", 1)[-1] or "cmd.exe"
+    process = machine.processes.begin(name, run.user, run.stop, run.program)
     machine.processes.end(process)
     return Session(machine, process, run.user, dict(run.environment), run.directory, run.logon)
 

@@ -148,6 +148,12 @@ def optimize_volume(machine: Machine, bound: Bound) -> Iterable[object]:
     return []
 
 
+def write_volume_cache(machine: Machine, bound: Bound) -> Iterable[object]:
+    """Simulate Write-VolumeCache, which has no visible effect, because the machine loses no files without power."""
+    _selected_drives(machine, bound, "Write-VolumeCache")
+    return []
+
+
 def fsutil(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate fsutil.exe volume diskfree and fsutil.exe file createnew."""
     words = [argument.casefold() for argument in run.argv[:2]]
@@ -170,5 +176,6 @@ CMDLETS: Mapping[str, Cmdlet] = {
     "Resize-Partition": resize_partition,
     "Get-Disk": get_disk,
     "Optimize-Volume": optimize_volume,
+    "Write-VolumeCache": write_volume_cache,
 }
 PROGRAMS: Mapping[str, Program] = {"fsutil.exe": fsutil}

@@ -142,8 +142,11 @@ def test_options_that_belong_together_are_required_together() -> None:
             ]
         },
         "join_user_data": {
-            "required_together": [("api_server", "ca_cert_hash", "token", "cluster_version")],
-            "required_by": {"user_data_file": "token", "extension_file": "token"},
+            "required_by": {
+                "token": ("api_server", "ca_cert_hash", "cluster_version"),
+                "user_data_file": "token",
+                "extension_file": "token",
+            },
         },
         "replace_report": {"required_if": [("stage", "result", ("path",))]},
         "upgrade_report": {"required_if": [("stage", "result", ("path",))]},

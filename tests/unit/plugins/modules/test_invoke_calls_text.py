@@ -137,6 +137,7 @@ def test_no_text_becomes_code(source: bytes) -> None:
     # `& NAME` runs the value of a variable only for a command that was resolved before.
     allowed = {"$command", "$settings.kubelet", '"$env:SystemRoot\\System32\\taskkill.exe"'}
     allowed.add('"$PSScriptRoot\\invoke_calls.ps1")[-1]')
+    allowed.add('"$env:SystemRoot\\Sysnative\\WindowsPowerShell\\v1.0\\powershell.exe"')
     assert set(re.findall(r"(?:^|[|=(\s])&\s+(\S+)", code(source))) <= allowed
 
 

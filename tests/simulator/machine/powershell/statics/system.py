@@ -348,7 +348,7 @@ PROPERTIES: Mapping[str, Callable[[Session], object]] = {
     "System.Environment.systemdirectory": lambda _: "C:\\Windows\\system32",
     "System.Environment.processorcount": lambda session: session.machine.settings.processors,
     "System.Environment.is64bitoperatingsystem": lambda _: True,
-    "System.Environment.is64bitprocess": lambda _: True,
+    "System.Environment.is64bitprocess": lambda session: session.is_64_bit,
     "System.Environment.currentdirectory": lambda session: session.directory,
     "System.Environment.osversion": _os_version,
     "System.IO.Path.directoryseparatorchar": lambda _: "\\",

@@ -77,11 +77,15 @@ def test_services_start_after_all_changes() -> None:
     ("changes", "reason"),
     [
         ([planned(reboot="always")], "File C:\\a.txt may need a reboot"),
+        ([planned(observe_again=True)], "File C:\\a.txt needs several steps"),
         ([planned(reboot_codes=(3010,))], "File C:\\a.txt may need a reboot"),
         (
             [planned(number, calls=(action("a", "a.exe", stdin=600_000 * "x"),)) for number in range(2)],
             "its changes do not fit into one batch",
         ),
+        # A file of the image contains the batch.
+        ([planned(calls=(action("a", "a.exe", stdin=600_000 * "x"),))], "its changes do not fit into one batch"),
+        ([planned(calls=(action("a", "a.exe", stdin=250_000 * "\\"),))], "its changes do not fit into one batch"),
     ],
 )
 def test_some_changes_need_a_playbook(changes: list[Planned], reason: str) -> None:

@@ -91,7 +91,12 @@ def test_versions_of_the_image_are_accepted() -> None:
         ({"network": "1.8.0"}, "network: expected PROGRAM=VERSION with a PROGRAM of cni-plugins, flannel, got '1.8.0'"),
         ({"network": "calico=3.1.0"}, "network: expected PROGRAM=VERSION with a PROGRAM of cni-plugins, flannel"),
         ({"network": "flannel=0.28.9,cni-plugins=1.7.1"}, "network: expected one of 1.9.0, 1.8.0, got 'cni-pl"),
-        ({"runtime": "2.2.9 & del C:\\"}, "runtime: expected a version such as 1.37.1"),
+        ({"runtime": "2.2.9 & del C:\\"}, "runtime: expected one version such as 1.37.1, got '2.2.9 & del"),
+        ({"runtime": "containerd=2.2.9"}, "runtime: expected one version such as 1.37.1, got 'containerd=2.2.9'"),
+        ({"kubernetes": "kubernetes=1.36.3"}, "kubernetes: expected one version such as 1.37.1, got 'kubernetes="),
+        ({"kubernetes": "1.36.3,1.37.1"}, "kubernetes: expected one version such as 1.37.1, got '1.36.3,1.37.1'"),
+        ({"kubernetes": "1.37"}, "kubernetes: expected MAJOR.MINOR.PATCH such as 1.37.1, got '1.37'"),
+        ({"network": "flannel=0.28.9,flannel=0.28.9"}, "network: expected each PROGRAM once, got 'flannel="),
         ({"network": "a b=1.8.0"}, "network: expected a version such as 1.37.1, or PROGRAM=VERSION"),
         ({"network": "cni-plugins=1.8.0,"}, "network: expected a version such as 1.37.1, or PROGRAM=VERSION"),
     ],
@@ -100,6 +105,22 @@ def test_other_versions_are_refused_by_name(versions: dict[str, str], message: s
     with pytest.raises(ResourceError) as error:
         ChosenVersions(**versions).check(IMAGE)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("kubernetes", ["1.37", "abc", "kubernetes=1.37.0", "1.37.0,1.36.3", "v"])
+def test_a_version_that_kubeadm_cannot_have_is_refused_without_release_notes_too(kubernetes: str) -> None:
+    with pytest.raises(ResourceError, match=r"^kubernetes: expected .*such as 1\.37\.1, got "):
+        ChosenVersions(kubernetes=kubernetes).check(None)
+
+
+def test_the_clusters_version_is_checked() -> None:
+    ChosenVersions().check(None, "v1.37.1")
+    with pytest.raises(ResourceError, match=r"^cluster_version: expected MAJOR.MINOR.PATCH such as 1.37.1, got '1.37'"):
+        ChosenVersions().check(None, "1.37")
+    # A version that kubeadm does not have does not matter. It is empty if the API server's is not a release.
+    ChosenVersions(kubernetes="1.37.0").check(None, "")
+    with pytest.raises(ResourceError, match=r"^cluster_version: "):
+        ChosenVersions().check(None, "")
 
 
 def test_release_notes_without_versions_are_refused() -> None:

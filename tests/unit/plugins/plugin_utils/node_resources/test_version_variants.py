@@ -34,6 +34,29 @@ def test_the_components_are_what_the_host_installs(given: dict[str, t.Any], kind
         assert version.record.endswith("\\archive.json")
 
 
+@pytest.mark.parametrize(
+    ("roles", "kinds"),
+    [
+        (["windows_settings"], []),
+        (["kubernetes_node", "image_cache"], ["kubernetes"]),
+        (["container_runtime", "cni"], ["containerd", "cni-plugins", "flannel", "flannel-cni-plugin"]),
+    ],
+)
+def test_a_host_without_some_roles_has_other_components(roles: list[str], kinds: list[str]) -> None:
+    given = {**CACHED, "node_prepare_roles": roles}
+    found = variants(resource_cases.variables(given), lambda changed: resource_cases.variables({**given, **changed}))
+    assert [one.kind for one in found.components] == kinds
+    assert {one.component.kind for one in found.variants} <= set(kinds)
+
+
+def test_a_version_that_the_variables_do_not_install_is_refused() -> None:
+    none = {**CACHED, "node_prepare_roles": ["cni"]}
+    found = variants(resource_cases.variables(CACHED), lambda changed: resource_cases.variables({**none, **changed}))
+    assert found.variants == []
+    reason = "cannot be installed at first boot: the node's variables do not install it"
+    assert f"Kubernetes 1.30.4 {reason}" in found.refused
+
+
 def test_each_cached_version_has_its_resources() -> None:
     found = variants(resource_cases.variables(CACHED), lambda changed: resource_cases.variables({**CACHED, **changed}))
     assert [(one.component.kind, one.version) for one in found.variants] == [
