@@ -113,7 +113,7 @@ def play(world: World, controller: Controller) -> bool:
 def golden_image(world: World, controller: Controller) -> tuple[list[Ran], dict[str, Any]]:
     """Build an image, start a new machine from it, and join the machine to the cluster."""
     outcome: dict[str, Any] = {"generalized": False, "started_as_new_machine": False, "ready": False}
-    built = controller.play("image", "build_image.yml")
+    built = controller.play("image", "build_image.yml", "-e", f"image_notes_dir={BUILD / 'release-notes'}")
     machine = world.fleet.machine(BUILDER.upper())
     end = time.monotonic() + 120
     while machine.power.state != "off" and time.monotonic() < end:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ..lifecycle.cached_versions import VersionedComponent, VersionVariant, installs, not_installable
+from ..engine.resource import Resource
+from ..lifecycle.cached_versions import Parameter, VersionedComponent, VersionVariant, installs, not_installable
 from ..pod_networks.catalogue import network
 from ..resources.load import load
 from ..values.errors import ResourceError
@@ -34,7 +35,7 @@ class Variants(t.NamedTuple):
     """A host's components, and the resources with each cached version."""
 
     components: list[VersionedComponent]
-    installed: list[t.Any]
+    installed: list[Resource]
     """The host's resources."""
     variants: list[VersionVariant]
     refused: list[str]
@@ -80,7 +81,7 @@ def components(host: Variables) -> list[SettableComponent]:
     """
     runtime = host.runtime if host.runtime in DOCKER_RUNTIMES else "containerd"
     programs = network(str(host.value("cni_plugin"))).programs
-    named: list[tuple[str, str, str, tuple[str, ...]]] = [
+    named: list[tuple[str, str, Parameter, tuple[str, ...]]] = [
         (runtime, runtime, "Runtime", (f"{container_runtime.ROLE}_{runtime}_version", f"default_{runtime}_version")),
         *(
             (kind, one.title or kind, "Network", (f"{cni.ROLE}_{one.variables}_version",))
@@ -94,7 +95,7 @@ def components(host: Variables) -> list[SettableComponent]:
             VersionedComponent(
                 kind=kind,
                 title=title,
-                parameter=t.cast("t.Any", parameter),
+                parameter=parameter,
                 installed=str(host.value(names[0])).removeprefix("v"),
             ),
             names,
@@ -126,5 +127,5 @@ def _prepares(host: Variables) -> list[str]:
     return [role for role in _ROLES if role in prepares]
 
 
-def _resources(host: Variables) -> list[t.Any]:
+def _resources(host: Variables) -> list[Resource]:
     return load([one for role in _prepares(host) for one in of_role(role, host)])
