@@ -11,7 +11,7 @@ COLLECTION := $(COLLECTIONS)/ansible_collections/winkube/node
 PACKAGE := ansible_collections.winkube.node
 # The number of pytest workers. Three suit two cores, because tests with servers wait nearly half of their time.
 WORKERS ?= 3
-# Long tests run first, so that all workers end at about the same time.
+# tests/work_order.py orders the tests, so that all workers end at about the same time.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
 PYTEST_ARGS ?=
 # The packages in .venv. Releases use requirements-release.txt, which pins every version and hash.

@@ -14,6 +14,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from work_order import mixed
 
 ROOT = Path(__file__).resolve().parents[1]
 COLLECTION = Path("ansible_collections", "winkube", "node")
@@ -132,7 +133,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave variants out, and refuse a pair of pytest and pytest-xdist that ignores groups.
+    """Leave variants out, order the tests of a parallel run, and refuse a pytest-xdist that ignores groups.
 
     Tests of a group share addresses, so two workers cannot run them at the same time.
     """
@@ -141,6 +142,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
                 raise pytest.UsageError(f"pytest {pytest.__version__} and this pytest-xdist ignore groups: {item}")
+        items[:] = mixed(items, lambda item: item.nodeid)
 
 
 def pytest_collection_finish() -> None:

@@ -10,9 +10,10 @@ from ..plugin_utils.actions.controller_action import ControllerAction
 from ..plugin_utils.node_resources.own_templates import compiled
 from ..plugin_utils.preflight import variables as checks
 from ..plugin_utils.preflight.host_check import HostCheck
+from ..plugin_utils.preflight.shared_names import shared_names
 from ..plugin_utils.role_variables.roles import ROLES
 
-checks.roles(), compiled()  # read once for all hosts
+checks.roles(), compiled(), shared_names()  # read once for all hosts
 
 
 class ActionModule(ControllerAction):

@@ -1,22 +1,29 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Starting ansible-playbook in forks of a process that has imported Ansible; see playbook_server.py."""
+"""Starting ansible-playbook, and the modules that it runs on localhost, in forks of processes with their imports.
+
+See playbook_server.py and module_server.py.
+"""
 
 from __future__ import annotations
 
 import functools
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-SERVER = Path(__file__).with_name("playbook_server.py")
+PROGRAM = Path(__file__).with_name("playbook_server.py")
+MODULES = Path(__file__).with_name("module_server.py")
+CLIENT = Path(__file__).with_name("module_client.py")
 CALLBACKS = Path(__file__).with_name("callback_plugins")
 SHARED = {"ANSIBLE_CALLBACK_PLUGINS": str(CALLBACKS), "ANSIBLE_NOCOLOR": "1", "LC_ALL": "C.UTF-8"}
 """The environment of the server. A run may do without: it enables its callbacks, and has no terminal."""
@@ -26,25 +33,61 @@ CHOICE = "WINKUBE_TESTS"
 """The environment variable that selects tests. With its value `all`, each run is a process of its own."""
 
 
-class PlaybookServer:
-    """The process that forks, and the socket for requests to it.
+class ForkServer:
+    """A program that runs requests in forks of itself (fork_server.py). It ends with this process.
 
-    It is started with the environment of this process, and ends with it.
+    Args:
+        program: the path of the program.
+        environment: its environment.
+    """
+
+    def __init__(self, program: Path, environment: Mapping[str, str]) -> None:
+        self._home = tempfile.TemporaryDirectory()
+        self.folder = Path(self._home.name)
+        self.socket = self.folder / "socket"
+        self._process = subprocess.Popen(
+            [sys.executable, str(program), str(self.socket)],
+            env={**environment, "ANSIBLE_HOME": self._home.name},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+        )
+
+    def wait(self) -> None:
+        """Wait until the program has imported what it needs."""
+        while not self.socket.exists():
+            assert self._process.poll() is None, f"{self._process.args!r} ended with {self._process.returncode}"
+            time.sleep(0.01)
+
+    def connect(self) -> socket.socket:
+        """Return a connection to the program when it is ready."""
+        self.wait()
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(str(self.socket))
+        return connection
+
+    def stop(self) -> None:
+        """End the program."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+        self._home.cleanup()
+
+
+class PlaybookServer:
+    """The programs that fork runs of ansible-playbook and of the modules of localhost.
+
+    They are started with the environment of this process.
     """
 
     def __init__(self) -> None:
-        self._control, theirs = socket.socketpair()
-        self._home = tempfile.TemporaryDirectory()
         environment = {**os.environ, **SHARED}
         self.environment = fixed(environment)
-        self._process = subprocess.Popen(
-            [sys.executable, str(SERVER), str(theirs.fileno())],
-            env={**environment, "ANSIBLE_HOME": self._home.name},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()],
-        )
-        theirs.close()
+        self._playbooks = ForkServer(PROGRAM, environment)
+        self._modules = ForkServer(MODULES, environment)
+        self._interpreter = self._modules.folder / "python"
+        command = shlex.join([sys.executable, "-IS", str(CLIENT), str(self._modules.socket)])
+        self._interpreter.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
+        self._interpreter.chmod(0o700)
 
     def run(
         self, command: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float
@@ -54,14 +97,16 @@ class PlaybookServer:
         Raises:
             subprocess.TimeoutExpired: it ran longer than `timeout` seconds, and was killed.
         """
-        request = {"command": list(command), "folder": str(folder), "environment": dict(environment)}
-        ours, theirs = socket.socketpair()
-        with ours, tempfile.TemporaryFile() as output:
-            with theirs:
-                socket.send_fds(self._control, [b"r"], [theirs.fileno(), output.fileno()])
-            ours.settimeout(timeout)
-            ours.sendall(json.dumps(request).encode() + b"\n")
-            stream = ours.makefile("rb")
+        variables = {**environment, "WINKUBE_TEST_INTERPRETER": str(self._interpreter)}
+        request = {"command": list(command), "folder": str(folder), "environment": variables}
+        self._modules.wait()
+        with self._playbooks.connect() as connection, tempfile.TemporaryFile() as output:
+            with Path(os.devnull).open("rb") as nothing:
+                streams = [nothing.fileno(), output.fileno(), output.fileno()]
+                socket.send_fds(connection, [b"r"], streams)
+            connection.settimeout(timeout)
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            stream = connection.makefile("rb")
             pid = int(stream.readline())
             try:
                 answer = stream.readline()
@@ -73,11 +118,9 @@ class PlaybookServer:
             return int(answer), _content(output).decode()
 
     def stop(self) -> None:
-        """End the process."""
-        self._control.shutdown(socket.SHUT_RDWR)
-        self._control.close()
-        self._process.wait()
-        self._home.cleanup()
+        """End the programs."""
+        self._playbooks.stop()
+        self._modules.stop()
 
 
 def _content(output: IO[bytes]) -> bytes:

@@ -5,25 +5,25 @@
 A run of ansible-playbook spends two CPU seconds on imports before its first task. A fork spends none. Everything else
 is the same: the command line, the environment, the working folder and the configuration are those of the run.
 
-This file is a program, too. `forked_runs.py` starts it, with a Unix socket as its first argument. It does not import
-the tests: a playbook could import them then.
+`forked_runs.py` starts this program, with the path of its socket as the first argument. It does not import the tests: a
+playbook could import them then.
 """
 
 from __future__ import annotations
 
-import array
 import atexit
-import contextlib
 import gc
 import importlib
-import json
 import os
-import signal
-import socket
 import sys
 from pathlib import Path
-from typing import Any
 
+import fork_server
+
+INTERPRETER = "WINKUBE_TEST_INTERPRETER"
+"""The environment variable with the Python interpreter for the modules of localhost."""
+PACKED = Path(os.environ["ANSIBLE_HOME"], "packed")
+"""The folder of the packed modules."""
 COLLECTION = "ansible_collections.winkube.node.plugins"
 MODULES = (
     *("multiprocessing.popen_fork", "multiprocessing.shared_memory", "tomllib", "xml.dom.minidom"),
@@ -44,6 +44,7 @@ def prepare() -> None:
     from ansible.cli import playbook  # noqa: F401 - imported for the forks
     from ansible.plugins.loader import init_plugin_loader
 
+    PACKED.mkdir()
     init_plugin_loader()
     for name in MODULES:
         importlib.import_module(name)
@@ -62,82 +63,29 @@ def configure() -> None:
     constants.config = ConfigManager()
     for setting in constants.config.get_configuration_definitions():
         constants.set_constant(setting, constants.config.get_config_value(setting, variables=vars(constants)))
+    # Ansible packs each module with all that it imports. The modules are the same in all runs of a server.
+    Path(constants.DEFAULT_LOCAL_TMP, "ansiballz_cache").symlink_to(PACKED)
 
 
-def run(request: dict[str, Any], output: int) -> int:
-    """Run ansible-playbook in this process, which is a fork, and return the exit code."""
+def run(_request: fork_server.Request) -> int:
+    """Run the command line of ansible-playbook in this process, which is a fork, and return the exit code."""
     from ansible import cli
     from ansible.cli.playbook import PlaybookCLI
 
-    with Path(os.devnull).open("rb") as nothing:
-        os.dup2(nothing.fileno(), 0)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.chdir(request["folder"])
-    os.environ.clear()
-    os.environ.update(request["environment"])
-    sys.argv = request["command"]
+    # Ansible runs the modules of localhost with it.
+    sys.executable = os.environ.get(INTERPRETER, sys.executable)
     configure()
     # It has been initialized. A second time, it would only warn.
     cli.init_plugin_loader = lambda *_arguments: None
     try:
         PlaybookCLI.cli_executor()
     except SystemExit as ended:
-        return int(ended.code or 0)
+        return fork_server.exit_code(ended)
     return 0
-
-
-def handle(connection: socket.socket, output: int) -> None:
-    """Read one request, run it in a fork, and answer with the id of its process and then with its exit code."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    request = json.loads(connection.makefile("rb").readline())
-    pid = os.fork()
-    if not pid:
-        code = 250
-        try:
-            connection.close()
-            code = run(request, output)
-            atexit._run_exitfuncs()
-            sys.stdout.flush()
-            sys.stderr.flush()
-        finally:
-            os._exit(code)
-    connection.sendall(f"{pid}\n".encode())
-    _, status = os.waitpid(pid, 0)
-    # The caller has given up if it no longer reads.
-    with contextlib.suppress(BrokenPipeError):
-        connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
-
-
-def reap(*_arguments: object) -> None:
-    """Wait for the forks that have ended."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-
-
-def serve(control: socket.socket) -> None:
-    """Handle requests, each with a connection and a file for the output, until the caller ends."""
-    signal.signal(signal.SIGCHLD, reap)
-    size = array.array("i").itemsize
-    while True:
-        data, ancillary, _, _ = control.recvmsg(1, socket.CMSG_SPACE(2 * size))
-        if not data:
-            return
-        received = array.array("i")
-        for _, _, content in ancillary:
-            received.frombytes(content)
-        connection, output = socket.socket(fileno=received[0]), received[1]
-        if not os.fork():
-            with contextlib.suppress(KeyboardInterrupt):
-                handle(connection, output)
-            os._exit(0)
-        connection.close()
-        os.close(output)
 
 
 if __name__ == "__main__":
     # As in ansible-playbook itself: its own folder, not that of this file.
     sys.path[0] = str(Path(sys.executable).parent)
     prepare()
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    fork_server.serve(sys.argv[1], run)
