@@ -23,7 +23,7 @@ from typing import IO
 
 PROGRAM = Path(__file__).with_name("playbook_server.py")
 MODULES = Path(__file__).with_name("module_server.py")
-CLIENT = Path(__file__).with_name("module_client.py")
+CLIENT = Path(__file__).with_name("fork_client.py")
 CALLBACKS = Path(__file__).with_name("callback_plugins")
 SHARED = {"ANSIBLE_CALLBACK_PLUGINS": str(CALLBACKS), "ANSIBLE_NOCOLOR": "1", "LC_ALL": "C.UTF-8"}
 """The environment of the server. A run may do without: it enables its callbacks, and has no terminal."""
@@ -65,6 +65,10 @@ class ForkServer:
         connection.connect(str(self.socket))
         return connection
 
+    def client(self) -> str:
+        """Return the start of a shell command that runs the command line after it in a fork of the program."""
+        return shlex.join([sys.executable, "-IS", str(CLIENT), str(self.socket)])
+
     def stop(self) -> None:
         """End the program."""
         assert self._process.stdin is not None
@@ -85,9 +89,7 @@ class PlaybookServer:
         self._playbooks = ForkServer(PROGRAM, environment)
         self._modules = ForkServer(MODULES, environment)
         self._interpreter = self._modules.folder / "python"
-        command = shlex.join([sys.executable, "-IS", str(CLIENT), str(self._modules.socket)])
-        self._interpreter.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
-        self._interpreter.chmod(0o700)
+        write_interpreter(self._interpreter, self._modules)
 
     def run(
         self, command: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float
@@ -121,6 +123,14 @@ class PlaybookServer:
         """End the programs."""
         self._playbooks.stop()
         self._modules.stop()
+
+
+def write_interpreter(path: Path, modules: ForkServer) -> None:
+    """Write a Python interpreter that runs Ansible's modules in forks of a program, and other programs itself."""
+    python = shlex.quote(sys.executable)
+    module = f'case "$1" in */AnsiballZ_*) exec {modules.client()} "$@" ;; esac'
+    path.write_text(f'#!/bin/sh\n{module}\nexec {python} "$@"\n', encoding="utf-8")
+    path.chmod(0o700)
 
 
 def _content(output: IO[bytes]) -> bytes:

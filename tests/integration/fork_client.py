@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A Python interpreter that lets module_server.py run the modules of Ansible, and itself runs all other programs.
+"""Let a program that forks (fork_server.py) run a command line, with this process's streams, folder and environment.
 
-Its first argument is the path of the server's socket. It imports little, because it is started for each module.
+The first argument is the path of the program's socket, and the command line follows. This file imports little, because
+it is started very often.
 """
 
 from __future__ import annotations
@@ -13,10 +14,8 @@ import socket
 import sys
 
 
-def main(server: str, command: list[str]) -> int:
-    """Run a command line of Python, and return its exit code."""
-    if not (command and os.path.basename(command[0]).startswith("AnsiballZ_")):  # noqa: PTH119 - pathlib loads slowly
-        os.execv(sys.executable, [sys.executable, *command])
+def run(server: str, command: list[str]) -> int:
+    """Run a command line, and return its exit code."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(server)
         socket.send_fds(connection, [b"r"], [0, 1, 2])
@@ -27,4 +26,4 @@ def main(server: str, command: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    sys.exit(run(sys.argv[1], sys.argv[2:]))
