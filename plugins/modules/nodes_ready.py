@@ -151,6 +151,7 @@ from ..module_utils.pods import (
 from ..module_utils.printable import printable
 
 POLL_SECONDS = 1.0
+"""Maximum pause between two polls. The first pause is a quarter of it, and each pause is twice as long as the last."""
 FIRST_ANSWER_SECONDS = 15.0
 FORBIDDEN = 403
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
@@ -281,6 +282,7 @@ def wait(module: AnsibleModule, api: NodeApi) -> dict[str, t.Any]:
     params = module.params
     begin = time.monotonic()
     end = begin + params["timeout"]
+    pause = POLL_SECONDS / 4
     nodes: dict[str, dict[str, t.Any]] = {}
     while True:
         try:
@@ -296,7 +298,8 @@ def wait(module: AnsibleModule, api: NodeApi) -> dict[str, t.Any]:
             limit = end if nodes else min(end, begin + FIRST_ANSWER_SECONDS)
             if not error.is_temporary or time.monotonic() >= limit:
                 module.fail_json(msg=str(error), nodes=nodes, waiting=params["nodes"])
-        time.sleep(POLL_SECONDS)
+        time.sleep(pause)
+        pause = min(pause * 2, POLL_SECONDS)
 
 
 def main() -> None:
