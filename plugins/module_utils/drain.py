@@ -17,7 +17,7 @@ from .cordon import Cordon, CordonMark, cordon_patch, read_cordon
 from .pods import Pod, SortedPods, container_ids, covering, host_process_sets, is_being_deleted, pod_name, sort_pods
 
 CONFLICTS = 5
-"""How many times to read a node again if it has changed between reading and patching it."""
+"""How many times one step tries to patch a node that changes between being read and being patched."""
 
 
 class Api(t.Protocol):
