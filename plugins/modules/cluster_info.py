@@ -94,7 +94,7 @@ ca_certificate:
 cluster_info_public:
   description:
     - Whether the ConfigMap C(kube-public/cluster-info) can be read without credentials. C(kubeadm join) needs this if
-      it discovers the cluster with a bootstrap token.
+      it discovers the cluster with a bootstrap token. V(false) only if the API server refuses it.
   type: bool
   returned: always
 kubernetes_version:
@@ -103,7 +103,9 @@ kubernetes_version:
   returned: always
   sample: v1.37.1
 node_version:
-  description: Kubernetes version for the cluster's nodes, which is the API server's version without a vendor's suffix.
+  description: >-
+    Kubernetes version for the cluster's nodes, which is the API server's version without C(v) and without a vendor's
+    suffix.
   type: str
   returned: always
   sample: 1.37.1
@@ -133,7 +135,7 @@ pod_subnet:
   type: str
   returned: always
 service_subnet:
-  description: The services' CIDR.
+  description: The services' CIDR, or empty if kubeadm's configuration does not set it.
   type: str
   returned: always
 dns_domain:
@@ -229,8 +231,8 @@ nodes:
     replacement:
       description: >-
         What C(replace_nodes.yml) has recorded about the machine that replaces the node (C(name), C(generation)), and
-        what was done to the old machine (C(old), which is C(reset), C(shutdown) or empty). Empty if the node is not
-        being replaced.
+        what was done to the old machine (C(old), which is C(reset), C(shutdown) or empty). C(name) and C(generation)
+        are C(unreadable) if the record is invalid. Empty if the node is not being replaced.
       type: dict
     network_pods:
       description: The node's pods of the role cni's DaemonSets, if O(purposes) contains V(read).
