@@ -69,7 +69,7 @@ class ActionModule(ControllerAction):
 
     @staticmethod
     def _command(suite: pathlib.Path, file: pathlib.Path) -> list[str]:
-        """Return the command line. Only the fixtures of the suite and of its parent folders apply.
+        """Return the command line. Only the fixtures of the suite and of the two folders above it apply.
 
         Short tracebacks do not print the arguments of functions, which may contain the password.
         """
