@@ -19,7 +19,7 @@ class CordonMark(t.NamedTuple):
     """The content of the annotation."""
 
     by: str
-    """The owner, such as the name of the playbook. A playbook uncordons only nodes of its own name."""
+    """The owner, such as the name of the playbook. A playbook uncordons only nodes whose owner is its own name."""
     on: str
     """The machine on which the module ran."""
     since: str

@@ -36,16 +36,16 @@ options:
   purposes:
     description:
       - What the run is going to do in the cluster. The module fails with a list of missing permissions.
-      - V(read) is what this module reads. V(join) labels nodes. V(tokens) creates and deletes bootstrap tokens, and
-        V(delete_tokens) only deletes them. V(approve) approves the certificates of the nodes that join. V(rejoin)
-        deletes nodes whose machines join again, and V(reset) deletes nodes of machines that are reset. V(flannel)
-        applies flannel's and kube-proxy's DaemonSets, and V(kube_proxy) applies only kube-proxy's DaemonSet.
-        V(services) creates the service accounts for nodes on which flannel and kube-proxy run as Windows services, and
-        V(services_read) reads the tokens of these accounts. V(drain) cordons nodes and evicts pods. V(network_check)
-        runs the pods of M(winkube.node.network_check).
+      - V(read) is what this module reads. V(join) labels nodes, and restricts DaemonSets for Linux to Linux nodes.
+        V(tokens) creates and deletes bootstrap tokens, and V(delete_tokens) only deletes them. V(approve) approves the
+        certificates of the nodes that join. V(rejoin) deletes nodes whose machines join again, and V(reset) deletes
+        nodes of machines that are reset. V(flannel) applies flannel's and kube-proxy's DaemonSets, and V(kube_proxy)
+        applies only kube-proxy's DaemonSet. V(services) creates the service accounts for nodes on which flannel and
+        kube-proxy run as Windows services, and V(services_read) reads the tokens of these accounts. V(drain) cordons
+        nodes and evicts pods. V(network_check) runs the pods of M(winkube.node.network_check).
       - V(calico_read) reads how Calico is installed. V(calico) applies Calico's and kube-proxy's DaemonSets.
         V(calico_affinity) changes Calico's C(IPAMConfig). V(calico_windows) changes the Tigera operator's
-        C(Installation).
+        C(Installation) and its ConfigMap C(kubernetes-services-endpoint).
       - V(change_network) includes V(flannel_removal) or V(calico_removal) if the cluster has this network's DaemonSet
         for Windows, or Windows nodes with flannel, and none of O(networks) needs it. For V(calico), Calico's DaemonSet
         is not needed if the Tigera operator runs Calico.

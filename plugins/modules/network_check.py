@@ -97,7 +97,7 @@ options:
     type: int
     default: 600
   timeout:
-    description: Seconds after which no further check begins. Checks in pods that are still running end as V(not_run).
+    description: Seconds after which no further check begins in a pod. Checks in running pods then end as V(not_run).
     type: int
     default: 3600
   cleanup_timeout:
@@ -159,7 +159,7 @@ results:
       description: For a NodePort, the node whose pod accepts the connection. Otherwise empty.
       type: str
     address:
-      description: Host and port of the connection. Empty if it was not opened.
+      description: Host and port of the destination. Empty if it is not known, and in check mode.
       type: str
     status:
       description:

@@ -87,7 +87,7 @@ def delete(api: NodeApi, name: str, expected: t.Collection[str], dry: bool) -> d
     """Delete a node if it exists and reports one of the expected addresses.
 
     Raises:
-        ApiError: the node could not be deleted.
+        ApiError: the node could not be read or deleted.
     """
     node = api.node(name)
     if node is None:

@@ -145,7 +145,8 @@ def main() -> None:
     failed = [f"- {one.service}{' at ' + one.url if one.url else ''}: {one.problem}" for one in calls if one.problem]
     if failed:
         lines = "\n".join(failed)
-        module.fail_json(msg=f"after {params['timeout']} seconds, these services do not answer:\n{lines}", calls=rows)
+        why = f"after {params['timeout']} seconds, these services do not respond with the status 200:"
+        module.fail_json(msg=f"{why}\n{lines}", calls=rows)
     module.exit_json(changed=False, calls=rows)
 
 

@@ -54,7 +54,7 @@ class Outcome(t.NamedTuple):
     status: str
     detail: str = ""
     address: str = ""
-    """What the source connected to, as HOST:PORT; empty if no connection was opened."""
+    """The destination of the connection, as HOST:PORT; empty if it is not known, for example without a server pod."""
     attempts: int = 0
 
     def to_result(self) -> dict[str, t.Any]:
