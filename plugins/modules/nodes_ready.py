@@ -11,8 +11,8 @@ short_description: Wait until nodes of a cluster are Ready
 version_added: "0.1.0"
 description:
   - Waits until all of O(nodes) are registered with the cluster and, by default, Ready.
-  - A node with the taint C(node.cloudprovider.kubernetes.io/uninitialized) does not count as Ready,
-    because only pods that tolerate this taint can run on it. The programs of the cloud provider in the cluster remove the taint.
+  - A node with the taint C(node.cloudprovider.kubernetes.io/uninitialized) does not count as Ready, because only
+    pods that tolerate this taint can run on it. The programs of the cloud provider in the cluster remove the taint.
   - One task waits for all nodes. The task runs on the controller or a control plane host, never on a Windows node.
   - The account needs permission to read nodes.
 options:
