@@ -36,7 +36,7 @@ def _as_printed(password: str) -> set[str]:
 
 
 class ActionModule(ControllerAction):
-    """Runs a testinfra suite on the controller. No argument and no file contains the machine's password."""
+    """Runs a testinfra suite on the controller, which gets the machine's password only in its environment."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "suite": {"type": "path", "required": True},
