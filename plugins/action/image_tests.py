@@ -36,7 +36,7 @@ def _as_printed(password: str) -> set[str]:
 
 
 class ActionModule(ControllerAction):
-    """Runs a testinfra suite on the controller. No argument and no file contains the machine's password."""
+    """Runs a testinfra suite on the controller, which gets the machine's password only in its environment."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "suite": {"type": "path", "required": True},
@@ -69,7 +69,7 @@ class ActionModule(ControllerAction):
 
     @staticmethod
     def _command(suite: pathlib.Path, file: pathlib.Path) -> list[str]:
-        """Return the command line. Only the fixtures of the suite and of its parent folders apply.
+        """Return the command line. Only the fixtures of the suite and of the two folders above it apply.
 
         Short tracebacks do not print the arguments of functions, which may contain the password.
         """

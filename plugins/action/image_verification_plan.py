@@ -46,7 +46,7 @@ class ActionModule(ControllerAction):
             raise ResourceError(f"{_PREFIX}_e2e_test", options["e2e_test"], expected)
         name = options["name"] or f"verify-{release.commit[:8].lower()}"
         if not NODE_NAME.fullmatch(name):
-            expected = "expected at most 63 lower-case letters, digits and hyphens"
+            expected = "expected at most 63 lower-case letters, digits and hyphens, without a hyphen at either end"
             raise ResourceError(f"{_PREFIX}_name", name, expected)
         return {
             "changed": False,

@@ -12,7 +12,7 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
-    """Prints each problem that preflight found on hosts of the play once; contacts no node."""
+    """Prints each problem that preflight or cluster_check found for hosts of the play once; contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "results_var": {"type": "str", "required": True},

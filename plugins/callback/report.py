@@ -40,7 +40,7 @@ from ..plugin_utils.values.ansible_data import plain
 
 
 class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible ships no type information
-    """Collects results as they arrive."""
+    """Collects the results of tasks, and writes the report at the end of the run."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Documentation of the options of all HNS modules (plugin_utils/hns/options.py, FACTS_OPTIONS)."""
+"""Documentation of the options of all HNS modules (plugin_utils/hns/cleanup/options.py, FACTS_OPTIONS)."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from ..plugin_utils.values.ansible_data import plain
 
 
 def no_proxy(given: str | list[str], *more: str | list[str] | None) -> str:
-    """Return the addresses that a node reaches without its proxy."""
+    """Return the addresses that a node reaches without its proxy, separated by commas."""
     return proxies.no_proxy(given, *more)
 
 

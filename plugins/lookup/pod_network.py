@@ -11,7 +11,8 @@ version_added: 0.1.0
 description:
   - Returns what tasks need to know about the network. The content is built from C(cni_plugin), C(cni_run_as), the
     variable with the network's mode such as C(cni_flannel_backend), C(cni_pods_subnet), C(cni_services_subnet),
-    C(cni_block_wireserver), C(cni_block_imds), C(cni_azure_vnet_subnets) and C(container_runtime).
+    C(cni_network_policy), C(cni_block_wireserver), C(cni_block_imds), C(cni_azure_vnet_subnets) and
+    C(container_runtime), and from what earlier tasks read from the cluster and the node, if they ran.
 options:
   _terms:
     description: The lookup takes no terms.

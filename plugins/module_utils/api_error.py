@@ -9,7 +9,7 @@ import typing as t
 
 
 class ApiError(Exception):
-    """The API server rejected a request, was unreachable, or sent an unusable response. The message is one line."""
+    """The API server rejected a request, was unreachable, or sent an unusable response; or a request was invalid."""
 
     def __init__(
         self,
@@ -22,10 +22,11 @@ class ApiError(Exception):
     ) -> None:
         super().__init__(message)
         self.status = status
-        """HTTP status, or 0 if there was no response."""
+        """HTTP status; 0 if the API server could not be reached; 400 if its response, or the request, is unusable."""
         self.causes = dict(causes or {})
         """Messages by reason, from the details of the response."""
         self.retry_after = retry_after
+        """Seconds after which the server asks to repeat the request; 0 if it does not say."""
         self.brief = brief or message
         """What went wrong, without the server's message, which may quote the request: the status and the reason, if the
         server rejected the request."""

@@ -13,7 +13,7 @@ import typing as t
 
 NAMESPACE = "kube-system"
 GROUP = "system:bootstrappers:winkube:node-token"
-"""The group of the tokens that a run creates. Only this run approves requests that are made with them."""
+"""The group of the tokens whose certificate requests the run approves itself, because the cluster does not."""
 AUTO_APPROVED_GROUP = "system:bootstrappers:kubeadm:default-node-token"
 """kubeadm's own group. It has all permissions for a join, and the cluster approves its certificate requests for
 any node name."""
@@ -22,7 +22,7 @@ _RBAC = "rbac.authorization.k8s.io"
 CLUSTER_ROLES = {"winkube:node-bootstrapper": "system:node-bootstrapper", "winkube:get-nodes": "kubeadm:get-nodes"}
 """The ClusterRoles that bootstrap tokens need, by the names of their bindings (see `bindings`)."""
 ROLES = ("kubeadm:nodes-kubeadm-config", "kubeadm:kubelet-config")
-"""Roles in kube-system that every cluster has; kubeadm creates the Role `kube-proxy` only with its own kube-proxy."""
+"""Roles in kube-system of every kubeadm cluster; kubeadm creates the Role `kube-proxy` only with its own kube-proxy."""
 
 
 def new_token() -> str:

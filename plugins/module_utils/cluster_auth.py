@@ -4,8 +4,9 @@
 
 The argument spec and its documentation fragment are kubernetes.core's own. An option that is not set comes from
 `K8S_AUTH_…` in the environment. As in kubernetes.core, `host` with a token, a user name and password, or a client
-certificate needs no kubeconfig. Otherwise `kubeconfig` or `context` select a kubeconfig. Without these two options, the
-module uses the service account of the pod in which it runs, or `~/.kube/config`. Options override the kubeconfig.
+certificate needs no kubeconfig. Otherwise `kubeconfig` and `context` select a kubeconfig and its context. Without these
+two options, the module uses the service account of the pod in which it runs, or else the default kubeconfig, which is
+`$KUBECONFIG` or `~/.kube/config`. Options override the kubeconfig.
 
 kubernetes.core's client is not used. `k8s.client.get_api_client`, its only public function that creates a client, first
 requests the version and the APIs of the server, and writes the result into the temporary folder. All functions that
@@ -42,7 +43,7 @@ Options = t.Mapping[str, t.Any]
 
 
 class AuthError(Exception):
-    """An option cannot be used. The message names the option, the expected value and the actual value."""
+    """An option cannot be used. The message names the option and what is wrong with it."""
 
 
 class RepeatedHeader(str):
@@ -147,8 +148,12 @@ def account(options: Options) -> str:
         who = f"the user of {' and '.join(names)}"
     elif isinstance(kubeconfig, str):
         who = f"the user of kubeconfig {kubeconfig}"
+    elif kubeconfig:
+        who = "the user of the given kubeconfig"
+    elif "KUBERNETES_SERVICE_HOST" in os.environ and not options.get("context"):
+        who = "the service account of this pod"
     else:
-        who = "the user of the given kubeconfig" if kubeconfig else "the user of the default kubeconfig"
+        who = "the user of the default kubeconfig"
     impersonated = [options["impersonate_user"]] if options.get("impersonate_user") else []
     impersonated += options.get("impersonate_groups") or []
     return f"{who} as {', '.join(impersonated)}" if impersonated else who
@@ -230,7 +235,8 @@ def _load(options: Options, configuration: t.Any) -> None:
             pass
         else:
             return
-    shown = "with this content" if isinstance(kubeconfig, dict) else repr(kubeconfig or "~/.kube/config")
+    path = kubeconfig or config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION
+    shown = "with this content" if isinstance(kubeconfig, dict) else repr(path)
     try:
         if isinstance(kubeconfig, dict):
             config.load_kube_config_from_dict(kubeconfig, **common)

@@ -29,7 +29,10 @@ def keys(certificates: bytes) -> set[bytes]:
 
 
 def check_ca(module: AnsibleModule, cluster: Cluster, certificates: bytes) -> None:
-    """Fail the module if `verify_ca` is on, and neither the kubeconfig nor `ca_cert` trusts the CA in cluster-info."""
+    """Fail the module if the CA in cluster-info is not one that the kubeconfig or `ca_cert` trusts.
+
+    Nothing is checked if `verify_ca` is off, or if the client has no CA or does not verify certificates.
+    """
     settings = cluster.configuration
     if not module.params["verify_ca"] or not settings.verify_ssl or not settings.ssl_ca_cert:
         return

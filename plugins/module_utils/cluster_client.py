@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Kubernetes API as plain JSON, for the modules that run on the controller.
+"""The Kubernetes API as plain JSON, for the modules that work with a cluster.
 
 The official Python client sends the requests. Its typed models are not used, because importing them takes time.
 `cluster_auth` explains why kubernetes.core's client is not used.
@@ -105,7 +105,8 @@ class Cluster:
             The response.
 
         Raises:
-            ApiError: the server rejected the request, could not be reached, or sent an invalid response.
+            ApiError: the server rejected the request, could not be reached, or sent an invalid response, or a part of
+                the path is not the name of an object.
         """
         content_type = content_type or (_PATCH if method == "PATCH" else "application/json")
         try:
@@ -214,7 +215,7 @@ def _discover_nothing(client: object, cache_file: object) -> None:
 
 
 def _cause(error: HTTPError) -> str:
-    """Return why a request failed. If a proxy rejected the request, return only the proxy's response."""
+    """Return why a request failed. If the connection through a proxy failed, return only the proxy's error."""
     if isinstance(error, MaxRetryError) and isinstance(error.reason, ProxyError):
         return f"{error.reason.original_error}"
     return f"{type(error).__name__}: {error}"

@@ -69,9 +69,13 @@ def overlay_address(node: t.Mapping[str, t.Any]) -> str:
 
 
 def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str, list[dict[str, t.Any]]]:
-    """Return the pods that run the network of Windows nodes, by node.
+    """Return the pods of flannel, kube-proxy and Calico on Windows nodes, by node.
 
     Calico's pods without a revision are left out: their DaemonSet is not managed by this collection.
+
+    Args:
+        cluster: the cluster.
+        networks: the networks of the run's hosts. Calico's pods are read only if this contains `calico`.
     """
     pods_by_node: dict[str, list[dict[str, t.Any]]] = {}
     own_pods = (("kube-system", "k8s-app=calico-node-windows"),) if "calico" in networks else ()
@@ -123,7 +127,7 @@ def place(daemon_set: t.Mapping[str, t.Any]) -> str:
 
 
 def unbound_daemon_sets(existing: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
-    """Return the DaemonSets whose pods run on nodes of any operating system, and what manages them.
+    """Return the DaemonSets without a node selector or node affinity for the operating system, and what manages them.
 
     Args:
         existing: the DaemonSets of the cluster.

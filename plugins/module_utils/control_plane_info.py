@@ -43,7 +43,10 @@ def ca_hash(certificate: bytes) -> str:
 
 
 def document(module: AnsibleModule, cluster: Cluster, place: str, key: str, form: Form) -> dict[str, t.Any]:
-    """Return the YAML document in a key of a ConfigMap (NAMESPACE/NAME); empty if there is none."""
+    """Return the YAML document in a key of a ConfigMap (NAMESPACE/NAME); empty if there is none.
+
+    The module fails if the text is not YAML, or does not have the form.
+    """
     try:
         parsed = yaml_load((config_map(cluster, *place.split("/")) or {}).get(key) or "") or {}
         why = problem(parsed, form) if parsed else ""
@@ -55,12 +58,13 @@ def document(module: AnsibleModule, cluster: Cluster, place: str, key: str, form
 
 
 def control_plane(module: AnsibleModule, cluster: Cluster) -> dict[str, str]:
-    """Return the address and the CA of the control plane."""
+    """Return the address and the CA of the control plane. The module fails if it cannot find or trust them."""
     info = document(module, cluster, "kube-public/cluster-info", "kubeconfig", CLUSTER_INFO)
     if not info.get("clusters"):
         module.fail_json(
-            msg=f"the cluster at {cluster.server} has no ConfigMap kube-public/cluster-info: kubeadm join cannot "
-            "discover the cluster. Create it with `kubeadm init phase bootstrap-token` on the control plane"
+            msg=f"the cluster at {cluster.server} has no ConfigMap kube-public/cluster-info that names a cluster: "
+            "kubeadm join cannot discover the cluster. Create the ConfigMap with `kubeadm init phase bootstrap-token` "
+            "on the control plane"
         )
     entry = info["clusters"][0]["cluster"]
     try:

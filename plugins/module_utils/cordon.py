@@ -19,11 +19,11 @@ class CordonMark(t.NamedTuple):
     """The content of the annotation."""
 
     by: str
-    """The owner: the name of the playbook. A playbook uncordons only nodes that it cordoned itself."""
+    """The owner, such as the name of the playbook. A playbook uncordons only nodes whose owner is its own name."""
     on: str
-    """The machine on which the playbook ran."""
+    """The machine on which the module ran."""
     since: str
-    """The time on the controller's clock (UTC, ISO 8601)."""
+    """When the module began, by the clock of that machine (UTC, ISO 8601)."""
 
     def to_text(self) -> str:
         """Return the annotation's value."""

@@ -17,7 +17,7 @@ from .cordon import Cordon, CordonMark, cordon_patch, read_cordon
 from .pods import Pod, SortedPods, container_ids, covering, host_process_sets, is_being_deleted, pod_name, sort_pods
 
 CONFLICTS = 5
-"""How many times to read a node again if it has changed between reading and patching it."""
+"""How many times one step tries to patch a node that changes between being read and being patched."""
 
 
 class Api(t.Protocol):
@@ -152,7 +152,7 @@ class NodeDrain:
         for attempt in range(CONFLICTS):
             patch = cordon_patch(node, self._options.mark)
             if patch is None:
-                # Another client has cordoned the node in the meantime, and will uncordon it.
+                # The node is already cordoned. Whoever cordoned it will uncordon it.
                 return
             try:
                 self._api.patch_node(self.name, patch)
@@ -250,7 +250,7 @@ def drain(
     """
     nodes = [NodeDrain(api, name, options) for name in dict.fromkeys(names)]
     begin = clock()
-    # All nodes are cordoned before the first eviction, so that no pod moves to a node that is drained next.
+    # The first steps cordon the nodes before any eviction, so that no pod moves to a node that is drained next.
     for node in nodes:
         node.step(begin)
     while waiting := [node for node in nodes if not node.done]:

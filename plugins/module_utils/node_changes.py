@@ -23,7 +23,9 @@ def change_nodes(
     change: t.Callable[[str], NodeResult],
     **failed: t.Any,
 ) -> None:
-    """Change nodes one after the other, within the module's `timeout`, and exit the module.
+    """Change nodes one after the other, and exit the module.
+
+    Each change is tried at least once. After a temporary error, it is repeated until the module's `timeout` has passed.
 
     Args:
         module: the module. It fails if a node could not be changed.

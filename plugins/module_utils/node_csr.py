@@ -52,7 +52,7 @@ class Subject(t.NamedTuple):
     """The content of a request."""
 
     key: bytes
-    """Public key (DER), to tell keys apart; empty if the request is not for the expected name."""
+    """Public key (DER), to tell keys apart; empty if the request cannot be read, or is not for the expected name."""
     problems: tuple[str, ...]
     """How the request differs from the request of a kubelet with the expected name; empty if there is no difference."""
 
@@ -85,9 +85,9 @@ def decide(
 def read(request: Request, node: str) -> Subject:
     """Read a request, and compare it with the request that the kubelet of a node makes.
 
-    kube-controller-manager's approver makes the same checks, but not of the name (kubernetes/kubernetes,
-    pkg/apis/certificates/helpers.go: ValidateKubeletClientCSR). A kubelet's request has no extensions, so a request
-    with any extension, such as subject alternative names, is not approved.
+    kube-controller-manager's approver makes similar checks (kubernetes/kubernetes, pkg/apis/certificates/helpers.go:
+    ValidateKubeletClientCSR), but accepts the name of any node, and extensions other than subject alternative names. A
+    kubelet's request has no extensions, so a request with any extension is not approved.
 
     Args:
         request: the request as the API returns it.

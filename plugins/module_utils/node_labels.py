@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Labels of nodes and pods that determine where the pods of networks run, and which nodes are replaced."""
+"""Labels of nodes and pods: where the pods of networks run, their revision, and the generation of a node."""
 
 from __future__ import annotations
 
 RUN_AS_LABEL = "winkube.node/network-runs-as"
-"""The label of a node whose network must not run as pods. Its value is the value of `cni_run_as`."""
+"""The label of a node on which the DaemonSets of networks must not run. Its value is `service`."""
 NETWORK_LABEL = "winkube.node/pod-network"
 """The label of a node with the name of the network whose DaemonSet may run on the node. Calico removes the HNS networks
 of other plugins when it starts for the first time since the boot of the node, so it must not start on its own on a live

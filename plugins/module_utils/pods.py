@@ -207,7 +207,7 @@ def is_pod_ready(pod: Pod) -> bool:
 
 
 def _waits_for(pod: Pod) -> str:
-    """Return why a container of a pod is not running, as the kubelet reported it."""
+    """Return why a container of a pod is not running, as the kubelet reported it, in parentheses; empty if unknown."""
     status = pod.get("status") or {}
     for one in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
         waiting = (one.get("state") or {}).get("waiting") or {}

@@ -15,7 +15,7 @@ import typing as t
 ANNOTATION = "winkube.node/replaced-by"
 """The annotation of a node that is being replaced: JSON with the fields of ReplacementRecord."""
 UNREADABLE = "unreadable"
-"""The value of each field of a record that cannot be used."""
+"""The name and the generation in a record that cannot be used."""
 NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 """Valid names of a new machine and its node."""
 GENERATION = re.compile(r"[a-z0-9]([a-z0-9.-]{0,28}[a-z0-9])?")
@@ -41,7 +41,8 @@ class ReplacementRecord(t.NamedTuple):
 def read_replacement(node: t.Mapping[str, t.Any]) -> dict[str, str]:
     """Return the record of a node as a mapping; empty if the node is not being replaced.
 
-    A kubelet may change the annotations of its own node, so only values that a run could have written are accepted.
+    A kubelet may change the annotations of its own node, so only values that a run could have written are accepted. For
+    any other value, the name and the generation are UNREADABLE.
 
     Args:
         node: the node as the API returns it.

@@ -12,11 +12,13 @@ Object = dict[str, t.Any]
 
 
 class ServiceCall(t.NamedTuple):
-    """One call of a service."""
+    """One call of a service, or the reason why it could not be called."""
 
     service: str
     node: str
+    """Name of the node; empty if the service could not be called."""
     url: str
+    """Empty if the service could not be called."""
     problem: str
     """Why the call failed; empty if it succeeded."""
 
@@ -60,7 +62,7 @@ def windows_addresses(nodes: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, str
 
 
 def call_all(api: CallsApi, services: t.Iterable[str], tools: CallTools) -> list[ServiceCall]:
-    """Call each service once through each Windows node.
+    """Call each service once through each Windows node that is Ready. A service that is not ready is not called.
 
     Args:
         api: the requests to the cluster.

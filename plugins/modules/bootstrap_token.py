@@ -12,9 +12,9 @@ version_added: "0.1.0"
 description:
   - Creates short-lived bootstrap tokens as Secrets in the kube-system namespace, or deletes them.
   - The tokens are returned in RV(tokens) or RV(token); use C(no_log) on the task.
-  - A token belongs to the group C(system:bootstrappers:winkube:node-token). The module grants this group the roles that
-    C(kubeadm join) needs, but not the automatic approval of certificates. So the certificate of each node has to be
-    approved, for example by M(winkube.node.node_csr_approval).
+  - By default, a token belongs to the group C(system:bootstrappers:winkube:node-token). The module grants this group
+    the roles that C(kubeadm join) needs, but not the automatic approval of certificates. So the certificate of each
+    node has to be approved, for example by M(winkube.node.node_csr_approval).
   - Runs on the controller or a control plane host, never on a Windows node.
   - The account of O(kubeconfig) needs the permissions in C(docs/rbac.yaml) of this collection.
 options:
@@ -51,7 +51,7 @@ options:
     aliases: [token_id]
     default: []
   ttl:
-    description: Lifetime of the tokens in seconds. The cluster deletes them afterwards.
+    description: Lifetime of the tokens in seconds, at least V(60). The cluster deletes them afterwards.
     type: int
     default: 1800
   description:
@@ -63,7 +63,8 @@ extends_documentation_fragment:
   - winkube.node.cluster_options
 attributes:
   check_mode:
-    description: Creates no tokens and returns empty texts in their place.
+    description: Changes nothing. Empty texts are returned in place of new tokens, and RV(deleted) contains the tokens
+      that would be deleted.
     support: full
 seealso:
   - module: winkube.node.node_csr_approval
@@ -109,7 +110,7 @@ token_id:
   type: str
   returned: when O(state=present) and O(nodes) is empty
 expires:
-  description: The time at which the cluster deletes the tokens, in UTC.
+  description: The time at which the cluster deletes the tokens, in UTC. Empty in check mode.
   type: str
   returned: when O(state=present)
   sample: "2026-11-21T12:30:00Z"

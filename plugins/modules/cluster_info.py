@@ -36,16 +36,16 @@ options:
   purposes:
     description:
       - What the run is going to do in the cluster. The module fails with a list of missing permissions.
-      - V(read) is what this module reads. V(join) labels nodes. V(tokens) creates and deletes bootstrap tokens, and
-        V(delete_tokens) only deletes them. V(approve) approves the certificates of the nodes that join. V(rejoin)
-        deletes nodes whose machines join again, and V(reset) deletes nodes of machines that are reset. V(flannel)
-        applies flannel's and kube-proxy's DaemonSets, and V(kube_proxy) applies only kube-proxy's DaemonSet.
-        V(services) creates the service accounts for nodes on which flannel and kube-proxy run as Windows services, and
-        V(services_read) reads the tokens of these accounts. V(drain) cordons nodes and evicts pods. V(network_check)
-        runs the pods of M(winkube.node.network_check).
+      - V(read) is what this module reads. V(join) labels nodes, and restricts DaemonSets for Linux to Linux nodes.
+        V(tokens) creates and deletes bootstrap tokens, and V(delete_tokens) only deletes them. V(approve) approves the
+        certificates of the nodes that join. V(rejoin) deletes nodes whose machines join again, and V(reset) deletes
+        nodes of machines that are reset. V(flannel) applies flannel's and kube-proxy's DaemonSets, and V(kube_proxy)
+        applies only kube-proxy's DaemonSet. V(services) creates the service accounts for nodes on which flannel and
+        kube-proxy run as Windows services, and V(services_read) reads the tokens of these accounts. V(drain) cordons
+        nodes and evicts pods. V(network_check) runs the pods of M(winkube.node.network_check).
       - V(calico_read) reads how Calico is installed. V(calico) applies Calico's and kube-proxy's DaemonSets.
         V(calico_affinity) changes Calico's C(IPAMConfig). V(calico_windows) changes the Tigera operator's
-        C(Installation).
+        C(Installation) and its ConfigMap C(kubernetes-services-endpoint).
       - V(change_network) includes V(flannel_removal) or V(calico_removal) if the cluster has this network's DaemonSet
         for Windows, or Windows nodes with flannel, and none of O(networks) needs it. For V(calico), Calico's DaemonSet
         is not needed if the Tigera operator runs Calico.
@@ -94,7 +94,7 @@ ca_certificate:
 cluster_info_public:
   description:
     - Whether the ConfigMap C(kube-public/cluster-info) can be read without credentials. C(kubeadm join) needs this if
-      it discovers the cluster with a bootstrap token.
+      it discovers the cluster with a bootstrap token. V(false) only if the API server refuses it.
   type: bool
   returned: always
 kubernetes_version:
@@ -103,7 +103,9 @@ kubernetes_version:
   returned: always
   sample: v1.37.1
 node_version:
-  description: Kubernetes version for the cluster's nodes, which is the API server's version without a vendor's suffix.
+  description: >-
+    Kubernetes version for the cluster's nodes, which is the API server's version without C(v) and without a vendor's
+    suffix.
   type: str
   returned: always
   sample: 1.37.1
@@ -133,7 +135,7 @@ pod_subnet:
   type: str
   returned: always
 service_subnet:
-  description: The services' CIDR.
+  description: The services' CIDR, or empty if kubeadm's configuration does not set it.
   type: str
   returned: always
 dns_domain:
@@ -229,8 +231,8 @@ nodes:
     replacement:
       description: >-
         What C(replace_nodes.yml) has recorded about the machine that replaces the node (C(name), C(generation)), and
-        what was done to the old machine (C(old), which is C(reset), C(shutdown) or empty). Empty if the node is not
-        being replaced.
+        what was done to the old machine (C(old), which is C(reset), C(shutdown) or empty). C(name) and C(generation)
+        are C(unreadable) if the record is invalid. Empty if the node is not being replaced.
       type: dict
     network_pods:
       description: The node's pods of the role cni's DaemonSets, if O(purposes) contains V(read).

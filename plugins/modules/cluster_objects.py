@@ -10,17 +10,19 @@ module: cluster_objects
 short_description: Apply a set of objects with server-side apply, and remove objects that are no longer in it
 version_added: "0.1.0"
 description:
-  - Applies O(objects) with server-side apply. The API server first computes the result in a dry run. Objects that would
-    not change are not written.
-  - A ConfigMap (O(record)) lists the objects of the set. An object that is in this list but no longer in O(objects) is
+  - Applies O(objects) and O(secret_objects) with server-side apply. The API server first computes the results in a dry
+    run, except for new objects in a namespace that does not exist yet. Objects that would not change are not written.
+  - A ConfigMap (O(record)) lists the objects of the set. An object that is in this list but no longer in the set is
     deleted, if it still has the label O(label). Namespaces, objects that existed before the set applied them for the
     first time, and objects that other programs have applied since then (C(kubectl apply), Helm, or server-side apply)
-    are not deleted. They lose the label O(label). They also lose other labels that only the set has applied, unless
-    the API server would remove further fields together with these labels.
+    are not deleted. Except for a namespace that only the set has applied, they lose the label O(label). They also lose
+    other labels that only the set has applied, unless the API server would remove further fields together with these
+    labels.
   - If another program has set a field differently, the task fails before it changes anything, unless
     O(force_conflicts=true).
   - Runs on the controller or a control plane host, never on a Windows node.
-  - The account needs permission to get, create, patch and delete the objects and the ConfigMap.
+  - The account needs permission to get, create, patch and delete the objects, and to get, create and patch the
+    ConfigMap.
 options:
   objects:
     description: The objects, with C(apiVersion), C(kind) and C(metadata). Each needs the label O(label).

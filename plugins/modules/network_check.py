@@ -11,12 +11,12 @@ short_description: Check the pod network of a cluster with short-lived pods
 version_added: "0.1.0"
 description:
   - Opens TCP connections between pods on Windows and Linux nodes, to services by IP address and by DNS name, to
-    NodePorts through nodes of both operating systems, and to a URL outside of the cluster. If a program of the cluster
-    enforces network policies, it also checks that a policy blocks connections.
+    NodePorts through nodes of both operating systems, and to a URL outside of the cluster. By default, if a program of
+    the cluster enforces network policies, it also checks that a policy blocks connections.
   - The nodes form a ring, in which each node connects to the next one. So the number of connections grows with the
     number of nodes, not with its square.
   - All objects are in a namespace of their own with a random name. The module deletes the namespace in any case, and
-    waits until it is gone. If a run is killed, the next run deletes its namespace.
+    waits until it is gone. If a run is killed, a later run deletes its namespace.
   - Runs on the controller or a control plane host, never on a Windows node. No command is executed in a running
     container. The pods report their results in their status.
   - The task does not fail if a check fails. M(winkube.node.network_report) prints the results, and returns whether all
@@ -81,7 +81,7 @@ options:
     default: 50
   attempts:
     description: >-
-      How many times a connection is tried. Windows needs some seconds to program the rules of a new service.
+      How many times a connection that fails is tried. Windows needs some seconds to program the rules of a new service.
     type: int
     default: 3
   connect_timeout:
@@ -93,11 +93,11 @@ options:
     type: int
     default: 60
   pod_timeout:
-    description: Seconds that a pod may need to start, including the download of its container image.
+    description: Seconds that a pod may need to start and report its result, including the download of its image.
     type: int
     default: 600
   timeout:
-    description: Seconds after which no further check begins.
+    description: Seconds after which no further check begins in a pod. Checks in running pods then end as V(not_run).
     type: int
     default: 3600
   cleanup_timeout:
@@ -159,7 +159,7 @@ results:
       description: For a NodePort, the node whose pod accepts the connection. Otherwise empty.
       type: str
     address:
-      description: Host and port to which the pod connected.
+      description: Host and port of the destination. Empty if it is not known, and in check mode.
       type: str
     status:
       description:
@@ -286,10 +286,10 @@ def settings(params: t.Mapping[str, t.Any], domain: str) -> Settings:
 
 
 def remove_interrupted(module: AnsibleModule, api: NetworkCheckApi, tools: Tools) -> list[str]:
-    """Delete the namespaces of interrupted runs, and return their names."""
+    """Delete the namespaces of interrupted runs, and return the names of those that are gone. Check mode keeps all."""
     ended, others = network_run.interrupted(api, this_machine(), time.time(), runs)
     if others:
-        module.warn(f"another network check is running; its namespaces stay: {', '.join(others)}")
+        module.warn(f"other network checks may still be running, so their namespaces stay: {', '.join(others)}")
     if module.check_mode:
         return []
     left = network_run.remove_namespaces(api, ended, module.params["cleanup_timeout"], tools)

@@ -14,10 +14,10 @@ description:
     approves only these requests.
   - A request is approved if it was made with the token of a node that is not Ready, for the signer
     C(kubernetes.io/kube-apiserver-client-kubelet), with the usages of a kubelet, the common name C(system:node:) and
-    that node's name, the organization C(system:nodes) only, and without subject alternative names.
+    that node's name, the organization C(system:nodes) only, and without extensions such as subject alternative names.
   - If there are requests with different keys for the same node, none of them is approved.
   - Deletes the token of each node that has registered with its certificate. The task ends when all nodes have
-    registered, when somebody else has deleted the tokens, or after O(timeout).
+    registered, when the remaining tokens have expired or have been deleted, or after O(timeout).
   - Nodes wait for the approval while they join, so run this module at the same time, with C(async).
   - Runs on the controller or a control plane host, never on a Windows node.
   - The account of O(kubeconfig) needs the permissions in C(docs/rbac.yaml) of this collection.

@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Delete nodes from a cluster, unless their addresses show that they belong to other machines."""
+"""Delete nodes from a cluster, if their addresses show that they belong to the expected machines."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ nodes:
       description: Why the node was not deleted. Empty if it was deleted or did not exist.
       type: str
     failed:
-      description: Whether the node still exists.
+      description: Whether the node could not be deleted.
       type: bool
 """
 
@@ -87,7 +87,7 @@ def delete(api: NodeApi, name: str, expected: t.Collection[str], dry: bool) -> d
     """Delete a node if it exists and reports one of the expected addresses.
 
     Raises:
-        ApiError: the node could not be deleted.
+        ApiError: the node could not be read or deleted.
     """
     node = api.node(name)
     if node is None:

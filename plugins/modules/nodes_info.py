@@ -41,7 +41,7 @@ server:
   type: str
   returned: always
 authorities:
-  description: Certificates of the cluster's CA (PEM), from cluster-info and from the kubeconfig.
+  description: Certificates of the cluster's CA (PEM), from cluster-info, and from O(kubeconfig) or O(ca_cert).
   type: list
   elements: str
   returned: always
@@ -55,7 +55,7 @@ nodes:
         reported yet.
       type: str
     reason:
-      description: Why the node is not Ready. Empty if it is Ready.
+      description: Why the node is not Ready. Empty if it is Ready, or if its kubelet has not reported yet.
       type: str
     since:
       description: When the condition Ready changed last.

@@ -11,16 +11,17 @@ short_description: Wait until nodes of a cluster are Ready
 version_added: "0.1.0"
 description:
   - Waits until all of O(nodes) are registered with the cluster and, by default, Ready.
-  - A node with the taint C(node.cloudprovider.kubernetes.io/uninitialized) is not Ready, because only pods that
-    tolerate all taints can run on it. The programs of the cloud provider in the cluster remove the taint.
+  - A node with the taint C(node.cloudprovider.kubernetes.io/uninitialized) does not count as Ready, because only
+    pods that tolerate this taint can run on it. The programs of the cloud provider in the cluster remove the taint.
   - One task waits for all nodes. The task runs on the controller or a control plane host, never on a Windows node.
   - The account needs permission to read nodes.
 options:
   condition:
     description:
-      - V(registered) waits until the cluster has a Node object, and with O(pod_cidr=true) until the node has a pod
-        CIDR.
-      - V(ready) also waits for the condition Ready.
+      - V(registered) waits until the cluster has a Node object.
+      - V(ready) also waits until the node is Ready. O(host_process), O(daemon_sets), O(before) and O(versions) have an
+        effect only with this value.
+      - With both values, O(pod_cidr) and O(overlay_address) can make the module wait for further conditions.
     type: str
     choices: [registered, ready]
     default: ready
@@ -36,7 +37,7 @@ options:
     default: false
   host_process:
     description:
-      - Whether to also wait until the pods of the node's HostProcess DaemonSets (its network and kube-proxy) are ready.
+      - Whether to also wait until the pods of the node's HostProcess DaemonSets, such as kube-proxy, are ready.
     type: bool
     default: false
   pods:
@@ -69,7 +70,8 @@ options:
     type: bool
     default: true
   timeout:
-    description: Time limit in seconds.
+    description: >-
+      Time limit in seconds. If the API server cannot be reached from the beginning, the module fails after 15 seconds.
     type: int
     default: 600
 extends_documentation_fragment:
@@ -278,7 +280,7 @@ def has_pods(api: NodeApi, node: str) -> bool:
 
 
 def wait(module: AnsibleModule, api: NodeApi) -> dict[str, t.Any]:
-    """Poll until all nodes are ready, or the time is up."""
+    """Poll until all nodes are in the state that the task waits for, or the time is up; in check mode, poll once."""
     params = module.params
     begin = time.monotonic()
     end = begin + params["timeout"]

@@ -54,7 +54,7 @@ nodes:
       description: Whether the node was uncordoned.
       type: bool
     unschedulable:
-      description: Whether the node is cordoned now.
+      description: Whether the node stays cordoned. Also V(true) if uncordoning failed.
       type: bool
     msg:
       description: Why the node could not be uncordoned, or who cordoned it instead of O(owner).

@@ -22,7 +22,8 @@ options:
     elements: str
     required: true
   timeout:
-    description: Seconds to wait for missing tokens. V(0) reads once and returns the tokens that exist.
+    description: >-
+      Seconds to wait for missing tokens, after which the task fails. V(0) reads once and returns the tokens that exist.
     type: int
     default: 0
 extends_documentation_fragment:

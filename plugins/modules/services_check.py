@@ -13,7 +13,7 @@ description:
   - Waits until the Deployment of each service has its pods, and requests C(/) over HTTP through the NodePort of each
     Windows node that is Ready. The task fails if a call does not get the status 200 in time.
   - Runs on the controller or a control plane host, never on a Windows node. Firewalls between this machine and the
-    nodes must allow the calls. No proxy is used.
+    nodes must allow the calls, which use no proxy.
   - The account needs permission to list nodes, and to read the Deployments and services.
 options:
   namespace:
@@ -68,7 +68,7 @@ calls:
       description: The node, or empty if the service could not be called.
       type: str
     url:
-      description: The URL.
+      description: The URL, or empty if the service could not be called.
       type: str
     problem:
       description: Why the call failed, or empty if it succeeded.
@@ -145,7 +145,8 @@ def main() -> None:
     failed = [f"- {one.service}{' at ' + one.url if one.url else ''}: {one.problem}" for one in calls if one.problem]
     if failed:
         lines = "\n".join(failed)
-        module.fail_json(msg=f"after {params['timeout']} seconds, these services do not answer:\n{lines}", calls=rows)
+        why = f"after {params['timeout']} seconds, these services do not respond with the status 200:"
+        module.fail_json(msg=f"{why}\n{lines}", calls=rows)
     module.exit_json(changed=False, calls=rows)
 
 

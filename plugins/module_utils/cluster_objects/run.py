@@ -3,8 +3,9 @@
 """Apply a set of objects, and remove objects that are no longer in it.
 
 All requests that change something come after all checks: the API server computes the result of each object in a dry
-run, and a conflict with another field manager ends the run before the first change. The record of the set is written
-before new objects are created, so a run that is interrupted leaves no object that the record does not name.
+run, and a conflict with another field manager ends the run before the first change. Only objects in a namespace that
+the run itself creates cannot be checked. The record of the set is written before new objects are created, so a run that
+is interrupted leaves no object that the record does not name.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class ObjectSet:
             items: the objects of the set.
 
         Raises:
-            ObjectSetError: the objects cannot be applied.
+            ObjectSetError: the objects cannot be applied, or the record is invalid.
             ApiError: a request failed.
         """
         recorded = {one.reference: one for one in self._recorded()}

@@ -4,6 +4,7 @@
 
 | module | what it does |
 |---|---|
+| `options` | the options of the module network_check (no I/O) |
 | `nodes` | which nodes take part, and why other nodes do not (no I/O) |
 | `plan` | which node connects to which node, and how (no I/O) |
 | `objects` | the namespace, pods, services and the network policy of a run (no I/O) |

@@ -30,7 +30,7 @@ class Participants(t.NamedTuple):
     windows: list[CheckedNode]
     linux: list[CheckedNode]
     unusable: list[CheckedNode]
-    """Windows nodes that should take part, but cannot. `problem` is the reason."""
+    """Nodes that should take part as Windows nodes, but cannot. `problem` is the reason."""
     windows_total: int
     """Number of Windows nodes in the cluster."""
 
@@ -74,7 +74,8 @@ def choose(
         nodes: all nodes of the cluster.
         names: names of the Windows nodes to check; empty for all of them.
         windows_count: how many Windows nodes to choose if `names` is empty; 0 means all.
-        linux_count: how many Linux nodes to choose; 0 means all. If there are enough workers, only workers are chosen.
+        linux_count: how many usable Linux nodes to choose; 0 means all. If there are enough workers, only workers are
+            chosen.
     """
     ordered = sorted(nodes, key=lambda node: (node.control_plane, node.name))
     windows = [node for node in ordered if node.os == WINDOWS]

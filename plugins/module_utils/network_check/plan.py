@@ -23,7 +23,7 @@ STATUSES = (FAILED, NOT_RUN, PASSED, NOT_APPLICABLE)
 CONTROLLER = "controller"
 """The source of connections from the machine on which the module runs."""
 BACKENDS = 3
-"""How many services there are for each operating system. Each service adds rules to every node, so the number of
+"""Maximum number of services for each operating system. Each service adds rules to every node, so the number of
 services does not grow with the cluster."""
 _PORTS = {"http": 80, "https": 443}
 
@@ -54,7 +54,7 @@ class Outcome(t.NamedTuple):
     status: str
     detail: str = ""
     address: str = ""
-    """What the pod connected to, as HOST:PORT."""
+    """The destination of the connection, as HOST:PORT; empty if it is not known, for example without a server pod."""
     attempts: int = 0
 
     def to_result(self) -> dict[str, t.Any]:
@@ -107,7 +107,9 @@ def plan(nodes: Participants, url: str, *, from_controller: bool = False) -> Che
 
 
 def policy_checks(checks: t.Iterable[Check]) -> list[Check]:
-    """Return the checks of a network policy that denies all connections to the server pods: one for each node.
+    """Return the checks of a network policy that denies all connections to the server pods.
+
+    There is one check for each node to which another node connects.
 
     Args:
         checks: the checks of the plan. Each check of the policy repeats a connection between two nodes, which has to
@@ -165,7 +167,7 @@ def _node_ports(
     backends: t.Sequence[CheckedNode],
     from_controller: bool,
 ) -> list[Check]:
-    """Return the checks of NodePorts: each node is the target once, and the source is a different node.
+    """Return the checks of NodePorts: for each node, a connection from a different node, and one from the controller.
 
     On Windows, a NodePort cannot be reached from the node itself (kubernetes.io: Networking on Windows, "Limitations"),
     so the source is never the node that is tested. The pod that responds is not on the tested node either, so that this

@@ -52,7 +52,7 @@ class PolicyStage:
             self._without.append(Outcome(Check(NETWORK_POLICY, "", ""), NOT_APPLICABLE, why))
 
     def perform(self, api: PolicyApi, namespace: str) -> None:
-        """Create the policy, and repeat one connection to each node.
+        """Create the policy and repeat the planned connections that work without it, if there are any.
 
         Raises:
             ApiError: a request failed permanently.

@@ -41,7 +41,7 @@ class Reader(t.Protocol[Read]):
         """Return the result of a pod for which the pool no longer waits.
 
         Args:
-            pod: the pod; None if it does not exist.
+            pod: the pod; None if it does not exist, or if the time limit of the run was reached.
             why: the reason.
         """
 

@@ -56,7 +56,7 @@ class RunResult(t.NamedTuple):
 
 
 def dry_run(nodes: Participants, settings: Settings) -> list[Outcome]:
-    """Return the checks that a run would perform."""
+    """Return the outcomes in check mode: known ones, and NOT_RUN for each check that a run would perform."""
     planned = plan(nodes, settings.outbound_url, from_controller=settings.from_controller)
     checks = [*planned.checks, *policy_plan(planned.checks, settings)]
     return [*planned.outcomes, *(Outcome(check, NOT_RUN, "this is a run in check mode") for check in checks)]

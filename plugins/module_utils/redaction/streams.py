@@ -10,7 +10,7 @@ from .names import is_open
 from .private_keys import LONGEST_KEY, open_key
 
 LONGEST_LINE = 1024 * 1024
-"""Maximum length of a line in bytes. Longer lines are left out, because a cut could split a secret."""
+"""Length in bytes up to which a line is always copied. Longer lines may be left out: a cut could split a secret."""
 _BLOCK = 1024 * 1024
 _TAIL = 2048
 """Number of characters at the end of a block that are checked for a name whose value may follow a few lines below."""

@@ -131,7 +131,7 @@ class Redaction:
     """Redacts secrets.
 
     Args:
-        known: known secrets, such as the password of the connection.
+        known: known secrets, such as the password of the connection. Secrets of less than six characters are ignored.
     """
 
     def __init__(self, known: t.Iterable[str] = ()) -> None:

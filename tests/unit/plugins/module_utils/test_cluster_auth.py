@@ -26,6 +26,7 @@ CONTENT: dict[str, t.Any] = {
         {"name": "old", "user": {"auth-provider": {"config": {"id-token": "s3cret-id", "idp-issuer-url": "https://i"}}}},
     ],
 }  # fmt: skip
+KUBECONFIG = "kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION"
 SECRETS = {"s3cret-token", "c2VjcmV0", "s3cret", "s3cret-key", "s3cret-id", "https://i"}
 
 
@@ -40,6 +41,8 @@ def no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Neither variables of the user who runs the tests, nor a kubeconfig in the home folder."""
     for name in [name for name in os.environ if name.startswith("K8S_AUTH_")]:
         monkeypatch.delenv(name)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setattr(KUBECONFIG, "~/.kube/config")
     monkeypatch.setenv("HOME", str(tmp_path))
 
 
@@ -149,6 +152,12 @@ def test_an_option_that_cannot_be_used_is_named(params: dict[str, t.Any], messag
     assert "s3cret" not in str(refused.value)
 
 
+def test_the_kubeconfig_of_the_environment_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KUBECONFIG, "/from-environment")
+    with pytest.raises(cluster_auth.AuthError, match="kubeconfig '/from-environment' cannot be used"):
+        cluster_auth.configure(read())
+
+
 @pytest.mark.parametrize("content", ["clusters: [\n- s3cret", "- s3cret", "s3cret", "clusters: s3cret\n", "\0s3cret"])
 def test_an_invalid_kubeconfig_is_named_but_not_quoted(content: str, tmp_path: Path) -> None:
     path = tmp_path / "config"
@@ -188,3 +197,9 @@ def test_of_a_kubeconfig_only_secrets_are_hidden() -> None:
 )  # fmt: skip
 def test_messages_name_the_user_whose_permissions_are_missing(params: dict[str, t.Any], account: str) -> None:
     assert cluster_auth.account(read(**params)) == account
+
+
+def test_messages_name_the_service_account_of_a_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
+    assert cluster_auth.account(read()) == "the service account of this pod"
+    assert cluster_auth.account(read(context="other")) == "the user of the default kubeconfig"

@@ -36,8 +36,8 @@ CLUSTER = "clusters: [{cluster: {server: 'https://k8s.example.com:6443', certifi
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "has no ConfigMap kube-public/cluster-info"),
-        ("clusters: []", "has no ConfigMap kube-public/cluster-info"),
+        ("", "has no ConfigMap kube-public/cluster-info that names a cluster"),
+        ("clusters: []", "has no ConfigMap kube-public/cluster-info that names a cluster"),
         ("{", "kubeconfig: expected YAML"),
         ("text", "kubeconfig: expected an object, got text"),
         ("clusters: {}", "kubeconfig: clusters: expected a list, got an object"),
