@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""reg.exe: query, add, delete.
+"""reg.exe: query (one level), add and delete.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/reg-add
 """

@@ -113,7 +113,7 @@ def _given_names(bound: Bound) -> list[str] | None:
 
 
 def _selected(machine: Machine, bound: Bound) -> Iterator[Service]:
-    """Yield the services that the call names.
+    """Yield the services that the call names; all services if it names none.
 
     If a name without wildcards matches no service, write a non-terminating error.
     """
@@ -262,7 +262,8 @@ def set_service(machine: Machine, bound: Bound) -> Iterable[object]:
         try:
             machine.services.configure(service.name, **entries)
         except ServiceError as error:
-            message = f"Service '{_label(service)}' cannot be configured due to the following error: {error.text}"
+            text = error.text.rstrip(".")
+            message = f"Service '{_label(service)}' cannot be configured due to the following error: {text}"
             bound.write_error(_failure("PermissionDenied", "CouldNotSetService", message))
             continue
         status = bound.text("Status").casefold()

@@ -127,11 +127,11 @@ def make_directory(machine: Machine, bound: Bound) -> Iterable[object]:
 
 def unblock_file(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Unblock-File. Modelled files have no Zone.Identifier stream, so nothing changes."""
-    for text, literal in paths.given(bound):
+    for text, wild in paths.given(bound):
         place = paths.parse(machine, bound, text)
         if place.provider != "FileSystem":
             raise NotModelled("Unblock-File of something that is not a file")
-        if (literal or not has_wildcard(text)) and not machine.files.exists(place.path):
+        if not (wild and has_wildcard(text)) and not machine.files.exists(place.path):
             bound.write_error(paths.not_found(place.shown))
     return []
 
