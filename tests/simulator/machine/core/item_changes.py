@@ -292,9 +292,9 @@ def move_item(machine: Machine, bound: Bound) -> Iterable[object]:
 def _target(machine: Machine, bound: Bound, place: ProviderItem) -> ProviderItem:
     destination = paths.parse(machine, bound, bound.text("Destination") or ".")
     if destination.provider != place.provider:
-        moves = bound.command == "Move-Item"
-        both = "Cannot move the item because the source and destination paths" if moves else "Source and destination path"
-        message = f"{both} did not resolve to the same provider."
+        message = "Source and destination path did not resolve to the same provider."
+        if bound.command == "Move-Item":
+            message = f"Cannot move the item because the {message.lower().replace(' path ', ' paths ')}"
         kind = "System.Management.Automation.PSArgumentException"
         raise CmdletError("InvalidArgument", "Argument", message, kind)
     into = paths.exists(machine, bound, destination) and paths.is_container(machine, destination)
