@@ -47,9 +47,14 @@ def _right(value: object) -> bool:
 
 
 def table(rows: Sequence[PSObject], columns: Sequence[str], *, headers: bool = True, sized: bool = False) -> list[str]:
-    """Return objects as a table. Columns are as wide as their longest cell, and numbers are right-aligned.
+    """Return the lines of a table of objects.
 
-    `sized` ignores the column widths of the type's own view, as -AutoSize and columns selected by the caller do.
+    Columns are as wide as their longest cell. Numbers, booleans and enumeration values are right-aligned. The view of
+    some types defines the widths of the columns instead (FIXED).
+
+    Args:
+        headers: whether the table has a header.
+        sized: whether to ignore the widths of the type's own view, as -AutoSize and -Property do.
     """
     if any(name not in row.properties and row.find(name) is None for row in rows for name in columns) and len(rows) > 1:
         raise NotModelled("a table of objects with different properties")
@@ -90,7 +95,7 @@ def _spelled(row: PSObject, column: str) -> str:
 
 
 def listing(rows: Sequence[PSObject], columns: Sequence[str]) -> list[str]:
-    """Return objects as lists of their properties."""
+    """Return the lines of a list of properties for each object."""
     width = max(len(column) for column in columns)
     found = [""]
     for row in rows:

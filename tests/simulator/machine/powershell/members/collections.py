@@ -42,7 +42,7 @@ def index_of(found: Items, requested: object) -> int:
 
 
 def ordered(found: Items) -> Items:
-    """Return sorted items."""
+    """Return items in order. Text is case-sensitive."""
     return sorted(found, key=functools.cmp_to_key(lambda left, right: compare(left, right, sensitive=True)))
 
 
@@ -252,7 +252,7 @@ DICTIONARY = Members(
 
 
 def index(found: Items | str, at: object) -> object:
-    """Return an item of a list or a character of a text; null if the index is out of range.
+    """Return an item of a list or a character of a text; None if the index is out of range.
 
     Raises:
         CmdletError: the index is null or not a number.

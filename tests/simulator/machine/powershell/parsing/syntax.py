@@ -39,7 +39,7 @@ class VariableExpression(SyntaxNode):
 
 @dataclass(frozen=True)
 class Unary(SyntaxNode):
-    """An operator before its operand: `-not`, `!`, `-`, `+`, `,`, `-join`, `-split`, `++`, `--`."""
+    """An operator before its operand: `-not`, `!`, `-bnot`, `-`, `+`, `-join`, `-split`, `++`, `--`."""
 
     operator: str
     operand: SyntaxNode
@@ -47,7 +47,7 @@ class Unary(SyntaxNode):
 
 @dataclass(frozen=True)
 class Binary(SyntaxNode):
-    """An operator between two operands, in lower case and without its dash."""
+    """An operator between two operands. `operator` is in lower case and without its dash."""
 
     operator: str
     left: SyntaxNode
@@ -330,5 +330,3 @@ class Function(SyntaxNode):
 @dataclass(frozen=True)
 class Nothing(SyntaxNode):
     """An empty statement."""
-
-    note: str = field(default="", compare=False)

@@ -112,7 +112,7 @@ class Binding:
 
 
 def _flag(parameter: FunctionParameter, name: str) -> bool:
-    """Return whether a flag is on in any [Parameter()] of a parameter."""
+    """Return a flag of a parameter from the first [Parameter()] that contains it; False if none contains it."""
     for attribute in parameter.attributes:
         if attribute.name == "parameter" and name in attribute.named:
             return attribute.flag(name)

@@ -272,7 +272,7 @@ class Evaluator:
         return byte_array(bytes(found)) if isinstance(found, (bytes, bytearray)) else found
 
     def _own_call(self, target: object, name: str, arguments: list[object]) -> object:
-        """Call a method that runs script blocks, which needs the interpreter.
+        """Call a method that needs the interpreter: one that runs a script block, or a method of `$Host`.
 
         Return NotImplemented for other methods.
         """
@@ -371,7 +371,7 @@ class PSReference(PSObject):
 
 
 class _Referred(dict[str, object]):
-    """The properties of a reference. The value of the reference is the value of the variable."""
+    """The properties of a reference. Setting `Value` also sets the variable."""
 
     def __init__(self, interpreter: Interpreter, name: str) -> None:
         super().__init__(Value=interpreter.variables.get(name))

@@ -207,8 +207,8 @@ class Interpreter:
 
         Args:
             arguments, named: the arguments of the call.
-            item: the value of `$_`, if `has_item`.
-            pipeline: the pipeline input.
+            item: the value of `$_`, if `has_item` is true.
+            pipeline: the pipeline input, if `has_item` is false.
             new_scope: whether the block gets its own scope (`&`, a function) instead of the caller's (`.`,
                 ForEach-Object).
         """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Running pipelines. Each object passes through all commands before the next object follows."""
+"""Running pipelines. An object passes through all commands at once, unless a command needs all of its input first."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class PipelineProgress:
-    """The state of a running pipeline: whether any of its commands has written an error."""
+    """The state of a running pipeline: whether any of its commands has failed."""
 
     failed: bool = False
 
@@ -81,7 +81,7 @@ class Redirected:
 
     @contextmanager
     def _own(self) -> Iterator[None]:
-        """Run with the streams of the command."""
+        """Run the `with` block with the streams of the command."""
         before = self._run.sinks
         try:
             with self._run.within(sinks=self._sinks):
@@ -282,7 +282,7 @@ class PipelineRunner:
             if modelled is not None:
                 return ModelledScript(run, text, modelled, emit)
             return ScriptFile(run, text, step, emit, piped=piped)
-        return ProgramStage(run, text, step, emit, piped=piped)
+        return ProgramStage(run, text, step, emit)
 
 
 class _Marking:

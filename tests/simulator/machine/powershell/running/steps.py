@@ -173,7 +173,8 @@ def _take(run: Interpreter, step: PipelineStep, node: SyntaxNode, pending: str) 
 def _program_arguments(node: SyntaxNode, value: object) -> list[str]:
     """Return a value as arguments of a program.
 
-    A number has its original text, and a list becomes several arguments.
+    A number has its original text. A list of constants (`a,b`) becomes one argument with commas; any other list becomes
+    several arguments.
     """
     if isinstance(node, Literal) and node.text is not None:
         return [node.text]

@@ -14,11 +14,12 @@ Emit = Callable[[object], None]
 
 @dataclass(frozen=True)
 class HostText:
-    """A line that was written directly to the console, by Write-Host or as a warning.
+    """A text that was written directly to the console, for example by Write-Host or as a warning.
 
     Args:
-        source: the cmdlet that wrote the line, if the line is a record of the information stream.
-        shown: whether the console shows the line. Some records of the information stream are stored but not shown.
+        newline: whether a line ending follows the text.
+        source: the cmdlet that wrote the text, if the text is a record of the information stream.
+        shown: whether the console shows the text. Some records of the information stream are stored but not shown.
     """
 
     text: str
@@ -44,7 +45,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Sinks:
-    """The current target of each stream (2 errors, 3 warnings, 4 verbose, 5 debug, 6 information)."""
+    """The current targets of streams 2 to 6 (errors, warnings, verbose, debug, information), and of standard error."""
 
     error: Callable[[CmdletError], None]
     warning: Callable[[str], None]
@@ -115,11 +116,10 @@ def _into(stream: str, emit: Emit) -> dict[str, Callable[..., None]]:
     return {_NAMES[stream]: lambda text: emit(_record(kind, text))}
 
 
-def redirected(sinks: Sinks, stream: str, emit: Emit | None) -> Sinks:
-    """Return sinks in which a stream (`*` for all streams) is redirected to an output or discarded."""
+def redirected(sinks: Sinks, stream: str, emit: Emit) -> Sinks:
+    """Return sinks in which a stream (`*` for all streams) is redirected to an output."""
     for each in _NAMES if stream == "*" else [stream]:
-        changes = _into(each, emit if emit is not None else drop)
-        sinks = replace(sinks, **changes)
+        sinks = replace(sinks, **_into(each, emit))
     return sinks
 
 

@@ -196,7 +196,7 @@ def multiply(left: object, right: object) -> object:
 
 
 def divide(left: object, right: object) -> object:
-    """Return `left / right`. The result is an integer if there is no remainder."""
+    """Return `left / right`. The quotient of two integers is an integer if there is no remainder."""
     first, second = number(left), number(right)
     if isinstance(first, int) and isinstance(second, int):
         if second == 0:

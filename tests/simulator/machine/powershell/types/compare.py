@@ -70,7 +70,7 @@ def compare(left: object, right: object, *, sensitive: bool = False) -> int:
     """Return -1, 0 or 1 after converting the right value to the type of the left value.
 
     Raises:
-        CmdletError: the right value cannot be converted.
+        CmdletError: the right value cannot be converted, or the left value has no order.
     """
     left, right = _plain(left), _plain(right)
     if isinstance(left, PSObject) and left.type_name == VERSION:

@@ -22,7 +22,6 @@ from simulator.machine.powershell.types.kinds import (
     Byte,
     Char,
     GenericList,
-    Hashtable,
     OrderedDictionary,
     Regex,
     Single,
@@ -356,11 +355,6 @@ def _enumeration(value: object, kind: str) -> object:
         )
         raise bad_cast(message, "SubstringDisambiguationEnumParseThrewAnException")
     raise NotModelled(f"[{kind}] of {net_type(value)}")
-
-
-def table_of(value: dict[object, object]) -> dict[object, object]:
-    """Return a dictionary as a Hashtable."""
-    return value if isinstance(value, Hashtable) else Hashtable(value)
 
 
 def metadata_error(error: CmdletError) -> CmdletError:
