@@ -44,7 +44,7 @@ def new_object(machine: Machine, bound: Bound) -> Iterable[object]:
     properties = bound.get("Property")
     if properties is not None:
         if not isinstance(made, PSObject) or made.type_name != CUSTOM_OBJECT or not isinstance(properties, dict):
-            raise NotModelled("New-Object -Property of this type")
+            raise NotModelled(f"New-Object {name} with -Property")
         made.properties.update({to_text(key): value for key, value in properties.items()})
     return [made]
 

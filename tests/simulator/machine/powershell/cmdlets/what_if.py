@@ -77,7 +77,7 @@ def _new(run: Interpreter, bound: Bound) -> Sentences:
         if bound.text("Name"):
             place = place.child(bound.text("Name"))
         if place.provider != "FileSystem" or paths.exists(run.session.machine, bound, place):
-            raise NotModelled("-WhatIf of New-Item here")
+            raise NotModelled("-WhatIf of New-Item for a path that exists or is not on the file system")
         yield f"Create {kind.capitalize()}", f"Destination: {place.path}"
 
 

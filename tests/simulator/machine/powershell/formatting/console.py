@@ -137,7 +137,7 @@ def columns_of(item: object) -> tuple[str, ...] | None:
         return None
     names = [name for name, value in item.properties.items() if not callable(value)]
     if any(isinstance(item.properties[name], ScriptMember) for name in names):
-        raise NotModelled("an object with properties that a script computes on the console")
+        raise NotModelled("the display of an object with script properties on the console")
     return tuple(names) or None
 
 

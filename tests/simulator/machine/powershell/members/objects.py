@@ -106,7 +106,7 @@ class PropertyBag(list[object]):
     def add(self, item: object) -> None:
         """Add a note property."""
         if not isinstance(item, PSObject) or item.type_name != "System.Management.Automation.PSNoteProperty":
-            raise NotModelled("adding such a member")
+            raise NotModelled("adding a member that is not a PSNoteProperty")
         self.owner.properties[to_text(item.get("Name"))] = item.get("Value")
 
     def remove(self, name: object) -> None:

@@ -128,7 +128,7 @@ class FunctionCall:
         run.depth += 1
         try:
             if run.depth > DEEPEST:
-                raise NotModelled("calls nested this deep")
+                raise NotModelled(f"more than {DEEPEST} nested calls")
             with run.within(self.scope):
                 run.run(statements, self._emit)  # type: ignore[arg-type]
         except ReturnFlow:
@@ -180,7 +180,7 @@ class Calls:
         run.depth += 1
         try:
             if run.depth > DEEPEST:
-                raise NotModelled("calls nested this deep")
+                raise NotModelled(f"more than {DEEPEST} nested calls")
             run.run((*tree.begin, *tree.body, *tree.end), emit)
         except ReturnFlow:
             pass

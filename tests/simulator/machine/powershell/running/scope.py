@@ -186,7 +186,7 @@ class VisibleVariables:
             self._set_environment(name.partition(":")[2], value)
             return
         if space == "function":
-            raise NotModelled("setting a function by a variable")
+            raise NotModelled("an assignment to $function:")
         if space and space not in _NAMESPACES:
             raise NotModelled(f"the variable ${name}")
         if lower == "null":

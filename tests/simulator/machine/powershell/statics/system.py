@@ -70,7 +70,7 @@ def _utf8(given: list[object], name: str) -> None:
     """Reject encodings other than UTF-8, which is the default of .NET."""
     for encoding in given[1:]:
         if not isinstance(encoding, PSObject) or encoding.get("WebName") != "utf-8":
-            raise NotModelled(f"[IO.File]::{name}() with an encoding")
+            raise NotModelled(f"[IO.File]::{name}() with another encoding than UTF-8")
 
 
 def _read_text(session: Session, given: list[object]) -> object:
@@ -210,7 +210,7 @@ def _folder_of(session: Session, given: list[object]) -> object:
         "programfiles": "C:\\Program Files",
     }.get(to_text(given[0]).casefold())
     if found is None:
-        raise NotModelled(f"the folder {to_text(given[0])}")
+        raise NotModelled(f"the path of the special folder {to_text(given[0])}")
     return found
 
 

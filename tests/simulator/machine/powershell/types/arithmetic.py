@@ -162,11 +162,11 @@ def _merged(left: dict[object, object], right: object) -> object:
     if not isinstance(right, dict):
         raise failure("A hash table can only be added to another hash table.", "AddHashTableToNonHashTable")
     if isinstance(left, (OrderedDictionary, GenericDictionary)):
-        raise NotModelled(f"the sum of {net_type(left)} and a table")
+        raise NotModelled(f"the sum of {net_type(left)} and a hash table")
     made = Hashtable(left)
     known = {to_text(key).casefold() for key in left}
     if any(to_text(key).casefold() in known for key in right):
-        raise NotModelled("the sum of tables that share a key")
+        raise NotModelled("the sum of hash tables that share a key")
     made.update(right)
     return made
 

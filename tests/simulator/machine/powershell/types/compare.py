@@ -171,9 +171,9 @@ def same(left: object, right: object, *, sensitive: bool = False) -> bool:
 
 
 def find_key(table: dict[object, object], requested: object) -> object:
-    """Return the key in a table that equals the requested key; None if no key equals it.
+    """Return the key in a dictionary that equals the requested key; None if no key equals it.
 
-    The comparison of text is case-sensitive only in a Dictionary.
+    The comparison of text is case-sensitive only in a GenericDictionary.
     """
     from simulator.machine.powershell.types.kinds import GenericDictionary
 

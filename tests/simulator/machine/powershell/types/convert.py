@@ -246,7 +246,7 @@ def _ordered(value: object, kind: str) -> object:
     if isinstance(value, OrderedDictionary):
         return value
     if isinstance(value, dict):
-        raise NotModelled("[ordered] of a table that exists already")
+        raise NotModelled("[ordered] of an existing hash table")
     raise _refuse(value, kind)
 
 
@@ -347,7 +347,7 @@ def _enumeration(value: object, kind: str) -> object:
         if len(prefix) == 1:
             return names.member(kind, prefix[0])
         if prefix:
-            raise NotModelled(f"[{kind}] of a name cut short")
+            raise NotModelled(f"[{kind}] of '{value}', which abbreviates several names")
         known = ", ".join(names.ENUMERATIONS[kind])
         message = (
             f'Cannot convert value "{value}" to type "{kind}". Error: "Unable to match the identifier name {value} '
