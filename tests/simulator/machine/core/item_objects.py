@@ -26,7 +26,7 @@ ATTRIBUTES = "System.IO.FileAttributes"
 class Links:
     """The kind of each link by its path in lower case: `Junction`, `SymbolicLink` or `HardLink`.
 
-    A symbolic link that is not listed is a `SymbolicLink`.
+    A link on the disk that is not listed here counts as a `SymbolicLink`.
     """
 
     kinds: dict[str, str] = field(default_factory=dict)
@@ -56,7 +56,7 @@ def item(
 
     Args:
         short: whether ToString() of a file or folder returns its name, as for objects from Get-ChildItem.
-        environment: the environment that an environment variable belongs to.
+        environment: the variables of the process, for the item of an environment variable.
     """
     if place.provider == "Registry":
         return _key(machine, place)

@@ -260,5 +260,5 @@ def filtered(bound: Bound, places: list[ProviderItem]) -> Iterator[ProviderItem]
 
 
 def in_use(machine: Machine, place: ProviderItem) -> str | None:
-    """Return a running executable at a path or below it; None if no such executable is running."""
+    """Return the path of a running executable at or below an item; None if no such executable is running."""
     return machine.processes.executing(place.path) if place.provider == "FileSystem" else None

@@ -49,7 +49,7 @@ def get_random(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_host(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the host of PowerShell. Over WinRM, this is a remote host."""
+    """Return the host of PowerShell. It is always a remote host, as over WinRM."""
     yield PSObject(
         "System.Management.Automation.Internal.Host.InternalHost",
         {
@@ -136,7 +136,7 @@ def unblock_file(machine: Machine, bound: Bound) -> Iterable[object]:
     return []
 
 
-# The parameters of Windows PowerShell 5.1's function: (Get-Command mkdir).Parameters.
+# The modelled parameters of Windows PowerShell 5.1's function: (Get-Command mkdir).Parameters.
 _MKDIR = Contract(
     command="mkdir",
     suffix="mkdir",

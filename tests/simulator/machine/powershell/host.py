@@ -64,7 +64,7 @@ class ScriptOutcome:
 
 @dataclass(frozen=True)
 class RemoteCommand:
-    """A command of a PSRP client, like `simulator.transport.host.PipelineCommand`."""
+    """A command of a PSRP client, with the fields of `simulator.transport.host.PipelineCommand`."""
 
     text: str
     is_script: bool

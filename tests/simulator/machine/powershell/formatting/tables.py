@@ -40,7 +40,7 @@ def _cell(value: object, *, in_table: bool = False) -> str:
 
 
 def _right(value: object) -> bool:
-    """Return whether a column is right-aligned if its first cell contains a value."""
+    """Return whether a column is right-aligned if its first cell contains this value."""
     if isinstance(value, (Char, datetime)):
         raise NotModelled("a column of characters or dates")
     return isinstance(value, (bool, int, float, Decimal, Enumeration))

@@ -176,7 +176,7 @@ class Blocks:
         return tuple(found)
 
     def statement(self, scanner: TextScanner) -> SyntaxNode:
-        """Parse one statement with its label."""
+        """Parse one statement, with its label if it has one."""
         scanner.blanks()
         label = scanner.match(r":([A-Za-z_]\w*)[ \t\r\n]+(?=(foreach|for|while|do|switch)\b)")
         found = self._statement(scanner)

@@ -79,7 +79,7 @@ class Evaluator:
             emit(value)
 
     def raw(self, node: SyntaxNode) -> object:
-        """Return the value of an expression; EMPTY if the expression is a command that returned nothing."""
+        """Return the value of an expression; EMPTY if it is a command or a method call that returned nothing."""
         if isinstance(node, Literal):
             return node.value
         if isinstance(node, VariableExpression):
@@ -385,7 +385,7 @@ class _Referred(dict[str, object]):
 
 
 def _single(output: list[object]) -> object:
-    """Return output as a single value; EMPTY if there is no output."""
+    """Return output as one value: EMPTY, one object or a list."""
     if not output:
         return EMPTY
     return output[0] if len(output) == 1 else output

@@ -24,7 +24,7 @@ DEEPEST = 60
 
 
 class FunctionCall:
-    """A function or script block that runs as a part of a pipeline."""
+    """A call of a function, script block or script, which may be a part of a pipeline."""
 
     def __init__(
         self, interpreter: Interpreter, block: Block, name: str, given: CommandArguments, emit: Emit, *, piped: bool,

@@ -71,7 +71,7 @@ class Interpreter:
 
     @contextmanager
     def within(self, scope: VariableScope | None = None, sinks: Sinks | None = None) -> Iterator[None]:
-        """Run the `with` block in another scope and with other streams."""
+        """Run the `with` block in another scope, with other streams, or both."""
         kept = self.variables.scope, self.sinks
         self.variables.scope = scope or kept[0]
         self.sinks = sinks or kept[1]

@@ -79,10 +79,10 @@ class ModelledScript:
         self._run, self._modelled, self._emit = run, modelled, emit
 
     def begin(self) -> None:
-        """Start the script."""
+        """Do nothing. The script runs at the end."""
 
     def process(self, item: object) -> None:
-        """Pass an object to the script, which does not read it."""
+        """Discard an object, because the script does not read any."""
 
     def end(self) -> None:
         """Run the script."""
@@ -93,7 +93,7 @@ class ModelledScript:
 
 
 class ScriptFile:
-    """A script file. `exit` in it ends only this script."""
+    """A script file. `exit` ends only this script, unless it is in a begin or process block."""
 
     def __init__(self, run: Interpreter, name: str, step: PipelineStep, emit: Emit, *, piped: bool) -> None:
         path = run.session.absolute(name)

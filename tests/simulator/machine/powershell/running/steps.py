@@ -184,10 +184,10 @@ def _program_arguments(node: SyntaxNode, value: object) -> list[str]:
 
 
 def is_function(name: str) -> bool:
-    """Return whether a name is a built-in function of PowerShell.
+    """Return whether a name is a built-in function of PowerShell that the simulator replaces with a cmdlet.
 
     Raises:
-        NotModelled: the simulator does not know whether the name is a built-in function.
+        NotModelled: the name is a built-in function or alias that the simulator does not model.
     """
     if name.casefold() in _NOT_MODELLED:
         raise NotModelled(f"the function {name}")

@@ -30,7 +30,7 @@ class HostText:
 
 @dataclass
 class Written:
-    """The output of a script on all streams."""
+    """The output of a script on all streams, and the exit code that it set with `$Host.SetShouldExit()`."""
 
     errors: list[CmdletError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Sinks:
 
 
 def to_console(written: Written) -> Sinks:
-    """Return the streams of a script without redirections."""
+    """Return the sinks of a script without redirections."""
 
     def warn(text: str) -> None:
         written.warnings.append(text)

@@ -374,7 +374,7 @@ ASSIGNABLE = (
 
 
 def tcp_client(given: list[object]) -> object:
-    """Return a connected TcpClient.
+    """Test a TCP connection, and return a TcpClient that is shown as connected.
 
     Raises:
         CmdletError: the connection fails.

@@ -39,7 +39,8 @@ def parse(text: str, kind: str = "System.Int32") -> Number:
     """Parse a text as a number.
 
     Raises:
-        CmdletError: the text is not a number. The message contains the type's name.
+        CmdletError: the text is not a number. The message contains the type `kind`.
+        NotModelled: the number has a suffix, such as `1kb`.
     """
     stripped = text.strip()
     if not stripped:
@@ -101,7 +102,7 @@ def _wide(value: int) -> bool:
 
 
 def _result(left: Number, right: Number, found: int) -> Number:
-    """Return an integer result in the common type of the operands."""
+    """Return an integer result in the common type of the operands, or as a Double if it does not fit."""
     if isinstance(left, UInt64) or isinstance(right, UInt64):
         if not (isinstance(left, UInt64) and isinstance(right, UInt64)):
             raise NotModelled("arithmetic of UInt64 with other types")

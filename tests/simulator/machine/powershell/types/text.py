@@ -86,6 +86,7 @@ def shaped(value: object, form: str) -> str:
 
     Raises:
         NotModelled: the format is unknown.
+        CmdletError: the format is not valid for the value's type.
     """
     if not form:
         return method_text(value)
