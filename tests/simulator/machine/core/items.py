@@ -170,7 +170,10 @@ def split_path(machine: Machine, bound: Bound) -> Iterable[object]:
         if bound.flag("Qualifier"):
             if not drive:
                 message = f"Cannot parse path because path '{text}' does not have a qualifier specified."
-                raise CmdletError("InvalidArgument", "ParseQualifierError", message, "System.FormatException")
+                bound.write_error(
+                    CmdletError("InvalidArgument", "ParsePathFormatError", message, "System.FormatException")
+                )
+                continue
             yield drive
         elif bound.flag("NoQualifier"):
             yield plain[len(drive) :]

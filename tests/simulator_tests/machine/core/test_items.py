@@ -164,6 +164,11 @@ def test_paths_are_split(shell, switch, expected):
     assert shell("Split-Path", Path=[r"C:\a\b.txt"], **{switch: True}) == [expected]
 
 
+def test_only_a_path_with_a_drive_has_a_qualifier(shell):
+    assert shell("Split-Path", Path=["a", r"C:\a"], Qualifier=True, ErrorAction="SilentlyContinue") == ["C:"]
+    assert shell.error("Split-Path", Path=["a"], Qualifier=True).error_id.startswith("ParsePathFormatError,")
+
+
 def test_paths_are_joined_and_resolved(shell):
     assert shell("Join-Path", Path=["C:\\a\\"], ChildPath="/b") == [r"C:\a\b"]
     assert shell("Split-Path", Path=[r"C:\a", "C:\\"]) == ["C:\\", ""]
