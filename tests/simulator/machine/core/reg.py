@@ -123,7 +123,7 @@ def _add(machine: Machine, key: str, options: _Options) -> ProgramResult:
         return ProgramResult(1, "", "ERROR: Invalid syntax. Specify a valid numeric value for '/d'.\r\n")
     if registry.get(key, options.name or "") is not None and "/f" not in options.flags:
         return ProgramResult(
-            1, f"Value {options.name} exists, overwrite(Yes/No)? The operation was canceled by the user.\r\n"
+            1, f"Value {options.name or ''} exists, overwrite(Yes/No)? The operation was canceled by the user.\r\n"
         )
     registry.set(key, options.name or "", data, kind)
     return _DONE
