@@ -70,7 +70,7 @@ def _utf8(given: list[object], name: str) -> None:
     """Reject encodings other than UTF-8, which is the default of .NET."""
     for encoding in given[1:]:
         if not isinstance(encoding, PSObject) or encoding.get("WebName") != "utf-8":
-            raise NotModelled(f"[IO.File]::{name}() with another encoding than UTF-8")
+            raise NotModelled(f"[IO.File]::{name}() with an encoding other than UTF-8")
 
 
 def _read_text(session: Session, given: list[object]) -> object:
@@ -170,7 +170,7 @@ def open_file(session: Session, given: list[object]) -> object:
 
     Raises:
         CmdletError: the file does not exist.
-        NotModelled: the file is to be opened in another mode than Open.
+        NotModelled: the file is to be opened in a mode other than Open.
     """
     if len(given) > 1 and to_text(given[1]).casefold() != "open":
         raise NotModelled("[IO.File]::Open() to write")
