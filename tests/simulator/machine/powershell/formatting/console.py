@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from simulator.machine.conversion import net_type
 from simulator.machine.objects import CUSTOM_OBJECT, ErrorRecord, NotModelled, PSObject
 from simulator.machine.powershell.formatting.dates import long_date
 from simulator.machine.powershell.formatting.file_table import FileItem, file_table
@@ -147,7 +148,7 @@ def _plain(item: object) -> list[str]:
     if isinstance(item, datetime):
         return ["", long_date(item), ""]
     if isinstance(item, (timedelta, TypeValue, ErrorRecord)):
-        raise NotModelled(f"{type(item).__name__} on the console")
+        raise NotModelled(f"{net_type(item)} on the console")
     if isinstance(item, PSObject) and item.type_name.endswith("Exception"):
         raise NotModelled(f"{item.type_name} on the console")
     if isinstance(item, str):

@@ -254,7 +254,11 @@ def _find(binding: Binding, key: str) -> FunctionParameter | None:
 
 def _store(binding: Binding, values: dict[str, object], parameter: FunctionParameter, value: object) -> None:
     if parameter.name in values:
-        message = f"Cannot bind parameter because parameter '{parameter.name}' is specified more than once."
+        message = (
+            f"Cannot bind parameter because parameter '{parameter.name}' is specified more than once. "
+            "To provide multiple values to parameters that can accept multiple values, use the array syntax. "
+            'For example, "-parameter value1,value2,value3".'
+        )
         raise _error(binding.name, "ParameterAlreadyBound", message)
     values[parameter.name] = value
 
