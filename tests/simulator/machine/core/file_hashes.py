@@ -42,7 +42,7 @@ def get_file_hash(machine: Machine, bound: Bound) -> Iterable[object]:
             "Microsoft.Powershell.Utility.FileHash", {"Algorithm": algorithm, "Hash": digest, "Path": place.path}
         )
     for error in bound.errors:
-        # The errors come from the inner Resolve-Path.
+        # In Windows PowerShell, the errors come from the inner Resolve-Path.
         if "," not in error.error_id:
             error.error_id = f"{error.error_id},{RESOLVE_PATH}"
 

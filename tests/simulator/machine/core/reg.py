@@ -107,9 +107,10 @@ def _add(machine: Machine, key: str, options: _Options) -> ProgramResult:
         raise _SyntaxError
     if registry.is_right_below_a_hive(key):
         return ProgramResult(1, "", "ERROR: The parameter is incorrect.\r\n")
-    if options.name is None and not options.default:
+    if options.name is None and not options.default and not options.data:
         registry.create_key(key)
         return _DONE
+    # Without /v, /d sets the default value, like /ve.
     kind = _KINDS[options.kind]
     try:
         data: object = options.data

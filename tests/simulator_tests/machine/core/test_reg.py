@@ -82,3 +82,5 @@ def test_an_existing_value_is_replaced_only_with_f(machine: Machine) -> None:
     assert (refused.exit_code, refused.stdout.partition("?")[0]) == (1, "Value  exists, overwrite(Yes/No)")
     assert reg(machine, "add", KEY, "/ve", "/d", "new", "/f").exit_code == 0
     assert machine.registry.data(KEY, "") == "new"
+    assert reg(machine, "add", KEY, "/d", "newer", "/f").exit_code == 0
+    assert machine.registry.data(KEY, "") == "newer", "/d without /v is about the default value"

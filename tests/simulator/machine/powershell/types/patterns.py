@@ -33,7 +33,7 @@ def compiled(pattern: object, *, sensitive: bool = False) -> re.Pattern[str]:
     """Return a compiled pattern.
 
     Raises:
-        NotModelled: the pattern has syntax that differs in Python.
+        NotModelled: the pattern is invalid, or has syntax that differs in Python.
     """
     if isinstance(pattern, Regex):
         return pattern.compiled
