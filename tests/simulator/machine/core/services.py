@@ -36,7 +36,11 @@ REFUSALS = frozenset({2, 3, 5, 193, 1053, 1055, 1056, 1057, 1058, 1059, 1060, 10
 
 
 def controller(machine: Machine, service: Service, deep: bool = True) -> PSObject:
-    """Return a service as a .NET ServiceController object."""
+    """Return a service as a .NET ServiceController object.
+
+    Args:
+        deep: whether the object contains the services on which this service depends, and those that depend on it.
+    """
     needed = [found for name in service.dependencies if (found := machine.services.get(name))] if deep else []
     above = machine.services.dependants(service.name) if deep else []
     dependants = [found for name in above if (found := machine.services.get(name))]

@@ -35,7 +35,7 @@ class TerminatingError(CmdletError):
 
 
 class ScriptBound(Bound):
-    """The parameters of a cmdlet that a script runs. The cmdlet's messages are written immediately."""
+    """The parameters of a cmdlet that a script runs. The cmdlet's errors and warnings are written immediately."""
 
     stage: CmdletStage
 
