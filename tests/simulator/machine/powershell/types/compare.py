@@ -34,7 +34,7 @@ def _letters(text: str) -> tuple[int, str]:
 
 
 def compare_texts(left: str, right: str, *, sensitive: bool = False) -> int:
-    """Return -1, 0 or 1 in the order of en-US: punctuation, digits, letters; `a` before `A` before `b`.
+    """Return -1, 0 or 1 in the order of en-US: punctuation, digits, letters. With `sensitive`, `a` comes before `A`.
 
     Raises:
         NotModelled: the order depends on the culture library (NLS or ICU).
