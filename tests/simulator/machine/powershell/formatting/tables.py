@@ -49,8 +49,8 @@ def _right(value: object) -> bool:
 def table(rows: Sequence[PSObject], columns: Sequence[str], *, headers: bool = True, sized: bool = False) -> list[str]:
     """Return the lines of a table of objects.
 
-    A column is as wide as its header or its longest cell, unless the type's own view defines its width (FIXED). Numbers,
-    booleans and enumeration values are right-aligned.
+    A column is as wide as its header or its longest cell, unless the type's own view defines its width (FIXED).
+    Numbers, booleans and enumeration values are right-aligned.
 
     Args:
         headers: whether the table has a header.

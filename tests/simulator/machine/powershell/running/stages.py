@@ -319,11 +319,11 @@ class PassingStage(CmdletStage):
             self._target = self.run.to_console
 
     def process(self, item: object) -> None:
-        """Pass on an object."""
+        """Pass on or discard an object."""
         self._target(item)
 
     def end(self) -> None:
-        """Pass on the objects that were given as a parameter."""
+        """Pass on or discard the objects that were given as a parameter."""
         if "InputObject" in self.values:
             value = self.values["InputObject"]
             if self.values.get("NoEnumerate"):
