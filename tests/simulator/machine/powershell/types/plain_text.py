@@ -37,7 +37,7 @@ def to_text(value: object) -> str:
     """Return the text of a value within a string.
 
     Raises:
-        NotModelled: the text contains the position in a script, or differs between versions of PowerShell.
+        NotModelled: the text contains script positions or stack traces, or differs between versions of PowerShell.
     """
     if isinstance(value, float):
         return double_text(value)
