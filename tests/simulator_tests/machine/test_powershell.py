@@ -60,6 +60,15 @@ def output(session: Session, script: str, *given: object) -> list[object]:
         ("[pscustomobject]@{a = 1; b = 'x'} | Select-Object -ExpandProperty b", ["x"]),
         ('$o = [pscustomobject]@{a = 1}; $o.a = 5; "$($o.a) and $o"', ["5 and @{a=5}"]),
         ("'x', 'y' | Select-Object @{n = 'name'; e = { $_ + '!' }} | ForEach-Object name", ["x!", "y!"]),
+        (
+            "try { 'a' -replace 1, 2, 3 } catch { \"$_\" }",
+            ["The -replace operator allows only two elements to follow it, not 3."],
+        ),
+        (
+            "$a = 'x'; try { $a++ } catch { \"$_\" }",
+            ["The '++' operator works only on numbers. The operand is a 'System.String'."],
+        ),
+        ("try { '{0:d}' -f 1.5 } catch { \"$_\" }", ["Error formatting a string: Format specifier was invalid.."]),
         ("try { throw 'boom' } catch { \"caught $_\" } finally { 'done' }", ["caught boom", "done"]),
         (
             (

@@ -135,6 +135,8 @@ def test_mkdir_and_unblock_file(script: Script, machine: Machine) -> None:
     machine.files.write_text(r"C:\a\x.ps1", "")
     script("Get-ChildItem C:\\a | Unblock-File")
     assert "Cannot find path 'C:\\none'" in script("Unblock-File C:\\none", 1).stderr
+    assert "Cannot find path 'C:\\no*'" in script("Unblock-File -LiteralPath C:\\no*", 1).stderr
+    script("Unblock-File C:\\no*")
 
 
 def test_batch_files(script: Script, machine: Machine) -> None:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-Acl and Set-Acl for files and folders, in SDDL.
+"""Get-Acl and Set-Acl for files and folders. Get-Acl's objects contain the owner and the access list as SDDL.
 
 https://learn.microsoft.com/windows/win32/secauthz/security-descriptor-string-format
 """
@@ -62,12 +62,14 @@ def _rule(machine: Machine, entry: str) -> PSObject:
 
 
 def read_sddl(machine: Machine, path: str) -> str:
-    """Return the SDDL that Get-Acl reads. It enables SeBackupPrivilege, so administrators may read every access list.
+    """Return the SDDL of an existing item as Get-Acl reads it.
 
-    FileSystemSecurity.cs in https://github.com/PowerShell/PowerShell/tree/master/src/System.Management.Automation
+    Get-Acl enables SeBackupPrivilege, so administrators may read every access list:
+
+    https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/namespaces/FileSystemSecurity.cs
 
     Raises:
-        CmdletError: the item does not exist, or access is denied.
+        CmdletError: access is denied.
     """
     try:
         return machine.files.sddl(path, {BACKUP})
@@ -81,7 +83,7 @@ def _unauthorized(category: str) -> CmdletError:
 
 
 def get_acl(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return access control lists."""
+    """Return the owners and access lists of files and folders."""
     for place in paths.selected(machine, bound, default=paths.directory(bound)):
         if place.provider != "FileSystem":
             raise NotModelled("access lists of registry keys")
@@ -109,7 +111,7 @@ def get_acl(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_acl(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set the access control lists of items to the list in an object from Get-Acl."""
+    """Set the owners and access lists of files and folders to those in an object from Get-Acl."""
     requested = bound.get("AclObject")
     sddl = to_text(requested.get("Sddl")) if isinstance(requested, PSObject) else ""
     if not sddl:

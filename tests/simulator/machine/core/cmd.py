@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""cmd.exe as a program: /c LINE, lines on its standard input, and batch files that CreateProcess passes to it.
+"""cmd.exe as a program: /c LINE and /k LINE, lines on its standard input, and batch files that CreateProcess runs.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/cmd
 """
@@ -16,13 +16,13 @@ from simulator.machine.objects import Invocation, Program, ProgramResult
 from simulator.machine.programs import BATCH_FILE
 from simulator.machine.session import Session
 
-# From Windows 10 2004 on, the copyright notice contains no year.
-_WITHOUT_YEAR = 19041
+# Of the modelled versions of Windows, only Server 2019 has a year in the copyright notice.
+_WITHOUT_YEAR = 20348
 __all__ = ["PROGRAMS", "cmd", "run_line", "session_of"]
 
 
 def cmd(machine: Machine, run: Invocation) -> ProgramResult:
-    """Run cmd.exe, with /c LINE or with lines on its standard input."""
+    """Run cmd.exe with a line, or with the lines on its standard input. After the line, /k ends like /c."""
     match = re.search(r"/[ck]\s*(.*)$", run.command_line, re.IGNORECASE | re.DOTALL)
     if not match:
         return _interactive(machine, run)
@@ -55,7 +55,7 @@ def batch_file(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def session_of(machine: Machine, run: Invocation) -> Session:
-    """Return the session of a program that runs other commands."""
+    """Return a new session for the commands that a program runs."""
     name = run.program.rsplit("\\", 1)[-1] or "cmd.exe"
     process = machine.processes.begin(name, run.user, run.stop, run.program)
     machine.processes.end(process)

@@ -85,7 +85,7 @@ def _text(bound: Bound) -> str:
 
 def set_content(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Set-Content."""
-    for path, _ in _targets(machine, bound):
+    for path in _targets(machine, bound):
         if bound.text("Encoding").casefold() == "byte":
             values = items(bound.get("Value")) if "Value" in bound else bound.pipeline
             _write(machine, bound, path, bytes(int(to_text(value)) for value in values))
@@ -100,15 +100,15 @@ def _passed_on(bound: Bound) -> list[object]:
     return items(bound.get("Value")) if "Value" in bound else list(bound.pipeline)
 
 
-def _targets(machine: Machine, bound: Bound) -> list[tuple[str, bool]]:
+def _targets(machine: Machine, bound: Bound) -> list[str]:
     # Pipeline input is content here, never a path.
     name = "LiteralPath" if "LiteralPath" in bound else "Path"
-    return [(paths.parse(machine, bound, path).path, True) for path in bound.texts(name)]
+    return [paths.parse(machine, bound, path).path for path in bound.texts(name)]
 
 
 def add_content(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Add-Content."""
-    for path, _ in _targets(machine, bound):
+    for path in _targets(machine, bound):
         before = machine.files.read_bytes(path) if machine.files.is_file(path) else b""
         _write(machine, bound, path, before + _encoded(bound, _text(bound), "default"))
     return _passed_on(bound)

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-FileHash, which uses Resolve-Path to find its files.
+"""Get-FileHash. For a missing file, it writes the error of Resolve-Path, which it calls in Windows PowerShell 5.1.
 
-In 5.1 it is a function and silently skips folders. In PowerShell 7 it is compiled, and a folder is an error:
+There it is a function and silently skips folders. In PowerShell 7, it is compiled, and a folder is an error:
 https://github.com/PowerShell/PowerShell/blob/master/src/Microsoft.PowerShell.Commands.Utility/commands/utility/GetHash.cs
 """
 
@@ -24,7 +24,7 @@ RESOLVE_PATH = "Microsoft.PowerShell.Commands.ResolvePathCommand"
 
 
 def get_file_hash(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the hashes of files in upper case."""
+    """Simulate Get-FileHash, which returns hashes in upper case."""
     algorithm = bound.text("Algorithm", "SHA256").upper()
     if algorithm not in MODELLED or "InputStream" in bound:
         raise NotModelled(f"Get-FileHash with {algorithm if algorithm not in MODELLED else 'InputStream'}")
@@ -42,7 +42,7 @@ def get_file_hash(machine: Machine, bound: Bound) -> Iterable[object]:
             "Microsoft.Powershell.Utility.FileHash", {"Algorithm": algorithm, "Hash": digest, "Path": place.path}
         )
     for error in bound.errors:
-        # The errors come from the inner Resolve-Path.
+        # In Windows PowerShell, the errors come from the inner Resolve-Path.
         if "," not in error.error_id:
             error.error_id = f"{error.error_id},{RESOLVE_PATH}"
 

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Host processes of Windows' own services. If a family models such a service, the family offers `svchost:NAME`."""
+"""The programs that run Windows' own services. They do nothing.
+
+A family that models a service of svchost.exe has the key `svchost:NAME` in its SERVICES.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""New-, Remove-, Rename-, Copy- and Move-Item for files, registry keys and environment variables."""
+"""New-, Set-, Remove-, Rename-, Copy- and Move-Item for files and registry keys.
+
+New-, Set- and Remove-Item also change environment variables, and Remove-Item also removes certificates.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,9 @@ if TYPE_CHECKING:
 IO = "System.IO.IOException"
 DENIED = "System.UnauthorizedAccessException"
 NO_FOLDER = "System.IO.DirectoryNotFoundException"
-
-
-_INTO_ITSELF = "Source and destination path must be different, and the destination not below the source."
+# The messages of DirectoryInfo.MoveTo, the second one for a destination below the source.
+_SAME = "Source and destination path must be different."
+_INTO_ITSELF = "The process cannot access the file because it is being used by another process.\r\n"
 
 
 def _used(path: str, error_id: str) -> CmdletError:
@@ -84,7 +87,11 @@ def _new_key(machine: Machine, bound: Bound, place: ProviderItem) -> Iterator[ob
 
 
 def _illegal(path: str, error_id: str) -> CmdletError | None:
-    """Return the error for an invalid file path, with an id that is derived from `error_id`; None for a valid path."""
+    """Return the error for a file path that is invalid or on a share; None for other paths.
+
+    Args:
+        error_id: the id of the cmdlet's I/O error. The id of its argument error is derived from it.
+    """
     if "\0" in path:
         message, kind = "Null character in path.", net_files.ARGUMENT
         return CmdletError("InvalidArgument", error_id.replace("IOError", "ArgumentError"), message, kind)
@@ -111,7 +118,7 @@ def _new_folder(machine: Machine, bound: Bound, place: ProviderItem) -> Iterator
 
 
 def _blocked(machine: Machine, place: ProviderItem) -> bool:
-    """Return whether a parent of the path is a file."""
+    """Return whether a parent at any level of the path is a file."""
     parent = place.parent
     while parent.path != place.path:
         if machine.files.is_file(parent.path):
@@ -176,7 +183,7 @@ def _new_link(machine: Machine, bound: Bound, place: ProviderItem) -> Iterator[o
 
 
 def remove_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Remove items. If an item has children, -Recurse is required, because a prompt is not possible."""
+    """Remove items. For an item with children, -Recurse is required, because PowerShell cannot ask the user."""
     for place in list(paths.selected(machine, bound)):
         linked = place.provider == "FileSystem" and machine.files.real(place.path).is_symlink()
         below = not linked and paths.is_container(machine, place) and paths.children(machine, bound, place)
@@ -253,7 +260,7 @@ def rename_item(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def move_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Move items. If the destination is a folder, move them into it."""
+    """Move items. If the destination is an existing folder or key, move them into it."""
     for place in list(paths.selected(machine, bound)):
         target = _target(machine, bound, place)
         folder = machine.files.is_directory(place.path) if place.provider == "FileSystem" else True
@@ -262,7 +269,8 @@ def move_item(machine: Machine, bound: Bound) -> Iterable[object]:
             continue
         below = place.path.rstrip("\\").casefold() + "\\"
         if folder and f"{target.path}\\".casefold().startswith(below):
-            bound.write_error(CmdletError("WriteError", "MoveDirectoryItemIOError", _INTO_ITSELF, IO))
+            message = _SAME if below == f"{target.path}\\".casefold() else _INTO_ITSELF
+            bound.write_error(CmdletError("WriteError", "MoveDirectoryItemIOError", message, IO))
             continue
         if paths.exists(machine, bound, target) and target.path.casefold() != place.path.casefold():
             if folder or not bound.flag("Force"):
@@ -284,7 +292,9 @@ def move_item(machine: Machine, bound: Bound) -> Iterable[object]:
 def _target(machine: Machine, bound: Bound, place: ProviderItem) -> ProviderItem:
     destination = paths.parse(machine, bound, bound.text("Destination") or ".")
     if destination.provider != place.provider:
-        message = "Source and destination paths must resolve to the same provider."
+        message = "Source and destination path did not resolve to the same provider."
+        if bound.command == "Move-Item":
+            message = f"Cannot move the item because the {message.lower().replace(' path ', ' paths ')}"
         kind = "System.Management.Automation.PSArgumentException"
         raise CmdletError("InvalidArgument", "Argument", message, kind)
     into = paths.exists(machine, bound, destination) and paths.is_container(machine, destination)
@@ -293,31 +303,32 @@ def _target(machine: Machine, bound: Bound, place: ProviderItem) -> ProviderItem
 
 def _move(machine: Machine, place: ProviderItem, target: ProviderItem) -> None:
     if place.provider == "Registry":
-        copy_key(machine.registry, place.path, target.path)
+        _copy_key(machine.registry, place.path, target.path, recurse=True)
         machine.registry.delete_key(place.path)
         return
     # A running executable can be moved within its volume, because the process keeps the file open.
     machine.files.move(place.path, target.path)
 
 
-def copy_key(registry: Registry, source: str, target: str) -> None:
-    """Copy a registry key with all its subkeys."""
+def _copy_key(registry: Registry, source: str, target: str, *, recurse: bool) -> None:
+    """Copy a registry key with its values and, if `recurse` is true, with all its subkeys."""
     registry.create_key(target)
     for name, value in registry.values(source).items():
         registry.set(target, name, value.data, value.kind)
-    for name in registry.subkeys(source):
-        copy_key(registry, f"{source}\\{name}", f"{target}\\{name}")
+    for name in registry.subkeys(source) if recurse else ():
+        _copy_key(registry, f"{source}\\{name}", f"{target}\\{name}", recurse=True)
 
 
 def copy_item(machine: Machine, bound: Bound) -> Iterable[object]:
     """Copy items.
 
-    If the destination is a folder, copy them into it. With -Recurse, also copy the contents of folders.
+    If the destination is an existing folder or key, copy them into it. With -Recurse, also copy the contents of folders
+    and the subkeys of keys.
     """
     for place in list(paths.selected(machine, bound)):
         target = _target(machine, bound, place)
         if place.provider == "Registry":
-            copy_key(machine.registry, place.path, target.path)
+            _copy_key(machine.registry, place.path, target.path, recurse=bound.flag("Recurse"))
         elif (refused := _illegal(target.path, "CopyFileInfoItemIOError")) is not None:
             bound.write_error(refused)
         elif machine.files.is_directory(place.path):
@@ -360,7 +371,7 @@ def _copy_file(machine: Machine, bound: Bound, place: ProviderItem, target: Prov
 
 
 def set_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set the value of an item: an environment variable, or the default value of a registry key."""
+    """Set the value of an item: of an environment variable (an empty value removes it), or a key's default value."""
     value = to_text(bound.get("Value"))
     for text, _ in paths.given(bound):
         place = paths.parse(machine, bound, text)

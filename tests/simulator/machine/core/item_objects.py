@@ -24,7 +24,10 @@ ATTRIBUTES = "System.IO.FileAttributes"
 
 @dataclass
 class Links:
-    """The kind of link at each path (lower case): `Junction`, `SymbolicLink` or `HardLink`."""
+    """The kind of each link by its path in lower case: `Junction`, `SymbolicLink` or `HardLink`.
+
+    A link on the disk that is not listed here counts as a `SymbolicLink`.
+    """
 
     kinds: dict[str, str] = field(default_factory=dict)
 
@@ -49,7 +52,12 @@ def provider_properties(place: ProviderItem) -> dict[str, object]:
 def item(
     machine: Machine, place: ProviderItem, *, short: bool = False, environment: dict[str, str] | None = None
 ) -> PSObject:
-    """Return an existing item. With `short`, its ToString() is its name, as for objects from Get-ChildItem."""
+    """Return an existing item as an object.
+
+    Args:
+        short: whether ToString() of a file or folder returns its name, as for objects from Get-ChildItem.
+        environment: the variables of the process, for the item of an environment variable.
+    """
     if place.provider == "Registry":
         return _key(machine, place)
     if place.provider == "Environment":
@@ -134,7 +142,7 @@ def _target(machine: Machine, real: Path) -> str:
 
 
 def _version(machine: Machine, place: ProviderItem, path: str) -> PSObject:
-    """Return the version resource of an executable. It is empty for other files."""
+    """Return a file's version information. It contains only the file's name if the file is not a known executable."""
     found = None
     if machine.files.is_file(place.path):
         with machine.files.real(place.path).open("rb") as file:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Items of the file system, the registry and the environment: reading them, and operations on paths.
+"""Cmdlets that read items (files, registry keys, environment variables, certificates) or work on their paths.
 
 Error ids: FileSystemProvider.cs, RegistryProvider.cs and SessionStateContainer.cs of PowerShell
 (https://github.com/PowerShell/PowerShell/tree/master/src/System.Management.Automation).
@@ -29,7 +29,7 @@ _ARGUMENT = "System.ArgumentException"
 
 
 def test_path(machine: Machine, bound: Bound) -> Iterable[object]:
-    """For each path, return whether the item exists."""
+    """For each path, return whether the item exists or, with -IsValid, whether the path is valid."""
     kind = bound.text("PathType", "Any").casefold()
     for text, wild in paths.given(bound):
         if not text.strip():
@@ -68,7 +68,7 @@ def _seen(machine: Machine, path: str) -> bool:
 
 
 def get_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return items."""
+    """Simulate Get-Item."""
     for place in paths.selected(machine, bound):
         yield item(machine, place, environment=paths.environment(machine, bound))
 
@@ -77,7 +77,6 @@ def get_child_item(machine: Machine, bound: Bound) -> Iterable[object]:
     """Return the children of folders or keys. For a file, return the file itself."""
     deep = bound.flag("Recurse") or "Depth" in bound
     depth = bound.number("Depth", 1 << 30) if deep else 0
-    # In `Get-ChildItem C:\x\*.log`, the last part is a pattern for the children.
     for start in paths.selected(machine, bound, default=paths.directory(bound)):
         if not paths.is_container(machine, start):
             # A file that is given by its path is not filtered, except by -Directory.
@@ -118,7 +117,7 @@ def _one(machine: Machine, bound: Bound, place: ProviderItem, start: ProviderIte
 
 
 def resolve_path(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the existing paths as PathInfo objects, or as text with -Relative."""
+    """Return the paths of existing items as PathInfo objects, or as text with -Relative."""
     for place in paths.selected(machine, bound):
         if bound.flag("Relative"):
             here = paths.directory(bound).rstrip("\\")
@@ -137,7 +136,7 @@ def resolve_path(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def convert_path(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return provider paths."""
+    """Return the provider paths of existing items."""
     for place in paths.selected(machine, bound):
         yield paths.full(place)
 
@@ -160,7 +159,10 @@ def join_path(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def split_path(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return a part of each path: the part that a switch selects, by default the parent."""
+    """Return the part of each path that a switch selects, by default the parent.
+
+    With -IsAbsolute, return whether the path is absolute.
+    """
     for text, _ in paths.given(bound):
         plain = text.replace("/", "\\")
         drive = plain.partition("\\")[0] if ":" in plain.partition("\\")[0] else ""
@@ -168,7 +170,10 @@ def split_path(machine: Machine, bound: Bound) -> Iterable[object]:
         if bound.flag("Qualifier"):
             if not drive:
                 message = f"Cannot parse path because path '{text}' does not have a qualifier specified."
-                raise CmdletError("InvalidArgument", "ParseQualifierError", message, "System.FormatException")
+                bound.write_error(
+                    CmdletError("InvalidArgument", "ParsePathFormatError", message, "System.FormatException")
+                )
+                continue
             yield drive
         elif bound.flag("NoQualifier"):
             yield plain[len(drive) :]

@@ -20,7 +20,7 @@ from simulator.machine.powershell.types.plain_text import to_text
 
 
 def plain(value: object, depth: int) -> object:
-    """Return a value as plain JSON data. Values below the depth become text."""
+    """Return a value as plain JSON data. Objects and lists more than `depth` levels below the value become text."""
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if isinstance(value, Enumeration):

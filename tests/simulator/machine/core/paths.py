@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Provider paths: files, registry keys and environment variables, from -Path (with wildcards) and -LiteralPath."""
+"""Paths of providers' items, from -Path (with wildcards) and -LiteralPath.
+
+The items are files, registry keys, environment variables and certificates.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,8 @@ CORE = "Microsoft.PowerShell.Core\\"
 class ProviderItem:
     r"""An item of a PowerShell provider.
 
-    It is a file (`C:\…`), a registry key (`HKLM\…`), an environment variable (its name), or a certificate, store or
-    store location (`LocalMachine\My\THUMBPRINT`).
+    It is a file or folder (`C:\…`), a registry key (`HKLM\…`), an environment variable (its name), or a certificate,
+    store or store location (`LocalMachine\My\THUMBPRINT`).
     """
 
     provider: Provider
@@ -68,7 +71,7 @@ class ProviderItem:
 
 
 def full(place: ProviderItem) -> str:
-    r"""Return the provider path. For a registry key, it begins with `HKEY_LOCAL_MACHINE\`."""
+    """Return the provider path. For a registry key, it begins with the long name of the root (HKEY_LOCAL_MACHINE)."""
     return registry.full_name(place.path) if place.provider == "Registry" and place.path else place.path
 
 
@@ -112,7 +115,7 @@ def parse(machine: Machine, bound: Bound, text: str) -> ProviderItem:
     """Return the item (with its absolute path) that a path refers to.
 
     Raises:
-        CmdletError: the drive or the registry hive does not exist.
+        CmdletError: the drive or the root key of the registry does not exist.
     """
     bare = re.sub(r"^(Microsoft\.PowerShell\.Core\\)?FileSystem::", "", text.strip(), flags=re.IGNORECASE)
     if registry.is_registry_path(bare) or re.match(r"HKEY_\w+(\\|$)", bare, re.IGNORECASE):
@@ -186,7 +189,7 @@ def children(machine: Machine, bound: Bound, place: ProviderItem) -> list[Provid
 
 
 def expand(machine: Machine, bound: Bound, text: str) -> list[ProviderItem]:
-    """Return the items that match a path with wildcards, in order. Hidden items are omitted."""
+    """Return the items that match a path with wildcards, in the order in which `children` returns them."""
     pattern = parse(machine, bound, text)
     if pattern.provider == "Environment":
         return [
@@ -257,5 +260,5 @@ def filtered(bound: Bound, places: list[ProviderItem]) -> Iterator[ProviderItem]
 
 
 def in_use(machine: Machine, place: ProviderItem) -> str | None:
-    """Return a running executable at a path or below it; None if no such executable is running."""
+    """Return the path of a running executable at or below an item; None if no such executable is running."""
     return machine.processes.executing(place.path) if place.provider == "FileSystem" else None

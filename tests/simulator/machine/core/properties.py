@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Properties of items: registry values with their types, and the dates of files.
+"""Properties of items: registry values with their types, and properties of files, of which only a date can be set.
 
 Error ids and conversions: RegistryProvider.cs of PowerShell
 (https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/namespaces/RegistryProvider.cs).
@@ -46,7 +46,7 @@ def _read(machine: Machine, value: Value) -> object:
 
 
 def _shown(machine: Machine, place: ProviderItem, names: Iterable[str]) -> PSObject:
-    """Return the values of a key as an object with the properties that PowerShell adds."""
+    """Return a key's values with the given names as an object, with the properties that PowerShell adds."""
     found = {name or "(default)": _read(machine, value) for name, value in machine.registry.values(place.path).items()}
     requested = {name.casefold() for name in names}
     chosen = {name: value for name, value in found.items() if name.casefold() in requested}
@@ -129,7 +129,7 @@ def _kind_of(value: object) -> str:
 
 
 def _given_kind(text: str) -> str | None:
-    """Return the type from -PropertyType or -Type; None if the type depends on the value."""
+    """Return the type from -PropertyType or -Type; None if neither is given, or if it is `Unknown`."""
     if not text or text.casefold() == "unknown":
         return None
     for kind in KINDS:
@@ -157,7 +157,8 @@ def new_item_property(machine: Machine, bound: Bound) -> Iterable[object]:
     kind = _given_kind(bound.text("PropertyType"))
     for place in paths.selected(machine, bound):
         if place.provider != "Registry":
-            message = "Provider execution stopped because the provider does not support this operation."
+            interface = "IDynamicPropertyCmdletProvider"
+            message = f"Cannot use interface. The {interface} interface is not implemented by this provider."
             no = "System.Management.Automation.PSNotSupportedException"
             raise CmdletError("NotImplemented", "NotSupported", message, no)
         if machine.registry.get(place.path, _inner(name)) is not None and not bound.flag("Force"):
@@ -169,7 +170,7 @@ def new_item_property(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_item_property(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set a registry value or the date of a file. An existing registry value keeps its type."""
+    """Set a registry value or the modification date of a file. Without -Type, an existing value keeps its type."""
     given = bound.get("InputObject")
     pairs: dict[str, object] = {bound.text("Name"): bound.get("Value")}
     if isinstance(given, PSObject):

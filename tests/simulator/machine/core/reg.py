@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""reg.exe: query, add, delete.
+"""reg.exe: query (one level), add and delete.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/reg-add
 """
@@ -107,9 +107,10 @@ def _add(machine: Machine, key: str, options: _Options) -> ProgramResult:
         raise _SyntaxError
     if registry.is_right_below_a_hive(key):
         return ProgramResult(1, "", "ERROR: The parameter is incorrect.\r\n")
-    if options.name is None and not options.default:
+    if options.name is None and not options.default and not options.data:
         registry.create_key(key)
         return _DONE
+    # Without /v, /d sets the default value, like /ve.
     kind = _KINDS[options.kind]
     try:
         data: object = options.data
@@ -123,7 +124,7 @@ def _add(machine: Machine, key: str, options: _Options) -> ProgramResult:
         return ProgramResult(1, "", "ERROR: Invalid syntax. Specify a valid numeric value for '/d'.\r\n")
     if registry.get(key, options.name or "") is not None and "/f" not in options.flags:
         return ProgramResult(
-            1, f"Value {options.name} exists, overwrite(Yes/No)? The operation was canceled by the user.\r\n"
+            1, f"Value {options.name or ''} exists, overwrite(Yes/No)? The operation was canceled by the user.\r\n"
         )
     registry.set(key, options.name or "", data, kind)
     return _DONE

@@ -98,7 +98,7 @@ def _definition(given: Mapping[str, list[str]]) -> dict[str, object]:
 
 
 def _account_code(entries: Mapping[str, object], given: Mapping[str, list[str]]) -> int:
-    """Return 1057 if a normal account has no password, else 0. Managed accounts (NAME$) need no password."""
+    """Return 1057 if the account needs a password but has none, else 0. Managed accounts (NAME$) need none."""
     account = str(entries.get("ObjectName") or "LocalSystem").casefold()
     without = account in service_rules.BUILT_IN or account.startswith("nt service\\") or account.endswith("$")
     return 0 if without or "password=" in given else service_rules.INVALID_SERVICE_ACCOUNT
@@ -162,7 +162,7 @@ def delete(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def start(machine: Machine, words: list[str]) -> ProgramResult:
-    """Simulate sc start NAME [ARGUMENT ...]. It returns when the process has started, before the service is running."""
+    """Simulate sc start NAME [ARGUMENT ...]. The output shows START_PENDING, because sc.exe does not wait."""
     try:
         machine.services.start(words[0], arguments=words[1:])
     except ServiceError as error:
@@ -194,7 +194,7 @@ def _no_control(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def query(machine: Machine, words: list[str], *, extended: bool = False) -> ProgramResult:
-    """Simulate sc query [NAME | OPTION= VALUE ...]. Without state=, it lists only running services."""
+    """Simulate sc query [NAME | OPTION= VALUE ...]. Without NAME and state=, it omits stopped services."""
     if words and "=" not in words[0]:
         service = machine.services.get(words[0])
         if service is None:
@@ -382,14 +382,12 @@ def sc(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def _usage(verb: str) -> list[str]:
-    doc = COMMANDS[verb].__doc__ if verb else ""
-    shown = (doc or "sc <server> [command] [service name] <option1> <option2>...").splitlines()[0]
     return [
         "DESCRIPTION:",
         "        SC is a command line program used for communicating with the",
         "        Service Control Manager and services.",
         "USAGE:",
-        f"        {shown}",
+        f"        sc <server> {verb or '[command]'} [service name] <option1> <option2>...",
         "",
     ]
 

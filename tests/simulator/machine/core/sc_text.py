@@ -43,12 +43,12 @@ def joined(lines: Iterable[str]) -> str:
 
 
 def success(function: str) -> ProgramResult:
-    """Return the result of a Windows API call that succeeded."""
+    """Return the result of sc.exe after a call of the Windows API that succeeded."""
     return ProgramResult(0, f"[SC] {function} SUCCESS\r\n")
 
 
 def failed(function: str, code: int) -> ProgramResult:
-    """Return the result of a Windows API call that failed. The exit code is the error code."""
+    """Return the result of sc.exe after a call of the Windows API that failed. The exit code is the error code."""
     message = MESSAGES.get(code, f"Error {code}.")
     return ProgramResult(code, joined([f"[SC] {function} FAILED {code}:", "", message, ""]))
 
@@ -108,7 +108,12 @@ def configuration(service: Service, kind: int, error_control: int, group: str, t
 
 
 def failure(name: str, data: object, message: str, command: str) -> str:
-    """Return the output of `sc qfailure` for a FailureActions value."""
+    """Return the output of `sc qfailure`.
+
+    Args:
+        data: the value FailureActions.
+        message, command: the values RebootMessage and FailureCommand.
+    """
     known = isinstance(data, bytes) and len(data) >= 20
     reset, count = struct.unpack_from("<I8xI", data) if isinstance(data, bytes) and known else (0, 0)
     words = {"none": "NONE", "restart": "RESTART", "reboot": "REBOOT", "run": "RUN PROCESS"}

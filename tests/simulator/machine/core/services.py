@@ -36,7 +36,11 @@ REFUSALS = frozenset({2, 3, 5, 193, 1053, 1055, 1056, 1057, 1058, 1059, 1060, 10
 
 
 def controller(machine: Machine, service: Service, deep: bool = True) -> PSObject:
-    """Return a service as a .NET ServiceController object."""
+    """Return a service as a .NET ServiceController object.
+
+    Args:
+        deep: whether the object contains the services on which this service depends, and those that depend on it.
+    """
     needed = [found for name in service.dependencies if (found := machine.services.get(name))] if deep else []
     above = machine.services.dependants(service.name) if deep else []
     dependants = [found for name in above if (found := machine.services.get(name))]
@@ -113,7 +117,7 @@ def _given_names(bound: Bound) -> list[str] | None:
 
 
 def _selected(machine: Machine, bound: Bound) -> Iterator[Service]:
-    """Yield the services that the call names.
+    """Yield the services that the call names; all services if it names none.
 
     If a name without wildcards matches no service, write a non-terminating error.
     """
@@ -262,7 +266,8 @@ def set_service(machine: Machine, bound: Bound) -> Iterable[object]:
         try:
             machine.services.configure(service.name, **entries)
         except ServiceError as error:
-            message = f"Service '{_label(service)}' cannot be configured due to the following error: {error.text}"
+            text = error.text.rstrip(".")
+            message = f"Service '{_label(service)}' cannot be configured due to the following error: {text}"
             bound.write_error(_failure("PermissionDenied", "CouldNotSetService", message))
             continue
         status = bound.text("Status").casefold()

@@ -24,7 +24,7 @@ USAGE = (
     "Usage: shutdown [/i | /l | /s | /sg | /r | /g | /a | /p | /h | /e | /o] [/hybrid] [/soft] [/fw] [/f]\r\n"
     '    [/m \\\\computer][/t xxx][/d [p|u:]xx:yy [/c "comment"]]\r\n'
 )
-# The actions: reboot, power off, or one that has no effect on a server without a console.
+# The effects of the actions; `none` if the simulator does not model the action.
 ACTIONS = {
     "r": "reboot", "g": "reboot", "s": "off", "sg": "off", "p": "off", "a": "abort", "l": "none", "h": "none",
     "e": "none", "i": "none", "o": "none", "?": "none",

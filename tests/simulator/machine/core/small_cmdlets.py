@@ -49,7 +49,7 @@ def get_random(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_host(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the host of PowerShell. Over WinRM, this is a remote host."""
+    """Return the host of PowerShell. It is always a remote host, as over WinRM."""
     yield PSObject(
         "System.Management.Automation.Internal.Host.InternalHost",
         {
@@ -127,16 +127,16 @@ def make_directory(machine: Machine, bound: Bound) -> Iterable[object]:
 
 def unblock_file(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Unblock-File. Modelled files have no Zone.Identifier stream, so nothing changes."""
-    for text, literal in paths.given(bound):
+    for text, wild in paths.given(bound):
         place = paths.parse(machine, bound, text)
         if place.provider != "FileSystem":
             raise NotModelled("Unblock-File of something that is not a file")
-        if (literal or not has_wildcard(text)) and not machine.files.exists(place.path):
+        if not (wild and has_wildcard(text)) and not machine.files.exists(place.path):
             bound.write_error(paths.not_found(place.shown))
     return []
 
 
-# The parameters of Windows PowerShell 5.1's function: (Get-Command mkdir).Parameters.
+# The modelled parameters of Windows PowerShell 5.1's function: (Get-Command mkdir).Parameters.
 _MKDIR = Contract(
     command="mkdir",
     suffix="mkdir",

@@ -34,7 +34,7 @@ def whoami(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def systeminfo(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate the first lines of the output of systeminfo.exe."""
+    """Simulate systeminfo.exe with some of the lines of its output."""
     build = machine.windows.build
     product = machine.registry.data(CURRENT_VERSION, "ProductName", machine.windows.product)
     lines = [
@@ -72,7 +72,7 @@ def fc(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def findstr(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate findstr.exe for standard input or files, with /B, /I, /V, /L, /C: and plain words.
+    """Simulate findstr.exe for standard input or one file, with /B, /I, /V, /L, /C: and plain words.
 
     https://learn.microsoft.com/windows-server/administration/windows-commands/findstr
     """

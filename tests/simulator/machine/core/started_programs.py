@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 NOT_FOUND = 128
-ACCESS_DENIED = 5
 
 
 def start_process(machine: Machine, bound: Bound) -> Iterable[object]:
@@ -109,10 +108,9 @@ def wait_process(machine: Machine, bound: Bound) -> Iterable[object]:
     for process in chosen:
         while process.alive and not bound.stop.is_set():
             if time.monotonic() >= limit:
-                message = (
-                    f'This command stopped operation of "{_stem(process)} ({process.id})" because the process is not '
-                )
-                message += "stopped in the specified time-out period."
+                label = f"{_stem(process)} ({process.id})"
+                message = f'This command stopped operation because process "{label}" is not stopped in the specified '
+                message += "time-out."
                 kind = "System.TimeoutException"
                 bound.write_error(CmdletError("CloseError", "ProcessNotTerminated", message, kind))
                 break
@@ -125,7 +123,7 @@ def _stem(process: Process) -> str:
 
 
 def _end(machine: Machine, process: Process) -> None:
-    """End a process. If it belongs to a service, the service manager treats this as a crash."""
+    """End a process. If it belongs to a service, the service control manager treats this as a crash."""
     for name in machine.services.names():
         service = machine.services.get(name)
         if service and service.process_id == process.id:
@@ -138,7 +136,7 @@ def _end(machine: Machine, process: Process) -> None:
 
 
 def taskkill(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate taskkill.exe with /pid ID or /im NAME, and with /f and /t."""
+    """Simulate taskkill.exe with /pid ID or /im NAME. /f and /t are allowed, but child processes are not ended."""
     words = [word.replace("-", "/", 1) for word in run.argv]
     ids: list[str] = []
     names: list[str] = []

@@ -84,7 +84,7 @@ def new_timespan(machine: Machine, bound: Bound) -> Iterable[object]:
         last = end if isinstance(end, datetime) else datetime.now(UTC)
         return [last - start]
     if start is not None or end is not None:
-        raise NotModelled("New-TimeSpan with such dates")
+        raise NotModelled("New-TimeSpan with -Start or -End, but without a date as -Start")
     parts = {part: bound.number(part) for part in ("days", "hours", "minutes", "seconds")}
     return [timedelta(**parts)]
 
@@ -96,7 +96,7 @@ def new_guid(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def test_net_connection(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Test-NetConnection with a real TCP connection, if the machine's link is up."""
+    """Simulate Test-NetConnection: with a port and if the machine's link is up, it opens a real TCP connection."""
     target, port = bound.text("ComputerName", "internetbeacon.msedge.net"), bound.number("Port")
     named = {"HTTP": 80, "RDP": 3389, "SMB": 445, "WINRM": 5985}
     port = port or named.get(bound.text("CommonTCPPort").upper(), 0)

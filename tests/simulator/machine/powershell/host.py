@@ -54,7 +54,7 @@ class ScriptOutcome:
     console: list[object] = field(default_factory=list)
 
     def serializable(self) -> list[object]:
-        """Return the output as psrpcore serializes it: objects with types and properties.
+        """Return the output as objects that psrpcore serializes with their types and properties.
 
         Raises:
             NotModelled: a type is not modelled.
@@ -64,7 +64,7 @@ class ScriptOutcome:
 
 @dataclass(frozen=True)
 class RemoteCommand:
-    """A command of a PSRP client, like `simulator.transport.host.PipelineCommand`."""
+    """A command of a PSRP client, with the fields of `simulator.transport.host.PipelineCommand`."""
 
     text: str
     is_script: bool
@@ -93,7 +93,7 @@ def run_script(
         given: the pipeline input (`$input`).
         runspace: stores variables and functions between scripts.
         variables: the values of the script's parameters by name.
-        arguments: the script's arguments, as an alternative to `variables`.
+        arguments: the script's arguments; if they are given, `variables` is ignored.
         commands: the commands of a PSRP client; by default only the script.
     """
     interpreter = Interpreter(session, runspace or Runspace())
@@ -155,7 +155,10 @@ def _run_text(
 
 
 def _call(interpreter: Interpreter, block: Block, given: list[object], arguments: CommandArguments, emit: Emit) -> None:
-    """Run a script with parameters, arguments or named blocks. Its variables remain, except for the call's own ones."""
+    """Run a script with parameters, arguments or a process block in the runspace's own scope.
+
+    Its variables remain, except for the automatic variables of the call, such as `$args`.
+    """
     scope = interpreter.runspace.scope
     piped = bool(given) or block.process is not None
     try:

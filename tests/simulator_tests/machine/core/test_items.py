@@ -125,6 +125,26 @@ def test_keys(shell):
     assert not shell.machine.registry.key_exists(KEY)
 
 
+def test_subkeys_are_copied_only_with_recurse(shell):
+    shell.machine.registry.set(KEY + r"\from\below", "a", 1, "DWord")
+    shell("Copy-Item", Path=[KEY + r"\from"], Destination=KEY + r"\flat")
+    assert shell.machine.registry.subkeys(KEY + r"\flat") == []
+    shell("Copy-Item", Path=[KEY + r"\from"], Destination=KEY + r"\deep", Recurse=True)
+    assert shell.machine.registry.data(KEY + r"\deep\below", "a") == 1
+    assert "same provider" in shell.error("Copy-Item", Path=[KEY], Destination=r"C:\t").message
+
+
+@pytest.mark.parametrize(
+    ("path", "destination", "message"),
+    [(r"C:\t\sub", r"C:\t", "must be different"), (r"C:\t", r"C:\t\sub\new", "used by another process")],
+)
+def test_a_folder_is_not_moved_into_itself(shell, path, destination, message):
+    shell("New-Item", Path=[r"C:\t\sub"], ItemType="Directory", Force=True)
+    error = shell.error("Move-Item", Path=[path], Destination=destination)
+    assert error.error_id.startswith("MoveDirectoryItemIOError,")
+    assert message in error.message
+
+
 def test_a_forced_key_is_empty(shell):
     shell.machine.registry.set(KEY, "a", 1, "DWord")
     shell("New-Item", Path=[KEY], Force=True)
@@ -142,6 +162,11 @@ def test_an_executable_shows_its_version(shell):
 )
 def test_paths_are_split(shell, switch, expected):
     assert shell("Split-Path", Path=[r"C:\a\b.txt"], **{switch: True}) == [expected]
+
+
+def test_only_a_path_with_a_drive_has_a_qualifier(shell):
+    assert shell("Split-Path", Path=["a", r"C:\a"], Qualifier=True, ErrorAction="SilentlyContinue") == ["C:"]
+    assert shell.error("Split-Path", Path=["a"], Qualifier=True).error_id.startswith("ParsePathFormatError,")
 
 
 def test_paths_are_joined_and_resolved(shell):

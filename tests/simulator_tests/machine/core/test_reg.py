@@ -74,3 +74,13 @@ def test_wrong_lines_are_refused(machine: Machine, arguments: tuple[str, ...]) -
     result = reg(machine, *arguments)
     assert result.exit_code == 1
     assert result.stderr.startswith("ERROR: Invalid syntax.")
+
+
+def test_an_existing_value_is_replaced_only_with_f(machine: Machine) -> None:
+    machine.registry.set(KEY, "", "old")
+    refused = reg(machine, "add", KEY, "/ve", "/d", "new")
+    assert (refused.exit_code, refused.stdout.partition("?")[0]) == (1, "Value  exists, overwrite(Yes/No)")
+    assert reg(machine, "add", KEY, "/ve", "/d", "new", "/f").exit_code == 0
+    assert machine.registry.data(KEY, "") == "new"
+    assert reg(machine, "add", KEY, "/d", "newer", "/f").exit_code == 0
+    assert machine.registry.data(KEY, "") == "newer", "/d without /v is about the default value"

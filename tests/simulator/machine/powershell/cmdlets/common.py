@@ -50,7 +50,7 @@ def run_on(bound: Bound, block: ScriptBlock, item: object) -> object:
 
 
 def named(bound: Bound, entry: object) -> tuple[str, Callable[[object], object]]:
-    """Return the name of a property or calculated property, and a function that computes it.
+    """Return the name of a property or calculated property, and a function that returns its value for an object.
 
     Raises:
         NotModelled: the definition of the calculated property has an unknown key.

@@ -21,7 +21,7 @@ def _mark(bound: Bound) -> str:
 
 
 def _rows(bound: Bound) -> list[str]:
-    """Return the lines for objects."""
+    """Return the lines of comma-separated values for the objects of a call."""
     if not bound.flag("NoTypeInformation"):
         raise NotModelled(f"{bound.command} without -NoTypeInformation, which differs between versions of PowerShell")
     found: list[str] = []

@@ -44,7 +44,7 @@ def new_object(machine: Machine, bound: Bound) -> Iterable[object]:
     properties = bound.get("Property")
     if properties is not None:
         if not isinstance(made, PSObject) or made.type_name != CUSTOM_OBJECT or not isinstance(properties, dict):
-            raise NotModelled("New-Object -Property of this type")
+            raise NotModelled(f"New-Object {name} with -Property")
         made.properties.update({to_text(key): value for key, value in properties.items()})
     return [made]
 
@@ -57,7 +57,10 @@ def add_member(machine: Machine, bound: Bound) -> Iterable[object]:
         added = _added(bound)
         for name, value in added.items():
             if item.find(name) is not None and not bound.flag("Force"):
-                message = f'Cannot add a member with the name "{name}" because a member with that name already exists.'
+                message = (
+                    f'Cannot add a member with the name "{name}" because a member with that name already exists. '
+                    "To overwrite the member anyway, add the Force parameter to your command."
+                )
                 kind = "System.InvalidOperationException"
                 bound.write_error(CmdletError("InvalidOperation", "MemberAlreadyExists", message, kind))
                 continue
@@ -81,7 +84,7 @@ def _added(bound: Bound) -> dict[str, object]:
 
 
 def get_member(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-Member. Only note properties are modelled."""
+    """Simulate Get-Member for the note properties of PSCustomObjects."""
     if bound.text("MemberType").casefold() not in ("noteproperty", "properties", "property"):
         raise NotModelled("Get-Member of anything but properties")
     seen: set[str] = set()

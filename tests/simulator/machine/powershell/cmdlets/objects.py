@@ -142,7 +142,7 @@ def sort(machine: Machine, bound: Bound) -> Iterable[object]:
 
     found = sorted(given(bound), key=functools.cmp_to_key(order))
     if not entries and any(isinstance(item, (dict, list)) for item in found) and len(found) > 1:
-        raise NotModelled("Sort-Object of tables or lists")
+        raise NotModelled("Sort-Object of hash tables or lists")
     if bound.flag("Unique"):
         found = [item for at, item in enumerate(found) if at == 0 or order(found[at - 1], item) != 0]
     return found
@@ -203,7 +203,7 @@ def group(machine: Machine, bound: Bound) -> Iterable[object]:
 
     order = sorted(groups, key=functools.cmp_to_key(in_order))
     if order != list(groups):
-        raise NotModelled("Group-Object of values out of order, whose order differs between versions of PowerShell")
+        raise NotModelled("Group-Object of unsorted values: the order of groups differs between versions of PowerShell")
     if bound.flag("AsHashTable"):
         if not bound.flag("AsString"):
             raise NotModelled("Group-Object -AsHashTable without -AsString")

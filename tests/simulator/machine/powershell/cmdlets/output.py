@@ -74,7 +74,7 @@ def _stopping(bound: Bound, parameter: str, preference: str) -> str:
 
 
 def write_host(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Write-Host. It writes to the console or to the information stream."""
+    """Simulate Write-Host. It writes to the information stream, which the console shows unless it is redirected."""
     separator = to_text(bound.get("Separator", " "))
     objects = items(bound.get("Object")) if "Object" in bound else list(bound.pipeline)
     newline = not bound.flag("NoNewline")
@@ -83,7 +83,7 @@ def write_host(machine: Machine, bound: Bound) -> Iterable[object]:
     for group in groups:
         flat = [part for item in group for part in (item if isinstance(item, list) else [item])]
         if any(isinstance(item, dict) for item in flat):
-            raise NotModelled("Write-Host of a table")
+            raise NotModelled("Write-Host of a hash table")
         sink(HostText(separator.join(host(bound).evaluator.text(item) for item in flat), newline))
     return []
 
@@ -165,7 +165,7 @@ def _as_table(bound: Bound, rows: list[PSObject], columns: list[str]) -> list[st
 def format_table(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Format-Table."""
     if bound.flag("AutoSize") and any(isinstance(item, dict) for item in given(bound)):
-        raise NotModelled("Format-Table -AutoSize of a table")
+        raise NotModelled("Format-Table -AutoSize of a hash table")
     return _shown(bound, lambda rows, columns: _as_table(bound, rows, columns))
 
 

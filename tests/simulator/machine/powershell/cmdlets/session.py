@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Cmdlets for the session: variables, aliases, commands, strict mode, and running parts of scripts."""
+"""Cmdlets for the session: variables, aliases, commands, modules, strict mode, and running parts of scripts."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _command(machine: Machine, bound: Bound, name: str) -> PSObject | None:
 def import_module(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Import-Module. The functions of a module file are not modelled, only that it was imported.
 
-    A module that is named without a path has no effect, because its cmdlets are available anyway.
+    Importing a module by its name, without a path, has no effect, because its cmdlets are available anyway.
     """
     for name in bound.texts("Name"):
         if "\\" not in name:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The modelled parameters of PowerShell's own cmdlets. Scripts that use any other parameter are rejected."""
+"""The modelled parameters of cmdlets. A script that uses any other parameter of one of these cmdlets is rejected."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ _OFF = frozenset(("confirm", "verbose", "debug", "force", "whatif"))
 
 
 def check(command: str, values: Mapping[str, object]) -> None:
-    """Reject a parameter that is not modelled.
+    """Reject a parameter that is not modelled. For a cmdlet that is not listed here, check only common parameters.
 
     Raises:
         NotModelled: the parameter is not modelled.

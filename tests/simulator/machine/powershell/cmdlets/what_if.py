@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """`-WhatIf`: a cmdlet describes its changes without making them.
 
-Source of the sentences: FileSystemProviderStrings.resx in https://github.com/PowerShell/PowerShell.
+Sources of the sentences in https://github.com/PowerShell/PowerShell: CommandBaseStrings.resx,
+FileSystemProviderStrings.resx, and NavigationResources.resx for Set-Content and Add-Content.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def _new(run: Interpreter, bound: Bound) -> Sentences:
         if bound.text("Name"):
             place = place.child(bound.text("Name"))
         if place.provider != "FileSystem" or paths.exists(run.session.machine, bound, place):
-            raise NotModelled("-WhatIf of New-Item here")
+            raise NotModelled("-WhatIf of New-Item for a path that exists or is not on the file system")
         yield f"Create {kind.capitalize()}", f"Destination: {place.path}"
 
 
@@ -106,7 +107,7 @@ def show(run: Interpreter, bound: Bound) -> None:
     """Print the description of a cmdlet's changes.
 
     Raises:
-        NotModelled: the cmdlet's messages are not known.
+        NotModelled: the simulator does not know the description.
     """
     sentences = _SENTENCES.get(bound.command)
     if sentences is None:

@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from simulator.machine.conversion import net_type
 from simulator.machine.objects import CUSTOM_OBJECT, ErrorRecord, NotModelled, PSObject
 from simulator.machine.powershell.formatting.dates import long_date
 from simulator.machine.powershell.formatting.file_table import FileItem, file_table
@@ -26,7 +27,6 @@ VIEWS: dict[str, tuple[str, ...]] = {
 }
 # Types that are always shown as a list, as in the examples of Microsoft's pages on the DISM cmdlets.
 _LISTED = ("Microsoft.Dism.Commands.ImageObject",)
-_ENTRY = "System.Collections.DictionaryEntry"
 # Types whose views are not modelled.
 _NO_VIEW = (
     "System.Diagnostics.Process",
@@ -60,34 +60,34 @@ def lines(objects: Sequence[object]) -> list[str]:
     """Return the lines that a console shows for objects.
 
     Raises:
-        NotModelled: the view of a type is not modelled, or the objects are of several kinds.
+        NotModelled: the view of a type is not modelled, or other output follows a table or list of properties.
     """
     found: list[str] = []
     flat = list(_flattened(objects))
-    position, groups, ended = 0, 0, False
+    position, shown, ended = 0, False, False
     while position < len(flat):
         item = flat[position]
         columns = () if isinstance(item, FileItem) else columns_of(item)
         if columns is None:
-            if groups and item is not None:
+            if shown and item is not None:
                 ended = True
             found += _plain(item)
             position += 1
             continue
-        if groups or ended:
+        if shown:
             raise NotModelled("objects of several kinds on one console")
         group: list[PSObject] = []
         if isinstance(item, FileItem):
             items = list(itertools.takewhile(lambda each: isinstance(each, FileItem), flat[position:]))
             found += file_table([each for each in items if isinstance(each, FileItem)])
-            position, groups = position + len(items), groups + 1
+            position, shown = position + len(items), True
             continue
         while position < len(flat) and _alike(flat[position], item):
             following = flat[position]
             assert isinstance(following, PSObject)
             group.append(following)
             position += 1
-        groups += 1
+        shown = True
         as_table = len(columns) <= TABLE_COLUMNS and group[0].type_name not in _LISTED
         found += table(group, columns) if as_table else listing(group, columns)
     if ended:
@@ -116,12 +116,12 @@ def _alike(item: object, first: object) -> bool:
 
 
 def text(objects: Sequence[object]) -> str:
-    """Return the lines as one text, each with a line ending."""
+    """Return what a console shows for objects as one text, in which each line has a line ending."""
     return "".join(f"{line}\r\n" for line in lines(objects))
 
 
 def columns_of(item: object) -> tuple[str, ...] | None:
-    """Return the properties that are shown; None for a value that is shown as text.
+    """Return the names of the properties that a console shows for a value; None for a value that is shown as text.
 
     Raises:
         NotModelled: the view of the type is not modelled.
@@ -138,7 +138,7 @@ def columns_of(item: object) -> tuple[str, ...] | None:
         return None
     names = [name for name, value in item.properties.items() if not callable(value)]
     if any(isinstance(item.properties[name], ScriptMember) for name in names):
-        raise NotModelled("an object with properties that a script computes on the console")
+        raise NotModelled("the display of an object with script properties on the console")
     return tuple(names) or None
 
 
@@ -148,7 +148,7 @@ def _plain(item: object) -> list[str]:
     if isinstance(item, datetime):
         return ["", long_date(item), ""]
     if isinstance(item, (timedelta, TypeValue, ErrorRecord)):
-        raise NotModelled(f"{type(item).__name__} on the console")
+        raise NotModelled(f"{net_type(item)} on the console")
     if isinstance(item, PSObject) and item.type_name.endswith("Exception"):
         raise NotModelled(f"{item.type_name} on the console")
     if isinstance(item, str):

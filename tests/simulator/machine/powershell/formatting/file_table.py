@@ -31,7 +31,7 @@ def file_table(rows: Sequence[FileItem]) -> list[str]:
     """Return the lines for files and folders.
 
     Raises:
-        NotModelled: a name is too long.
+        NotModelled: a name is too long, or a time is missing.
     """
     width = rows[0].time_width
     heads = ("Mode", "LastWriteTime", "Length", "Name")

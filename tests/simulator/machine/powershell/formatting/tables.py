@@ -28,7 +28,7 @@ def _cell(value: object, *, in_table: bool = False) -> str:
             raise NotModelled("a list in a table or list of properties")
         return "{" + ", ".join(to_text(item) for item in value) + "}"
     if isinstance(value, dict):
-        raise NotModelled("a table in a table or list of properties, which differs between versions of PowerShell")
+        raise NotModelled("a hash table in a table or list of properties, which differs between versions of PowerShell")
     if isinstance(value, datetime) or (isinstance(value, PSObject) and value.type_name == CUSTOM_OBJECT):
         if isinstance(value, datetime):
             return to_text(value)
@@ -40,16 +40,21 @@ def _cell(value: object, *, in_table: bool = False) -> str:
 
 
 def _right(value: object) -> bool:
-    """Return whether a column is right-aligned if its first cell contains a value."""
+    """Return whether a column is right-aligned if its first cell contains this value."""
     if isinstance(value, (Char, datetime)):
         raise NotModelled("a column of characters or dates")
     return isinstance(value, (bool, int, float, Decimal, Enumeration))
 
 
 def table(rows: Sequence[PSObject], columns: Sequence[str], *, headers: bool = True, sized: bool = False) -> list[str]:
-    """Return objects as a table. Columns are as wide as their longest cell, and numbers are right-aligned.
+    """Return the lines of a table of objects.
 
-    `sized` ignores the column widths of the type's own view, as -AutoSize and columns selected by the caller do.
+    A column is as wide as its header or its longest cell, unless the type's own view defines its width (FIXED).
+    Numbers, booleans and enumeration values are right-aligned.
+
+    Args:
+        headers: whether the table has a header.
+        sized: whether to ignore the widths of the type's own view, as -AutoSize and -Property do.
     """
     if any(name not in row.properties and row.find(name) is None for row in rows for name in columns) and len(rows) > 1:
         raise NotModelled("a table of objects with different properties")
@@ -90,7 +95,7 @@ def _spelled(row: PSObject, column: str) -> str:
 
 
 def listing(rows: Sequence[PSObject], columns: Sequence[str]) -> list[str]:
-    """Return objects as lists of their properties."""
+    """Return the lines of a list of properties for each object."""
     width = max(len(column) for column in columns)
     found = [""]
     for row in rows:

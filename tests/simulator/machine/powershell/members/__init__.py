@@ -140,7 +140,7 @@ def write(value: object, name: str, new: object) -> None:
 
 
 def _members(value: object) -> Members | None:
-    """Return the methods of a value's type; None if they are not modelled."""
+    """Return the members of a value's type; None if the type is not modelled."""
     if isinstance(value, OrderedDictionary):
         return collections.ORDERED
     if isinstance(value, GenericDictionary):
@@ -200,7 +200,7 @@ def call(value: object, name: str, arguments: list[object]) -> object:
 
 
 def has_method(value: object, name: str) -> bool:
-    """Return whether a value has a method with this name, modelled or not."""
+    """Return whether a value has a method, or any member that is not modelled, with this name."""
     known = _members(value)
     lower = name.casefold()
     return lower == "gettype" or (known is not None and (lower in known.methods or lower in (known.others or ())))
@@ -232,10 +232,10 @@ def _called(value: object, name: str, method: tuple[int, int, object], arguments
 
 
 def index(value: object, at: object) -> object:
-    """Return `value[at]`; None if a table does not have the key.
+    """Return `value[at]`; None if a hash table does not have the key, or a list does not have the position.
 
     Raises:
-        CmdletError: the value is null, or it cannot be indexed.
+        CmdletError: the value or the index is null, or the value cannot be indexed.
     """
     if value is None:
         raise failure("Cannot index into a null array.", "NullArray")

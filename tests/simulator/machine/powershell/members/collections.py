@@ -30,7 +30,7 @@ _RANGE = "System.ArgumentOutOfRangeException"
 
 
 def equal(left: object, right: object) -> bool:
-    """Return whether .NET's Equals is true: both values have the same type, and text is case-sensitive."""
+    """Return whether two values are equal for .NET's Equals, which requires the same type and is case-sensitive."""
     if isinstance(left, (list, dict)) or (isinstance(left, PSObject) and left.text is None):
         return left is right
     return net_type(left) == net_type(right) and left == right
@@ -42,7 +42,7 @@ def index_of(found: Items, requested: object) -> int:
 
 
 def ordered(found: Items) -> Items:
-    """Return sorted items."""
+    """Return the items in ascending order. The comparison of text is case-sensitive."""
     return sorted(found, key=functools.cmp_to_key(lambda left, right: compare(left, right, sensitive=True)))
 
 
@@ -252,7 +252,7 @@ DICTIONARY = Members(
 
 
 def index(found: Items | str, at: object) -> object:
-    """Return an item of a list or a character of a text; null if the index is out of range.
+    """Return an item of a list or a character of a text; None if the index is out of range.
 
     Raises:
         CmdletError: the index is null or not a number.

@@ -1,10 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Members of objects: members from Add-Member, `.psobject`, and the properties of common types."""
+"""Members of objects: members from Add-Member, `.psobject`, and the members of common types."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from simulator.machine.objects import (
@@ -21,7 +20,7 @@ from simulator.machine.powershell.members.table import Members, Method, names
 from simulator.machine.powershell.running.errors import failure
 from simulator.machine.powershell.types.compare import compare
 from simulator.machine.powershell.types.convert import VERSION
-from simulator.machine.powershell.types.kinds import SwitchValue, TypedArray, TypeValue
+from simulator.machine.powershell.types.kinds import SwitchValue
 from simulator.machine.powershell.types.names import AUTOMATION
 from simulator.machine.powershell.types.plain_text import to_text
 
@@ -107,7 +106,7 @@ class PropertyBag(list[object]):
     def add(self, item: object) -> None:
         """Add a note property."""
         if not isinstance(item, PSObject) or item.type_name != "System.Management.Automation.PSNoteProperty":
-            raise NotModelled("adding such a member")
+            raise NotModelled("adding a member that is not a PSNoteProperty")
         self.owner.properties[to_text(item.get("Name"))] = item.get("Value")
 
     def remove(self, name: object) -> None:
@@ -124,24 +123,15 @@ BAG = Members(
 
 
 def type_names(value: PSObject) -> list[object]:
-    """Return the known type names of an object."""
-    if value.type_name == CUSTOM_OBJECT:
-        return [CUSTOM_OBJECT, "System.Object"]
-    return _Names(value.type_name)
-
-
-class _Names(list[object]):
-    """Type names of which only the first is known. The other type names are its base types in .NET."""
-
-    def __init__(self, first: str) -> None:
-        super().__init__([first])
+    """Return the known type names of an object. The base types of a .NET type are not known."""
+    return [CUSTOM_OBJECT, "System.Object"] if value.type_name == CUSTOM_OBJECT else [value.type_name]
 
 
 def ps_object(value: object) -> object:
     """Return `.psobject`.
 
     Raises:
-        NotModelled: the type of the object is not modelled.
+        NotModelled: the value is not an object with properties, but for example a string or a number.
     """
     if not isinstance(value, PSObject):
         raise NotModelled(".psobject of a value that is not an object")
@@ -265,13 +255,3 @@ METHODS: dict[str, Members] = {
         names("Equals GetHashCode"),
     ),
 }
-
-
-def texts(values: Iterable[object]) -> TypedArray:
-    """Return texts as String[]."""
-    return TypedArray(values, "System.String")
-
-
-def type_of(full_name: str) -> TypeValue:
-    """Return a type as a PowerShell value."""
-    return TypeValue(full_name)

@@ -48,7 +48,7 @@ def member(type_name: str, kind: str, arguments: list[object]) -> PSObject:
 
     def get_value(owner: object, *_: object) -> object:
         if not isinstance(owner, PSObject):
-            raise NotModelled("GetValue() of this object")
+            raise NotModelled("GetValue() of a value that is not an object")
         if type_name == HOST and owner.get("Name") != "ServerRemoteHost":
             raise NotModelled("the host behind $Host without a remote client")
         if not known[name]:

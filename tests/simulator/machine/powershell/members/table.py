@@ -12,7 +12,7 @@ Method = Callable[..., object]
 
 @dataclass(frozen=True)
 class Members:
-    """The methods of a type.
+    """The methods of a type, and the names of its members that are not modelled.
 
     Args:
         methods: the minimum and maximum number of arguments and the function for each lower-case name. The function is

@@ -113,14 +113,14 @@ class Blocks:
         """Consume `[Name(…)]` or `[Name]`, and return the text between the brackets."""
         depth, start = 0, scanner.position
         while not scanner.at_end:
-            if found := scanner.match(re.compile(r"'(?:[^']|'')*'|\"(?:[^\"`]|`.)*\"", re.DOTALL)):
+            if scanner.match(re.compile(r"'(?:[^']|'')*'|\"(?:[^\"`]|`.)*\"", re.DOTALL)):
                 continue
             char = scanner.peek()
             scanner.position += 1
             depth += {"[": 1, "]": -1}.get(char, 0)
             if depth == 0:
                 return scanner.text[start + 1 : scanner.position - 1]
-        raise scanner.fail(f"Missing ']' {found}")
+        raise scanner.fail("Missing ']'")
 
     def _read_attribute(self, text: str) -> Attribute:
         """Parse the text between the brackets of an attribute."""
@@ -176,7 +176,7 @@ class Blocks:
         return tuple(found)
 
     def statement(self, scanner: TextScanner) -> SyntaxNode:
-        """Parse one statement with its label."""
+        """Parse one statement, with its label if it has one."""
         scanner.blanks()
         label = scanner.match(r":([A-Za-z_]\w*)[ \t\r\n]+(?=(foreach|for|while|do|switch)\b)")
         found = self._statement(scanner)

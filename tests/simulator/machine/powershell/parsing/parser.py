@@ -49,6 +49,7 @@ class Parser:
 
         Raises:
             ParseError: the script is invalid or not modelled.
+            NotModelled: a number in the script is not modelled.
         """
         scanner = TextScanner(text.removeprefix("\ufeff"))
         block = self._blocks.contents(scanner)

@@ -52,7 +52,7 @@ class TextScanner:
         return ParseError(f"{message} (the simulator does not model this piece of PowerShell)")
 
     def blanks(self) -> None:
-        """Skip spaces, tabs and comments, but not line endings."""
+        """Skip spaces, tabs, comments, and line endings after a backtick, but no other line endings."""
         self._skip(_BLANK)
 
     def lines(self) -> None:
@@ -116,7 +116,10 @@ class TextScanner:
         return None
 
     def number(self) -> tuple[int | float, str] | None:
-        """Consume a number that ends where a name can end. Return its value and its text; None if no number follows."""
+        """Consume a number, and return its value and its text; None if no number follows.
+
+        A space, an operator or the end of the text must follow the number, for example.
+        """
         found = _NUMBER.match(self.text, self.position)
         if not found or not _BOUNDARY.match(self.text, found.end()):
             return None
@@ -126,13 +129,15 @@ class TextScanner:
             text = text[:-1]
         self.position += len(text)
         digits = text[: len(text) - len(found["suffix"] or "") - len(found["size"] or "")]
-        if not text.startswith(digits):
-            digits = text
         return _number(digits, (found["suffix"] or "").casefold(), (found["size"] or "").casefold()), text
 
 
 def _number(digits: str, suffix: str, size: str) -> int | float:
-    """Return the value of a literal: Int32 if it fits, otherwise Int64; Double if it has a point or an exponent."""
+    """Return the value of a literal.
+
+    It is an Int32 if it fits and does not have the suffix `l`, otherwise an Int64; or a Double if the literal has a
+    point or an exponent.
+    """
     lower = digits.casefold()
     if suffix == "d" or (suffix and size):
         raise NotModelled("a literal of the type Decimal")

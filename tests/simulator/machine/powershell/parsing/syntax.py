@@ -39,7 +39,7 @@ class VariableExpression(SyntaxNode):
 
 @dataclass(frozen=True)
 class Unary(SyntaxNode):
-    """An operator before its operand: `-not`, `!`, `-`, `+`, `,`, `-join`, `-split`, `++`, `--`."""
+    """An operator before its operand: `-not`, `!`, `-bnot`, `-`, `+`, `-join`, `-split`, `++`, `--`."""
 
     operator: str
     operand: SyntaxNode
@@ -47,7 +47,7 @@ class Unary(SyntaxNode):
 
 @dataclass(frozen=True)
 class Binary(SyntaxNode):
-    """An operator between two operands, in lower case and without its dash."""
+    """An operator between two operands. `operator` is in lower case and without its dash."""
 
     operator: str
     left: SyntaxNode
@@ -152,14 +152,14 @@ class Block(SyntaxNode):
         return own or any(item.name == "parameter" for each in self.parameters for item in each.attributes)
 
     def flag(self, name: str, *, default: bool = False) -> bool:
-        """Return a flag of [CmdletBinding()]."""
+        """Return a flag of [CmdletBinding()]; `default` if the flag is not set there."""
         for item in self.attributes:
             if item.name == "cmdletbinding" and name in item.named:
                 return item.flag(name)
         return default
 
     def text_of(self, name: str) -> str:
-        """Return a text argument of [CmdletBinding()]."""
+        """Return a text argument of [CmdletBinding()]; empty if it is missing."""
         found = [item.text(name) for item in self.attributes if item.name == "cmdletbinding" and name in item.named]
         return found[0] if found else ""
 
@@ -269,7 +269,7 @@ class ForEach(SyntaxNode):
 
 @dataclass(frozen=True)
 class Loop(SyntaxNode):
-    """`while`, `do … while`, `do … until` and `for`."""
+    """`while`, `do … while`, `do … until` and `for`. With `first`, the body runs before the first check."""
 
     condition: SyntaxNode | None
     body: tuple[SyntaxNode, ...]
@@ -330,5 +330,3 @@ class Function(SyntaxNode):
 @dataclass(frozen=True)
 class Nothing(SyntaxNode):
     """An empty statement."""
-
-    note: str = field(default="", compare=False)

@@ -112,7 +112,7 @@ class Binding:
 
 
 def _flag(parameter: FunctionParameter, name: str) -> bool:
-    """Return whether a flag is on in any [Parameter()] of a parameter."""
+    """Return a flag of a parameter from the first [Parameter()] that contains it; False if none contains it."""
     for attribute in parameter.attributes:
         if attribute.name == "parameter" and name in attribute.named:
             return attribute.flag(name)
@@ -254,7 +254,11 @@ def _find(binding: Binding, key: str) -> FunctionParameter | None:
 
 def _store(binding: Binding, values: dict[str, object], parameter: FunctionParameter, value: object) -> None:
     if parameter.name in values:
-        message = f"Cannot bind parameter because parameter '{parameter.name}' is specified more than once."
+        message = (
+            f"Cannot bind parameter because parameter '{parameter.name}' is specified more than once. "
+            "To provide multiple values to parameters that can accept multiple values, use the array syntax. "
+            'For example, "-parameter value1,value2,value3".'
+        )
         raise _error(binding.name, "ParameterAlreadyBound", message)
     values[parameter.name] = value
 

@@ -144,7 +144,7 @@ def catches(requested: str, error: CmdletError) -> bool:
     """Return whether `catch [requested]` catches an error.
 
     Raises:
-        NotModelled: the type is unknown.
+        NotModelled: the requested type is unknown, and the error does not have exactly this type.
     """
     full = full_exception_name(requested)
     actual = [error.exception_type]

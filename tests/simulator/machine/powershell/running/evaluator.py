@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from simulator.machine.conversion import net_type
 from simulator.machine.objects import CUSTOM_OBJECT, CmdletError, NotModelled, PSObject, ScriptBlock
 from simulator.machine.powershell import members, statics
 from simulator.machine.powershell.members.objects import ScriptMember
@@ -79,7 +80,7 @@ class Evaluator:
             emit(value)
 
     def raw(self, node: SyntaxNode) -> object:
-        """Return the value of an expression; EMPTY if the expression is a command that returned nothing."""
+        """Return the value of an expression; EMPTY if it is a command or a method call that returned nothing."""
         if isinstance(node, Literal):
             return node.value
         if isinstance(node, VariableExpression):
@@ -217,7 +218,8 @@ class Evaluator:
     def _step(self, target: SyntaxNode, operator: str, *, before: bool) -> object:
         old = self.value(target)
         if isinstance(old, (str, list, dict)):
-            raise failure(f"The '{operator}' operator works only on numbers.", "OperatorRequiresNumber")
+            message = f"The '{operator}' operator works only on numbers. The operand is a '{net_type(old)}'."
+            raise failure(message, "OperatorRequiresNumber")
         new = arithmetic.add(arithmetic.number(old), 1 if operator == "++" else -1)
         self.store(target, new)
         return new if before else (0 if old is None else old)
@@ -272,10 +274,7 @@ class Evaluator:
         return byte_array(bytes(found)) if isinstance(found, (bytes, bytearray)) else found
 
     def _own_call(self, target: object, name: str, arguments: list[object]) -> object:
-        """Call a method that runs script blocks, which needs the interpreter.
-
-        Return NotImplemented for other methods.
-        """
+        """Call a method that needs the interpreter; return NotImplemented for other methods."""
         lower = name.casefold()
         if isinstance(target, PSObject):
             if target.type_name.endswith("InternalHost"):
@@ -346,7 +345,11 @@ class Evaluator:
         elif isinstance(target, Paren):
             raise NotModelled("an assignment to an expression in parentheses")
         else:
-            raise failure("The assignment expression is not valid.", "InvalidLeftHandSide", "ParserError")
+            message = (
+                "The assignment expression is not valid. The input to an assignment operator must be an object that "
+            )
+            message += "is able to accept assignments, such as a variable or a property."
+            raise failure(message, "InvalidLeftHandSide", "ParserError")
 
     def _store_member(self, target: Member, value: object) -> None:
         name = to_text(self.value(target.name))
@@ -371,7 +374,7 @@ class PSReference(PSObject):
 
 
 class _Referred(dict[str, object]):
-    """The properties of a reference. The value of the reference is the value of the variable."""
+    """The properties of a reference. Setting `Value` also sets the variable."""
 
     def __init__(self, interpreter: Interpreter, name: str) -> None:
         super().__init__(Value=interpreter.variables.get(name))
@@ -385,7 +388,7 @@ class _Referred(dict[str, object]):
 
 
 def _single(output: list[object]) -> object:
-    """Return output as a single value; EMPTY if there is no output."""
+    """Return output as one value: EMPTY, one object or a list."""
     if not output:
         return EMPTY
     return output[0] if len(output) == 1 else output

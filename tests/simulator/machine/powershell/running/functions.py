@@ -24,7 +24,7 @@ DEEPEST = 60
 
 
 class FunctionCall:
-    """A function or script block that runs as a part of a pipeline."""
+    """A call of a function, script block or script, which may be a part of a pipeline."""
 
     def __init__(
         self, interpreter: Interpreter, block: Block, name: str, given: CommandArguments, emit: Emit, *, piped: bool,
@@ -34,13 +34,11 @@ class FunctionCall:
         self._emit = emit
         self._piped = piped
         self._given: list[object] = []
-        self._returned = False
         self._block = block
         self._process = block.body if is_filter and block.process is None else block.process
         self._body = () if is_filter and block.process is None else block.body
         self.scope = scope or VariableScope(interpreter.variables.scope)
         self.binding: Binding = self._bound(name, given)
-        self.failed = False
 
     def _bound(self, name: str, given: CommandArguments) -> Binding:
         run = self._run
@@ -67,7 +65,6 @@ class FunctionCall:
             error = getattr(record, "error", None)
             if not isinstance(error, CmdletError):
                 raise NotModelled("$PSCmdlet.WriteError() with these arguments")
-            self.failed = True
             self._run.pipelines.non_terminating(error)
 
         def throw(record: object) -> None:
@@ -110,15 +107,13 @@ class FunctionCall:
         self._each(item)
 
     def _each(self, item: object) -> None:
-        self._returned = False
         with self._run.within(self.scope), self._run.item(item):
             self._statements(self._process or ())
 
     def end(self) -> None:
-        """Run the process block if there is no pipeline input, and then the end block."""
+        """Outside of a pipeline, run the process block once. Then run the other statements and the end block."""
         if self._process is not None and not self._piped:
             self._each(None)
-        self._returned = False
         if self._process is None:
             self.scope.variables["input"] = list(self._given)
             if self._given:
@@ -133,11 +128,11 @@ class FunctionCall:
         run.depth += 1
         try:
             if run.depth > DEEPEST:
-                raise NotModelled("calls nested this deep")
+                raise NotModelled(f"more than {DEEPEST} nested calls")
             with run.within(self.scope):
                 run.run(statements, self._emit)  # type: ignore[arg-type]
         except ReturnFlow:
-            self._returned = True
+            pass
         finally:
             run.depth -= 1
 
@@ -185,7 +180,7 @@ class Calls:
         run.depth += 1
         try:
             if run.depth > DEEPEST:
-                raise NotModelled("calls nested this deep")
+                raise NotModelled(f"more than {DEEPEST} nested calls")
             run.run((*tree.begin, *tree.body, *tree.end), emit)
         except ReturnFlow:
             pass

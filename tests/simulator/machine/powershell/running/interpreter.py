@@ -71,7 +71,7 @@ class Interpreter:
 
     @contextmanager
     def within(self, scope: VariableScope | None = None, sinks: Sinks | None = None) -> Iterator[None]:
-        """Run the `with` block in another scope and with other streams."""
+        """Run the `with` block in another scope, with other streams, or both."""
         kept = self.variables.scope, self.sinks
         self.variables.scope = scope or kept[0]
         self.sinks = sinks or kept[1]
@@ -207,8 +207,8 @@ class Interpreter:
 
         Args:
             arguments, named: the arguments of the call.
-            item: the value of `$_`, if `has_item`.
-            pipeline: the pipeline input.
+            item: the value of `$_`, if `has_item` is true.
+            pipeline: the pipeline input, if `has_item` is false.
             new_scope: whether the block gets its own scope (`&`, a function) instead of the caller's (`.`,
                 ForEach-Object).
         """

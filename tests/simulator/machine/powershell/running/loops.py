@@ -79,7 +79,7 @@ class Loops:
         if node.file:
             path = self._run.session.absolute(to_text(value))
             if not self._run.session.machine.files.is_file(path):
-                raise NotModelled("switch -File without the file")
+                raise NotModelled("switch -File with a file that does not exist")
             return list(self._run.session.machine.files.read_text(path).splitlines())
         if value is EMPTY:
             return []

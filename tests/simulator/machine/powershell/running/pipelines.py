@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Running pipelines. Each object passes through all commands before the next object follows."""
+"""Running pipelines. Each object passes through all commands before the next one, unless a command needs all input."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class PipelineProgress:
-    """The state of a running pipeline: whether any of its commands has written an error."""
+    """The state of a running pipeline: whether any of its commands has failed."""
 
     failed: bool = False
 
@@ -55,7 +55,7 @@ class PipelineStage(Protocol):
 
 
 class Redirected:
-    """A command with redirected streams. All commands that it runs also get these streams."""
+    """A command with its own streams, some of which may be redirected. All commands that it runs also get them."""
 
     def __init__(self, run: Interpreter, stage: PipelineStage, sinks: Sinks, close: Callable[[], None]) -> None:
         self._run = run
@@ -81,7 +81,7 @@ class Redirected:
 
     @contextmanager
     def _own(self) -> Iterator[None]:
-        """Run with the streams of the command."""
+        """Run the `with` block with the streams of the command."""
         before = self._run.sinks
         try:
             with self._run.within(sinks=self._sinks):
@@ -108,7 +108,7 @@ class PipelineRunner:
         self._progress: list[PipelineProgress] = []
 
     def non_terminating(self, error: CmdletError, action: str = "") -> None:
-        """Write a non-terminating error, or raise it if the error action is Stop."""
+        """Raise a non-terminating error if the error action is Stop; otherwise, write it unless the action is quiet."""
         run = self._run
         self.mark_failed()
         action = action or run.preference("ErrorActionPreference")
@@ -282,11 +282,11 @@ class PipelineRunner:
             if modelled is not None:
                 return ModelledScript(run, text, modelled, emit)
             return ScriptFile(run, text, step, emit, piped=piped)
-        return ProgramStage(run, text, step, emit, piped=piped)
+        return ProgramStage(run, text, step, emit)
 
 
 class _Marking:
-    """Records errors in a pipeline while one of its commands runs."""
+    """Makes a pipeline the one whose failure `mark_failed` records, while one of its commands runs."""
 
     def __init__(self, stack: list[PipelineProgress], progress: PipelineProgress) -> None:
         self._stack = stack

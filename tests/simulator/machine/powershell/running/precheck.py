@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Rejecting a script before it has any effect, if its text contains syntax or commands that are not modelled.
 
-The check covers only statements that certainly run: the script's own statements up to the first `exit`, `return` or
-`throw`, without the blocks of conditions, loops, `try` and functions. Other statements are rejected when they are
-reached.
+The check covers only what certainly runs: the script's own statements up to the first `exit`, `return`, `throw`,
+`break` or `continue`, without conditions, loops, `try`, functions and the operands of binary operators. Everything else
+is rejected when it is reached.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def check(machine: Machine, statements: Sequence[SyntaxNode], known: set[str]) -
 
 
 def _parts(node: SyntaxNode) -> Iterator[SyntaxNode]:
-    """Yield a node and all nodes in it, except for nodes in script blocks."""
+    """Yield a node and all nodes in it, except for nodes that may not run, such as nodes in script blocks."""
     yield node
     if not isinstance(node, Block):
         for value in vars(node).values():

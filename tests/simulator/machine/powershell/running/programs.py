@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class ProgramStage:
     """A program. Pipeline input becomes its standard input, and each line of its output becomes an object."""
 
-    def __init__(self, run: Interpreter, name: str, step: PipelineStep, emit: Emit, *, piped: bool) -> None:
+    def __init__(self, run: Interpreter, name: str, step: PipelineStep, emit: Emit) -> None:
         self._run = run
         self._name = name
         self._step = step
@@ -33,7 +33,7 @@ class ProgramStage:
         self._given: list[object] = []
 
     def begin(self) -> None:
-        """Check whether the program exists."""
+        """Check whether a program that is given without a path exists."""
         session = self._run.session
         if session.machine.programs.locate(self._name, session.environment) is None and "\\" not in self._name:
             if is_unmodelled(self._name):
@@ -79,10 +79,10 @@ class ModelledScript:
         self._run, self._modelled, self._emit = run, modelled, emit
 
     def begin(self) -> None:
-        """Start the script."""
+        """Do nothing. The script runs at the end."""
 
     def process(self, item: object) -> None:
-        """Pass an object to the script, which does not read it."""
+        """Discard an object, because the script does not read any."""
 
     def end(self) -> None:
         """Run the script."""
@@ -93,7 +93,7 @@ class ModelledScript:
 
 
 class ScriptFile:
-    """A script file. `exit` in it ends only this script."""
+    """A script file. `exit` ends only this script, unless it is in a begin or process block."""
 
     def __init__(self, run: Interpreter, name: str, step: PipelineStep, emit: Emit, *, piped: bool) -> None:
         path = run.session.absolute(name)

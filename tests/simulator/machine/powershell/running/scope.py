@@ -44,7 +44,7 @@ _NAMESPACES = ("global", "script", "local", "private", "variable")
 
 @dataclass
 class FunctionInfo:
-    """A function: its name with its own capitalization, and its block."""
+    """A function or filter: its name with its own capitalization, and its block."""
 
     name: str
     block: Block
@@ -53,7 +53,10 @@ class FunctionInfo:
 
 @dataclass
 class VariableScope:
-    """The variables of a function, a script or the runspace. `script` is the scope of `$script:`."""
+    """The variables, functions and strict mode of a function, a script or the runspace.
+
+    `script` is the scope of `$script:`. `top` is this scope itself if a script file has created it, otherwise None.
+    """
 
     parent: VariableScope | None = None
     variables: dict[str, object] = field(default_factory=dict)
@@ -87,9 +90,9 @@ class Runspace:
     modules: set[str] = field(default_factory=set)
 
     def enter(self, session: Session) -> None:
-        """Start a pipeline in the current folder of the previous pipeline.
+        """Start a pipeline with the current folder and the environment of the previous pipeline.
 
-        The first pipeline starts in the Documents folder.
+        The first pipeline starts in the Documents folder if this folder exists.
 
         See HandleRunspaceCreated in ServerRunspacePoolDriver.cs of PowerShell/PowerShell.
         """
@@ -169,7 +172,7 @@ class VisibleVariables:
         raise NotModelled(f"the function {name}")
 
     def exists(self, name: str) -> bool:
-        """Return whether a variable has been set."""
+        """Return whether a variable has been set, or is an automatic variable with a value."""
         space, lower = self._place(name)
         if space == "env":
             return bool(self.session.variable(lower))
@@ -183,7 +186,7 @@ class VisibleVariables:
             self._set_environment(name.partition(":")[2], value)
             return
         if space == "function":
-            raise NotModelled("setting a function by a variable")
+            raise NotModelled("an assignment to $function:")
         if space and space not in _NAMESPACES:
             raise NotModelled(f"the variable ${name}")
         if lower == "null":
@@ -223,7 +226,7 @@ class VisibleVariables:
             self.session.environment[name] = to_text(value)
 
     def function(self, name: str) -> FunctionInfo | None:
-        """Return a function by its name; None if it does not exist."""
+        """Return a function that a script has defined; None if it does not exist."""
         space, lower = self._place(name)
         for scope in self._chain(space if space in _NAMESPACES else ""):
             if lower in scope.functions:

@@ -35,7 +35,7 @@ class TerminatingError(CmdletError):
 
 
 class ScriptBound(Bound):
-    """The parameters of a cmdlet that a script runs. The cmdlet's messages are written immediately."""
+    """The parameters of a cmdlet that a script runs. The cmdlet's errors and warnings are written immediately."""
 
     stage: CmdletStage
 
@@ -178,7 +178,7 @@ class ForEachStage(CmdletStage):
     """ForEach-Object, which runs its blocks in its caller's scope."""
 
     def begin(self) -> None:
-        """Run the first block if there are several blocks."""
+        """Bind the parameters, and run the begin block: that of -Begin, or else the first of several blocks."""
         self.bind()
         self._blocks = items(self.values.get("Process"))
         self._first, self._last = self.values.get("Begin"), self.values.get("End")
@@ -195,7 +195,7 @@ class ForEachStage(CmdletStage):
                 self.run.calls.run_block(block, self.write, new_scope=False)
 
     def process(self, item: object) -> None:
-        """Run the block for an object."""
+        """Run the process blocks, or the member, for an object."""
         if "MemberName" in self.values:
             self._member(item)
             return
@@ -216,7 +216,7 @@ class ForEachStage(CmdletStage):
         self.run.evaluator.pass_on(found, self.write)
 
     def end(self) -> None:
-        """If there is no pipeline, run the block for the parameter InputObject. Then run the last block."""
+        """If there is no pipeline, process the parameter InputObject. Then run the end block."""
         if not self._piped:
             self.process(self.values.get("InputObject"))
         self._block(self._last, None)
@@ -262,7 +262,7 @@ class WhereStage(CmdletStage):
 
 
 class SelectStage(CmdletStage):
-    """Select-Object. With -First, it stops the commands before it."""
+    """Select-Object. With -First, it stops the commands before it, unless it needs all of its input."""
 
     _STREAMED = frozenset(("First", "Skip", "Property", "ExpandProperty", "ExcludeProperty"))
 
@@ -300,7 +300,7 @@ class SelectStage(CmdletStage):
             raise StopUpstream(self)
 
     def end(self) -> None:
-        """Pass on the stored objects."""
+        """Select from the stored objects."""
         if not self._streams:
             super().end()
 
@@ -319,11 +319,11 @@ class PassingStage(CmdletStage):
             self._target = self.run.to_console
 
     def process(self, item: object) -> None:
-        """Pass on an object."""
+        """Pass on or discard an object."""
         self._target(item)
 
     def end(self) -> None:
-        """Pass on the objects that were given as a parameter."""
+        """Pass on or discard the objects that were given as a parameter."""
         if "InputObject" in self.values:
             value = self.values["InputObject"]
             if self.values.get("NoEnumerate"):

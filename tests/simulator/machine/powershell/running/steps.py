@@ -173,7 +173,8 @@ def _take(run: Interpreter, step: PipelineStep, node: SyntaxNode, pending: str) 
 def _program_arguments(node: SyntaxNode, value: object) -> list[str]:
     """Return a value as arguments of a program.
 
-    A number has its original text, and a list becomes several arguments.
+    A number has its original text. A list of constants (`a,b`) becomes one argument with commas; any other list becomes
+    several arguments.
     """
     if isinstance(node, Literal) and node.text is not None:
         return [node.text]
@@ -183,10 +184,10 @@ def _program_arguments(node: SyntaxNode, value: object) -> list[str]:
 
 
 def is_function(name: str) -> bool:
-    """Return whether a name is a built-in function of PowerShell.
+    """Return whether a name is a built-in function of PowerShell that the simulator replaces with a cmdlet.
 
     Raises:
-        NotModelled: the simulator does not know whether the name is a built-in function.
+        NotModelled: the name is a built-in function or alias that the simulator does not model.
     """
     if name.casefold() in _NOT_MODELLED:
         raise NotModelled(f"the function {name}")

@@ -14,11 +14,12 @@ Emit = Callable[[object], None]
 
 @dataclass(frozen=True)
 class HostText:
-    """A line that was written directly to the console, by Write-Host or as a warning.
+    """A text that was written directly to the console, for example by Write-Host or as a warning.
 
     Args:
-        source: the cmdlet that wrote the line, if the line is a record of the information stream.
-        shown: whether the console shows the line. Some records of the information stream are stored but not shown.
+        newline: whether a line ending follows the text.
+        source: the cmdlet that wrote the text, if the text is a record of the information stream.
+        shown: whether the console shows the text. Some records of the information stream are stored but not shown.
     """
 
     text: str
@@ -29,7 +30,7 @@ class HostText:
 
 @dataclass
 class Written:
-    """The output of a script on all streams."""
+    """The output of a script on all streams, and the exit code that it set with `$Host.SetShouldExit()`."""
 
     errors: list[CmdletError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -44,7 +45,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Sinks:
-    """The current target of each stream (2 errors, 3 warnings, 4 verbose, 5 debug, 6 information)."""
+    """The current targets of streams 2 to 6 (errors, warnings, verbose, debug, information), and of standard error."""
 
     error: Callable[[CmdletError], None]
     warning: Callable[[str], None]
@@ -55,7 +56,7 @@ class Sinks:
 
 
 def to_console(written: Written) -> Sinks:
-    """Return the streams of a script without redirections."""
+    """Return the sinks of a script without redirections."""
 
     def warn(text: str) -> None:
         written.warnings.append(text)
@@ -103,7 +104,7 @@ def _lines(text: str, emit: Emit) -> None:
 
 
 def _into(stream: str, emit: Emit) -> dict[str, Callable[..., None]]:
-    """Return sinks that pass a stream on as objects."""
+    """Return the sinks that pass a stream on as objects, by the names of their fields in Sinks."""
     if stream == "2":
         return {
             "error": lambda error: emit(error_record(error)),
@@ -115,11 +116,10 @@ def _into(stream: str, emit: Emit) -> dict[str, Callable[..., None]]:
     return {_NAMES[stream]: lambda text: emit(_record(kind, text))}
 
 
-def redirected(sinks: Sinks, stream: str, emit: Emit | None) -> Sinks:
-    """Return sinks in which a stream (`*` for all streams) is redirected to an output or discarded."""
+def redirected(sinks: Sinks, stream: str, emit: Emit) -> Sinks:
+    """Return sinks in which a stream (`*` for all streams) is redirected to an output."""
     for each in _NAMES if stream == "*" else [stream]:
-        changes = _into(each, emit if emit is not None else drop)
-        sinks = replace(sinks, **changes)
+        sinks = replace(sinks, **_into(each, emit))
     return sinks
 
 

@@ -126,13 +126,13 @@ def default_of(element: str) -> object:
         return cast(element, 0)
     if element in ("System.Object", "System.String"):
         return None
-    raise NotModelled(f"an empty array of {element}")
+    raise NotModelled(f"a new array of {element}")
 
 
 def _array(element: str, given: list[object]) -> object:
     sizes = [integer(item) for part in given for item in items(part)]
     if len(sizes) != 1:
-        raise NotModelled("an array without its length")
+        raise NotModelled("a new array without exactly one length")
     cells = [default_of(element)] * sizes[0]
     return cells if element == "System.Object" else TypedArray(cells, element)
 

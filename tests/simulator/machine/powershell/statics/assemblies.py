@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The assemblies that a process of Windows PowerShell 5.1 has loaded."""
+"""Some of the assemblies that a process of Windows PowerShell 5.1 has loaded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def location(assembly: str) -> str:
 
 
 def loaded() -> list[object]:
-    """Return the assemblies of a process of Windows PowerShell, as .NET shows them."""
+    """Return the assemblies as objects of .NET."""
     found: list[object] = []
     for name, path in (("mscorlib", rf"{RUNTIME}\mscorlib.dll"), *((each, location(each)) for each in ASSEMBLIES)):
         version = "4.0.0.0" if name == "mscorlib" else "3.0.0.0"

@@ -109,7 +109,7 @@ class FileStream(PSObject):
 
 
 class StreamReader(PSObject):
-    """Reads the text of a file line by line."""
+    """Reads the text of a file, line by line or completely."""
 
     def __init__(self, text: str) -> None:
         super().__init__("System.IO.StreamReader", {})
@@ -201,10 +201,10 @@ class HashAlgorithm(PSObject):
 
 
 class MissingFile(PSObject):
-    """A FileInfo for a file that does not exist. Some of its properties throw exceptions."""
+    """A FileInfo for a file that does not exist. Properties and methods that need the file are not modelled."""
 
     def find(self, name: str) -> str | None:
-        """Return a property's name; None if it does not exist. Reject properties that throw exceptions on Windows."""
+        """Return a property's name; None if it does not exist. Raise NotModelled for a member that needs the file."""
         if name.casefold() in ("length", "lastwritetime", "creationtime", "attributes", "mode", "openread"):
             raise NotModelled(f"{name} of a file that does not exist")
         return super().find(name)

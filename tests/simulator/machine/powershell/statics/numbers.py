@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Static methods of Math, Convert and the number types."""
+"""Static members of Math, Convert and the number types."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def octets(value: object) -> bytes:
     """Return a value as bytes.
 
     Raises:
-        NotModelled: the value has another type.
+        NotModelled: the value is neither bytes nor a list of numbers from 0 to 255.
     """
     found = to_bytes(value)
     if found is None:

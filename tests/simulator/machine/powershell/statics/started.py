@@ -5,9 +5,8 @@
 https://learn.microsoft.com/dotnet/api/system.diagnostics.process,
 https://learn.microsoft.com/dotnet/api/system.diagnostics.processstartinfo
 
-If a stream is not redirected,
-the program uses the stream of the process that started it. If it is redirected, output that no handler reads is
-discarded.
+The program's output is always discarded. On Windows, this is so only if the output is redirected and no handler reads
+it; otherwise the program writes to the streams of the process that started it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Static methods that access the machine: Environment, File, Directory, Path, hashes and sockets."""
+"""Static members that access the machine: Environment, File, Directory, Path, hashes and sockets."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _set_variable(session: Session, given: list[object]) -> object:
 
 
 def _file(session: Session, given: list[object], name: str) -> str:
-    """Return the path of a file to read. If it cannot be read, raise the error of the .NET method."""
+    """Return the path of a file to read. If it is missing or a folder, raise the error of the .NET method."""
     path = session.absolute(to_text(given[0]))
     files = session.machine.files
     if files.is_directory(path):
@@ -70,7 +70,7 @@ def _utf8(given: list[object], name: str) -> None:
     """Reject encodings other than UTF-8, which is the default of .NET."""
     for encoding in given[1:]:
         if not isinstance(encoding, PSObject) or encoding.get("WebName") != "utf-8":
-            raise NotModelled(f"[IO.File]::{name}() with an encoding")
+            raise NotModelled(f"[IO.File]::{name}() with an encoding other than UTF-8")
 
 
 def _read_text(session: Session, given: list[object]) -> object:
@@ -166,7 +166,12 @@ def _open_write(session: Session, given: list[object]) -> object:
 
 
 def open_file(session: Session, given: list[object]) -> object:
-    """Return a FileStream for reading."""
+    """Return a FileStream for reading.
+
+    Raises:
+        CmdletError: the file does not exist.
+        NotModelled: the file is to be opened in a mode other than Open.
+    """
     if len(given) > 1 and to_text(given[1]).casefold() != "open":
         raise NotModelled("[IO.File]::Open() to write")
     path = _file(session, given, "Open" if len(given) > 1 else "OpenRead")
@@ -205,7 +210,7 @@ def _folder_of(session: Session, given: list[object]) -> object:
         "programfiles": "C:\\Program Files",
     }.get(to_text(given[0]).casefold())
     if found is None:
-        raise NotModelled(f"the folder {to_text(given[0])}")
+        raise NotModelled(f"the path of the special folder {to_text(given[0])}")
     return found
 
 
@@ -369,7 +374,7 @@ ASSIGNABLE = (
 
 
 def tcp_client(given: list[object]) -> object:
-    """Return a connected TcpClient.
+    """Test a TCP connection, and return a TcpClient that is shown as connected.
 
     Raises:
         CmdletError: the connection fails.

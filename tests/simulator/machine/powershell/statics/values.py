@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Static methods of value types, such as String, Array, Regex, DateTime, TimeSpan, Guid and Enum."""
+"""Static members of types that do not access the machine, such as String, Array, Regex, DateTime, Guid and Enum."""
 
 from __future__ import annotations
 

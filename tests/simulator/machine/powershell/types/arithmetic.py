@@ -39,7 +39,8 @@ def parse(text: str, kind: str = "System.Int32") -> Number:
     """Parse a text as a number.
 
     Raises:
-        CmdletError: the text is not a number. The message contains the type's name.
+        CmdletError: the text is not a number. The message contains the type `kind`.
+        NotModelled: the number has a suffix, such as `1kb`.
     """
     stripped = text.strip()
     if not stripped:
@@ -101,7 +102,7 @@ def _wide(value: int) -> bool:
 
 
 def _result(left: Number, right: Number, found: int) -> Number:
-    """Return an integer result in the common type of the operands."""
+    """Return an integer result in the common type of the operands, or as a Double if it does not fit."""
     if isinstance(left, UInt64) or isinstance(right, UInt64):
         if not (isinstance(left, UInt64) and isinstance(right, UInt64)):
             raise NotModelled("arithmetic of UInt64 with other types")
@@ -162,11 +163,11 @@ def _merged(left: dict[object, object], right: object) -> object:
     if not isinstance(right, dict):
         raise failure("A hash table can only be added to another hash table.", "AddHashTableToNonHashTable")
     if isinstance(left, (OrderedDictionary, GenericDictionary)):
-        raise NotModelled(f"the sum of {net_type(left)} and a table")
+        raise NotModelled(f"the sum of {net_type(left)} and a hash table")
     made = Hashtable(left)
     known = {to_text(key).casefold() for key in left}
     if any(to_text(key).casefold() in known for key in right):
-        raise NotModelled("the sum of tables that share a key")
+        raise NotModelled("the sum of hash tables that share a key")
     made.update(right)
     return made
 
@@ -196,7 +197,7 @@ def multiply(left: object, right: object) -> object:
 
 
 def divide(left: object, right: object) -> object:
-    """Return `left / right`. The result is an integer if there is no remainder."""
+    """Return `left / right`. The quotient of two integers is an integer if there is no remainder."""
     first, second = number(left), number(right)
     if isinstance(first, int) and isinstance(second, int):
         if second == 0:

@@ -34,7 +34,7 @@ def _letters(text: str) -> tuple[int, str]:
 
 
 def compare_texts(left: str, right: str, *, sensitive: bool = False) -> int:
-    """Return -1, 0 or 1 in the order of en-US: punctuation, digits, letters; `a` before `A` before `b`.
+    """Return -1, 0 or 1 in the order of en-US: punctuation, digits, letters. With `sensitive`, `a` comes before `A`.
 
     Raises:
         NotModelled: the order depends on the culture library (NLS or ICU).
@@ -70,7 +70,7 @@ def compare(left: object, right: object, *, sensitive: bool = False) -> int:
     """Return -1, 0 or 1 after converting the right value to the type of the left value.
 
     Raises:
-        CmdletError: the right value cannot be converted.
+        CmdletError: the right value cannot be converted, or the left value has no order.
     """
     left, right = _plain(left), _plain(right)
     if isinstance(left, PSObject) and left.type_name == VERSION:
@@ -171,9 +171,9 @@ def same(left: object, right: object, *, sensitive: bool = False) -> bool:
 
 
 def find_key(table: dict[object, object], requested: object) -> object:
-    """Return the key in a table that equals the requested key; None if no key equals it.
+    """Return the key in a dictionary that equals the requested key; None if no key equals it.
 
-    The comparison of text is case-sensitive only in a Dictionary.
+    The comparison of text is case-sensitive only in a GenericDictionary.
     """
     from simulator.machine.powershell.types.kinds import GenericDictionary
 

@@ -22,7 +22,6 @@ from simulator.machine.powershell.types.kinds import (
     Byte,
     Char,
     GenericList,
-    Hashtable,
     OrderedDictionary,
     Regex,
     Single,
@@ -247,7 +246,7 @@ def _ordered(value: object, kind: str) -> object:
     if isinstance(value, OrderedDictionary):
         return value
     if isinstance(value, dict):
-        raise NotModelled("[ordered] of a table that exists already")
+        raise NotModelled("[ordered] of an existing hash table")
     raise _refuse(value, kind)
 
 
@@ -348,7 +347,7 @@ def _enumeration(value: object, kind: str) -> object:
         if len(prefix) == 1:
             return names.member(kind, prefix[0])
         if prefix:
-            raise NotModelled(f"[{kind}] of a name cut short")
+            raise NotModelled(f"[{kind}] of '{value}', which abbreviates several names")
         known = ", ".join(names.ENUMERATIONS[kind])
         message = (
             f'Cannot convert value "{value}" to type "{kind}". Error: "Unable to match the identifier name {value} '
@@ -356,11 +355,6 @@ def _enumeration(value: object, kind: str) -> object:
         )
         raise bad_cast(message, "SubstringDisambiguationEnumParseThrewAnException")
     raise NotModelled(f"[{kind}] of {net_type(value)}")
-
-
-def table_of(value: dict[object, object]) -> dict[object, object]:
-    """Return a dictionary as a Hashtable."""
-    return value if isinstance(value, Hashtable) else Hashtable(value)
 
 
 def metadata_error(error: CmdletError) -> CmdletError:

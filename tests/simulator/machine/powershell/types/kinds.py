@@ -3,8 +3,8 @@
 """.NET types without a counterpart in Python.
 
 Int32, Double, String, Boolean and Object[] are Python's int, float, str, bool and list. A plain dict, which cmdlets
-return, counts as a Hashtable. The classes in this module are subclasses of these Python types, so that cmdlets accept
-them without conversion.
+return, counts as a Hashtable. The numbers, characters and collections in this module are subclasses of these Python
+types, so that cmdlets accept them without conversion.
 """
 
 from __future__ import annotations
@@ -214,14 +214,9 @@ def byte_array(data: bytes) -> TypedArray:
 
 
 def to_bytes(value: object) -> bytes | None:
-    """Return a list of numbers as bytes; None for other values."""
+    """Return bytes, or a list of numbers from 0 to 255, as bytes; None for other values."""
     if isinstance(value, (bytes, bytearray)):
         return bytes(value)
     if isinstance(value, list) and all(isinstance(item, int) and 0 <= item < 256 for item in value):
         return bytes(int(str(int(item))) for item in value if isinstance(item, int))
     return None
-
-
-def is_collection(value: object) -> bool:
-    """Return whether a pipeline passes on a value item by item, as it does for lists but not for dictionaries."""
-    return isinstance(value, (list, tuple, bytes, bytearray))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from simulator.machine.conversion import net_type
 from simulator.machine.objects import CUSTOM_OBJECT, Enumeration, NotModelled, PSObject
 from simulator.machine.powershell.running.errors import failure, full_exception_name, inherits
-from simulator.machine.powershell.types.kinds import INTEGERS, Growing, TypedArray
+from simulator.machine.powershell.types.kinds import INTEGERS, Growing
 
 AUTOMATION = "System.Management.Automation."
 # https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_type_accelerators
@@ -280,7 +280,7 @@ def generic(full_name: str) -> tuple[str, list[str]]:
 
 
 def is_exception(full_name: str) -> bool:
-    """Return whether a type is an exception type."""
+    """Return whether a type is a known exception type."""
     return full_exception_name(full_name) == full_name
 
 
@@ -293,7 +293,10 @@ def member(full_name: str, text: str) -> Enumeration | None:
 
 
 def flags(full_name: str, text: str) -> Enumeration | None:
-    """Return the value for comma-separated members of a flags enumeration; None if one of them does not exist."""
+    """Return the value for comma-separated members of a flags enumeration.
+
+    It is None if a member does not exist, or if the members of the enumeration are not flags.
+    """
     found = [member(full_name, name) for name in text.split(",")] if full_name in _FLAGS else [None]
     known = [item for item in found if item is not None]
     if len(known) < len(found):
@@ -345,8 +348,3 @@ def is_type(value: object, name: str) -> bool:
     if requested == "System.Enum":
         return isinstance(value, Enumeration)
     return requested == "System.Collections.IEnumerable" and isinstance(value, str)
-
-
-def element_type(value: object) -> str:
-    """Return the type of an array's items."""
-    return value.element if isinstance(value, TypedArray) else "System.Object"

@@ -44,7 +44,9 @@ def _matches(left: object, right: object, sensitive: bool) -> bool:
 def _replace(left: object, right: object, sensitive: bool) -> object:
     given = items(right)
     if len(given) > 2:
-        raise failure("The -replace operator allows only two elements to follow it.", "BadReplaceArgument")
+        operator = "-creplace" if sensitive else "-replace"
+        message = f"The {operator} operator allows only two elements to follow it, not {len(given)}."
+        raise failure(message, "BadReplaceArgument")
     pattern, new = (*given, "", "")[:2]
     if isinstance(new, ScriptBlock):
         raise NotModelled("-replace with a script block")

@@ -33,7 +33,7 @@ def compiled(pattern: object, *, sensitive: bool = False) -> re.Pattern[str]:
     """Return a compiled pattern.
 
     Raises:
-        NotModelled: the pattern has syntax that differs in Python.
+        NotModelled: the pattern is invalid, or has syntax that differs in Python.
     """
     if isinstance(pattern, Regex):
         return pattern.compiled
@@ -82,7 +82,11 @@ def replacement(text: object) -> Callable[[re.Match[str]], str]:
 
 
 def wildcard(pattern: object, *, sensitive: bool = False) -> re.Pattern[str]:
-    """Convert a wildcard pattern to a regular expression."""
+    """Convert a wildcard pattern to a regular expression.
+
+    Raises:
+        NotModelled: a bracket is not closed.
+    """
     text, found, at = to_text(pattern), "", 0
     while at < len(text):
         char = text[at]

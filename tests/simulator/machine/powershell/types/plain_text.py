@@ -34,7 +34,11 @@ def double_text(value: float) -> str:
 
 
 def to_text(value: object) -> str:
-    """Return the text of a value within a string."""
+    """Return the text of a value within a string.
+
+    Raises:
+        NotModelled: the text contains script positions or stack traces, or differs between versions of PowerShell.
+    """
     if isinstance(value, float):
         return double_text(value)
     if isinstance(value, (list, tuple)):

@@ -69,7 +69,11 @@ def _item(value: object, form: str) -> str:
 
 
 def method_text(value: object) -> str:
-    """Return the result of ToString() without a format. It shows all digits of a Double."""
+    """Return the result of ToString() without a format.
+
+    Raises:
+        NotModelled: the value is a Double with more than 15 digits, which versions of .NET show differently.
+    """
     if isinstance(value, float) and value == value and float(double_text(value)) != value:
         raise NotModelled("the text of a Double that differs between versions of .NET")
     if isinstance(value, (list, dict)):
@@ -82,6 +86,7 @@ def shaped(value: object, form: str) -> str:
 
     Raises:
         NotModelled: the format is unknown.
+        CmdletError: the format is not valid for the value's type.
     """
     if not form:
         return method_text(value)
@@ -118,7 +123,7 @@ def _rounded(value: int | float | Decimal, places: int) -> Decimal:
 def _number_text(value: int | float | Decimal, kind: str, digits: int | None) -> str:
     lower = kind.casefold()
     if lower in ("x", "d", "b") and not isinstance(value, int):
-        raise _format_error("Format specifier was invalid")
+        raise _format_error("Format specifier was invalid.")
     if lower == "x" and isinstance(value, int):
         found = value if value >= 0 else value + (2**64 if value < -(2**31) else 2**32)
         return format(found, f"0{digits or 1}{kind}")
