@@ -79,7 +79,7 @@ def _fresh() -> dict[str, dict[str, Any]]:
 
 
 def accounts(machine: Machine) -> LocalAccounts:
-    """Return the machine's accounts. The first call creates the accounts of a fresh server."""
+    """Return the machine's accounts. The first call creates the accounts of a fresh server and the settings' user."""
     found = machine.part(LocalAccounts)
     if not found.accounts:
         fresh = _fresh()
@@ -166,7 +166,10 @@ def groups_of(machine: Machine, sids: Collection[str]) -> set[str]:
 
 
 def resolve(machine: Machine, name: str) -> str | None:
-    r"""Return the SID for an account name (`NAME`, `COMPUTER\NAME`, `.\NAME`, a SID); None if it does not exist."""
+    r"""Return the SID for an account name (`NAME`, `.\NAME`, `AUTHORITY\NAME`); None if the account does not exist.
+
+    A SID is returned in upper case, whether an account has it or not.
+    """
     if re.fullmatch(r"S-1(-\d+){2,16}", name, re.IGNORECASE):
         return name.upper()
     authority, separator, short = name.rpartition("\\")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Running the actions in Ansible's manifest: modules, async, become and file transfers."""
+"""Running the actions in Ansible's manifest: modules, async, become, and the scripts in `ansible_files`."""
 
 from __future__ import annotations
 
@@ -114,12 +114,14 @@ def _become(session: Session, manifest: WrapperManifest, action: Action) -> Prog
 
 
 def _async(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
-    """Start the remaining actions in a process that outlives this shell, and return at once (async_wrapper.ps1)."""
+    """Start the remaining actions in a process that outlives this shell, and return at once (async_wrapper.ps1).
+
+    The time limit of async_watchdog.ps1 is not modelled.
+    """
     machine = session.machine
     folder = session.expand(str(action.parameters["AsyncDir"]))
     machine.files.make_directory(folder)
-    watchdog = manifest.actions[1]
-    job = Action("job", {"Timeout": watchdog.parameters.get("Timeout", 0)})
+    # The action after this one is the watchdog, which `_watch` replaces.
     rest = replace(manifest, actions=manifest.actions[2:], input=())
     job_id = f"{action.parameters['AsyncJid']}.{session.process.id}"
     path = f"{folder}\\{job_id}"
@@ -138,7 +140,7 @@ def _async(session: Session, manifest: WrapperManifest, action: Action) -> Progr
     def work(process: Process) -> None:
         written.wait()
         detached = Session(machine, process, user, environment, directory, logon)
-        result = _watch(detached, rest, started, int(job.parameters["Timeout"]))
+        result = _watch(detached, rest, started)
         process.check()
         # If the folder was removed in the meantime, async_watchdog.ps1 cannot write either, and its error is lost.
         with contextlib.suppress(FileNotFoundError):
@@ -151,7 +153,7 @@ def _async(session: Session, manifest: WrapperManifest, action: Action) -> Progr
     return ProgramResult(0, json.dumps(started) + "\r\n")
 
 
-def _watch(session: Session, manifest: WrapperManifest, started: dict[str, Any], timeout: int) -> dict[str, Any]:
+def _watch(session: Session, manifest: WrapperManifest, started: dict[str, Any]) -> dict[str, Any]:
     """Run a job, and return the contents of the result file that async_watchdog.ps1 writes."""
     finished = started | {"finished": True}
     try:

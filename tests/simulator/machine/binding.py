@@ -79,7 +79,7 @@ def _find(contract: Contract, name: str) -> Parameter:
 
 
 def _place(contract: Contract, given: dict[str, object], positional: Sequence[object]) -> None:
-    """Assign unnamed arguments to the positional parameters of the sets that match the named arguments."""
+    """Assign unnamed arguments to positional parameters of the first parameter set that fits all arguments."""
     if not positional:
         return
     named = {name.casefold() for name in given}
@@ -100,7 +100,8 @@ def _place(contract: Contract, given: dict[str, object], positional: Sequence[ob
 def _takes(parameter: Parameter, value: object) -> bool:
     """Return whether a parameter accepts an unnamed argument.
 
-    A parameter for script blocks accepts only script blocks.
+    A parameter for script blocks accepts only script blocks. Of all other parameters, only those of the types Object
+    and PSObject accept script blocks.
     """
     wants_block = parameter.type.removesuffix("[]") == "ScriptBlock"
     first = value[0] if isinstance(value, list) and value else value
@@ -167,7 +168,7 @@ def _missing(
 
 
 def _check(contract: Contract, parameter: Parameter, value: object) -> None:
-    """Check a converted value: it must be allowed, and it must not be empty if the parameter is mandatory."""
+    """Check a converted value: it must be allowed, and a mandatory text must not be empty."""
     if parameter.values and not parameter.enumeration:
         for item in value if isinstance(value, list) else [value]:
             if to_text(item).casefold() not in (allowed.casefold() for allowed in parameter.values):

@@ -120,7 +120,7 @@ def describe(certificate: x509.Certificate, store: str, friendly_name: str = "")
 
 
 def items(machine: Machine, path: str) -> list[str]:
-    """Return the items below a path of the drive `Cert:`: locations, stores or thumbprints."""
+    """Return the names directly below a path of the drive `Cert:`: locations, stores or thumbprints."""
     location, _, store = path.partition("\\")
     if not location:
         return ["CurrentUser", "LocalMachine"]

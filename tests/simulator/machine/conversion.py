@@ -35,7 +35,7 @@ _FULL_NAMES = {
 
 
 class ConversionError(Exception):
-    """A value that PowerShell cannot convert. The text is the reason, without the introductory sentence."""
+    """A value that PowerShell cannot convert. The text is the reason, without the sentence that names the parameter."""
 
 
 def full_type(short: str) -> str:

@@ -53,7 +53,7 @@ class MachineHost:
         self.machine.network.attach(ports)
 
     def accounts(self) -> Mapping[str, LogonAccount]:
-        """Return the accounts that may log on. This is only the administrator's account."""
+        """Return the accounts by name: only the administrator's, which may be disabled; none if it does not exist."""
         settings = self.machine.settings
         expired = self.machine.part(faults.Accounts).expired
         account = accounts.find(self.machine, settings.user, "User")
@@ -136,7 +136,7 @@ class MachineHost:
         return Information(item.text, user, self.name, shown=item.shown, from_host=from_host, newline=item.newline)
 
     def shell_closed(self, shell_id: str) -> None:
-        """Discard the variables of a pool."""
+        """Discard the runspace of a closed pool, with its variables."""
         self._runspaces.by_shell.pop(shell_id, None)
 
     def set_fault(self, fault: Mapping[str, object]) -> Callable[[], None] | None:

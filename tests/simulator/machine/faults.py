@@ -6,7 +6,7 @@
 {"kind": "power", "action": "off|start|reset"}
 {"kind": "disk_full", "free": BYTES}                    only this many bytes are free; null ends the fault
 {"kind": "password_expired", "value": true}
-{"kind": "service_hangs", "name": NAME, "value": true}  the service does not respond (error 1053)
+{"kind": "service_hangs", "name": NAME, "value": true}  the service does not start (error 1053)
 {"kind": "service_crash", "name": NAME}     the process of the service ends
 {"kind": "clock", "offset": SECONDS}                    the machine's clock is ahead (negative: behind)
 {"kind": "slow_imports", "seconds": N, "modules": [NAME, ...]}   cold imports of PowerShell modules (module_imports.py)
@@ -33,7 +33,7 @@ class Accounts:
 
 @dataclass
 class Disk:
-    """The number of bytes that the fault removed from the disk's free space."""
+    """The number of bytes that the fault `disk_full` removed from the disk's free space."""
 
     taken: int = 0
 

@@ -164,7 +164,7 @@ class FileSystem:
         self.written(path)
 
     def written(self, path: str) -> None:
-        """Report that a file was written and closed by code outside of this class."""
+        """Call `on_written`. Code outside of this class calls this after it has written and closed a file."""
         for listener in self.on_written:
             listener(normalise(path))
 
@@ -259,7 +259,7 @@ class FileSystem:
         return sorted((entry for entry in entries if entry), key=lambda entry: entry.name.casefold())
 
     def walk(self, path: str) -> list[FileEntry]:
-        """Return all files and folders below a folder; none if the folder does not exist."""
+        """Return a folder and all files and folders below it, sorted by path; none if the folder does not exist."""
         if not self.is_directory(path):
             return []
         found: list[FileEntry] = []
@@ -304,12 +304,12 @@ class FileSystem:
         self._access.is_system_file(self._key(path))
 
     def require(self, path: str, rights: int) -> None:
-        """Raise AccessDeniedError unless the acting user has the given rights on the item at a path."""
+        """Raise AccessDeniedError if a path exists and the acting user does not have the given rights on it."""
         if self.guard.token is not None and self.exists(path):
             self.guard.require(path, rights)
 
     def require_write(self, path: str) -> None:
-        """Raise AccessDeniedError unless the acting user may write a file. The user becomes the owner of a new file."""
+        """Raise AccessDeniedError unless the acting user may write a file. Record the owner of a new file."""
         if self.guard.token is None:
             return
         if self.exists(path):
@@ -377,7 +377,7 @@ class FileSystem:
                 self._measured = (time.monotonic(), free - needed)
 
     def append(self, file: IO[bytes], data: bytes, drive: str = "C") -> None:
-        """Write as much of the data to an open file as fits on the drive. Raise DiskFullError if not all of it fits.
+        """Write data to an open file. If it does not fit on the drive, raise DiskFullError and write nothing.
 
         Only one write runs at a time, so that nothing else takes the space between the check and the write.
         """
@@ -388,7 +388,7 @@ class FileSystem:
             file.flush()
 
     def copy_from(self, other: FileSystem) -> None:
-        """Copy another machine's drives."""
+        """Copy another machine's drives, as far as this machine also has them."""
         for drive in (letter.lower() for letter in self._drives & other._drives):
             shutil.copytree(other._root / drive, self._root / drive, dirs_exist_ok=True, symlinks=True)
         self._access.copy_from(other._access)

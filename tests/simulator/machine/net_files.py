@@ -124,7 +124,11 @@ def require_legal(machine: Machine, path: str) -> None:
 
 
 def open_to_read(machine: Machine, path: str, share: str = "rwd") -> Path:
-    """Return the real path of a file to open for reading. File.OpenRead shares only reading.
+    """Return the real path of a file that the caller is going to open for reading.
+
+    Args:
+        share: what the caller allows other processes to do with the file, as in `OpenFiles`. File.OpenRead allows
+            only reading (`r`).
 
     Raises:
         CmdletError: the .NET exception.

@@ -125,7 +125,7 @@ class Power:
             self.power_off()
 
     def reset(self) -> None:
-        """Power off and on immediately, and wait until the machine is up."""
+        """Power off immediately, power on after `reboot_seconds`, and wait until the machine is up."""
         self._reboot()
 
     def _reboot(self) -> None:

@@ -206,6 +206,8 @@ class Registry:
     def _require_write(self, names: list[str]) -> None:
         """Raise RegistryDeniedError unless the caller is administrative or the key is in HKEY_CURRENT_USER.
 
+        Only Windows itself may write a key that `protect` covers.
+
         https://learn.microsoft.com/windows/win32/sysinfo/registry-key-security-and-access-rights
         """
         token = self._acting.token if self._acting else None
@@ -234,7 +236,7 @@ class Registry:
             self.set(path, name, value.data, value.kind)
 
     def walk(self, path: str) -> Iterator[tuple[str, str, Value]]:
-        """Yield (key path, value name, value) of each value below a key."""
+        """Yield (key path, value name, value) for each value of a key and of all keys below it."""
         with self._lock:
             start = self._find(path)
             found = list(_walk("\\".join(split(path)), start)) if start else []

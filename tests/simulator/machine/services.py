@@ -68,10 +68,13 @@ class Services:
         self.started: list[str] = []
         """The names of the services that have started since the last boot, in that order."""
         self.first_at_boot: Sequence[str] = ()
-        """Services that the next boots try to start first. Windows defines no order, so tests may choose an order."""
+        """Services that the next boots start before the other services of the same group or without a group.
+
+        Windows defines no order within a load ordering group, so tests may choose one.
+        """
 
     def names(self) -> list[str]:
-        """Return the names of all Win32 services (drivers are not included)."""
+        """Return the sorted names of all services. The drivers of a fresh Windows are not included."""
         found = self._registry.subkeys(ROOT)
         return sorted((name for name in found if self._registry.get(f"{ROOT}\\{name}", "ImagePath")), key=str.casefold)
 
@@ -157,7 +160,7 @@ class Services:
             else:
                 self._forget(name)
 
-    def start(self, name: str, *, arguments: list[str] | None = None) -> None:
+    def start(self, name: str) -> None:
         """Start a service after its dependencies, and wait until it is running.
 
         Raises:
@@ -186,7 +189,7 @@ class Services:
             self._end(name, runtime)
 
     def dependants(self, name: str) -> list[str]:
-        """Return the services that depend on a service."""
+        """Return the names of the services that depend directly on a service."""
         requested = name.casefold()
         found: list[str] = []
         for other in self.names():
@@ -196,7 +199,11 @@ class Services:
         return found
 
     def crash(self, name: str) -> None:
-        """End a service's process as a crash does, with recovery. Raise ServiceError if it is not running."""
+        """End a service's process as a crash does, with recovery.
+
+        Raises:
+            ServiceError: 1060, 1072, or 1062 if the service is not running.
+        """
         with self._lock:
             self._require(name)
             runtime = self._state(name)
@@ -304,7 +311,7 @@ class Services:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Raise ServiceError (5) unless SYSTEM or an administrator changes, starts or stops services.
+        """Lock the services for an operation that only SYSTEM and administrators may run: others get ServiceError (5).
 
         https://learn.microsoft.com/windows/win32/services/service-security-and-access-rights
         """
@@ -362,7 +369,7 @@ class Services:
         self._recover(name, runtime)
 
     def _recover(self, name: str, runtime: ServiceRuntime) -> None:
-        """Run the action that FailureActions defines for the current failure."""
+        """Restart a service if FailureActions defines this for the current failure. Other actions are not modelled."""
         action, delay = failure_action(
             self._registry.data(f"{ROOT}\\{name}", "FailureActions"), max(0, runtime.failures - 1)
         )
