@@ -107,7 +107,7 @@ class MachineHost:
         runspace.enter(session)
         outcome = run_script(
             session,
-            pipeline_text(pipeline),
+            pipeline.script,
             list(pipeline.input or ()),
             runspace=runspace,
             commands=[
@@ -152,11 +152,6 @@ class MachineHost:
         return Session(
             self.machine, process, execution.user, dict(execution.environment), execution.working_directory or ""
         )
-
-
-def pipeline_text(pipeline: PipelineRequest) -> str:
-    """Return the script of a pipeline's first command. Ansible and pypsrp send only one command."""
-    return pipeline.commands[0].text
 
 
 def _error(error: CmdletError) -> ScriptError:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from simulator.machine.language import set_language
 from simulator.machine.machine import Machine
 from simulator.machine.module_imports import set_cold
+from simulator.machine.service_errors import ServiceError
 from simulator.machine.service_parts import HungServices
 
 
@@ -67,7 +68,11 @@ def set_fault(machine: Machine, fault: Mapping[str, object]) -> Callable[[], Non
             names.discard(name)
         return None
     if kind == "service_crash":
-        machine.services.crash(str(fault.get("name")))
+        name = str(fault.get("name"))
+        try:
+            machine.services.crash(name)
+        except ServiceError as error:
+            raise ValueError(f"the service {name} cannot crash: {error}") from None
         return None
     if kind == "clock":
         machine.clock.offset = _number(fault, "offset")

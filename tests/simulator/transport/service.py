@@ -48,7 +48,7 @@ class WinrmService:
         """Parse an envelope.
 
         Raises:
-            ValueError: the data is not an envelope.
+            ValueError: the data is not a valid envelope.
         """
         return wsman.parse_request(envelope, self.max_envelope_size)
 

@@ -68,12 +68,12 @@ class CmdShell:
         """Write the prompt and the command that is about to run, as cmd.exe does while echo is on.
 
         Raises:
-            CmdNotModelledError: the command contains others.
+            CmdNotModelledError: the command is a block, `if` or `for`.
         """
         shown = ""
         for step in steps:
             if not isinstance(step.node, Simple):
-                raise CmdNotModelledError("the echo of a command that contains others (begin the file with @echo off)")
+                raise CmdNotModelledError("the echo of a block, if or for (begin the file with @echo off)")
             redirected = "".join(f" {item.stream}{item.mode}{item.target}" for item in step.node.redirections)
             # As in cmd/cmd.c (EchoCommand) of https://github.com/reactos/reactos: each command, a space, the operator.
             shown += f" {step.operator} " * bool(shown) + f"{step.node.text}{redirected} "

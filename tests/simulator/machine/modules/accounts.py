@@ -28,7 +28,7 @@ def sid_of(session: Session, name: str) -> str:
 
 
 def group(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Create, describe or remove a local group (win_group)."""
+    """Create, change or remove a local group (win_group)."""
     machine, name, check = session.machine, arguments.text("name"), arguments.check_mode
     state = arguments.text("state", default="present")
     if state not in ("absent", "present"):
