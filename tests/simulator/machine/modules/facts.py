@@ -41,7 +41,7 @@ def run(session: Session, arguments: ModuleArguments) -> Facts:
 
 
 def choose(subsets: list[str]) -> tuple[set[str], list[str]]:
-    """Return the subsets to gather, and warnings about unknown names. Requested subsets override excluded ones."""
+    """Return the facts to gather, and warnings about unknown names. Requested subsets override excluded ones."""
     everything = {name for names in GROUPS.values() for name in names}
     known = {**GROUPS, "all": tuple(everything), **{name: (name,) for name in everything}}
     explicit: set[str] = set()

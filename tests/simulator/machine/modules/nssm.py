@@ -185,10 +185,11 @@ def _parameters(arguments: ModuleArguments, nssm: _Nssm) -> None:
 def _bring(nssm: _Nssm, state: str) -> None:
     name = nssm.name
 
-    def is_at(requested: str) -> bool:
-        return requested in nssm.run(f'Error starting service "{name}"', "status", name)
+    def bring_to(requested: str, command: str, failed: str) -> None:
+        if requested not in nssm.run(failed, "status", name) and nssm.change(f"{command}_service"):
+            nssm.run(failed, command, name)
 
-    if state in ("stopped", "restarted") and not is_at("SERVICE_STOPPED") and nssm.change("stop_service"):
-        nssm.run(f'Error stopping service "{name}"', "stop", name)
-    if state in ("started", "restarted") and not is_at("SERVICE_RUNNING") and nssm.change("start_service"):
-        nssm.run(f'Error starting service "{name}"', "start", name)
+    if state in ("stopped", "restarted"):
+        bring_to("SERVICE_STOPPED", "stop", f'Error stopping service "{name}"')
+    if state in ("started", "restarted"):
+        bring_to("SERVICE_RUNNING", "start", f'Error starting service "{name}"')
