@@ -33,6 +33,8 @@ DENIED = "System.UnauthorizedAccessException"
 NO_FILE = "System.IO.FileNotFoundException"
 NO_FOLDER = "System.IO.DirectoryNotFoundException"
 ARGUMENT = "System.ArgumentException"
+_DENIED = "Access to the path is denied."
+_NO_PART = "Could not find a part of the path."
 
 
 def exception(kind: str, message: str) -> CmdletError:
@@ -45,9 +47,10 @@ def denied(path: str) -> CmdletError:
     return exception(DENIED, f"Access to the path '{path}' is denied.")
 
 
-def used(path: str) -> CmdletError:
-    """Return the exception for a sharing violation."""
-    return exception(IO, f"The process cannot access the file '{path}' because it is being used by another process.")
+def used(path: str = "") -> CmdletError:
+    """Return the exception for a sharing violation. Methods with two paths name neither of them."""
+    named = f" '{path}'" if path else ""
+    return exception(IO, f"The process cannot access the file{named} because it is being used by another process.")
 
 
 def too_long() -> CmdletError:
@@ -248,29 +251,34 @@ def move_over(machine: Machine, path: str, destination: str) -> None:
     File.Replace keeps the destination's owner and access list:
     https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
 
+    Apart from a source that is missing for File.Move, the exceptions name no path:
+    https://referencesource.microsoft.com/#mscorlib/system/io/file.cs
+
     Raises:
         CmdletError: the error of the .NET method.
     """
     require_legal(machine, destination)
     replaces = machine.files.is_file(destination)
     if not machine.files.is_file(path):
-        raise denied(path) if replaces and machine.files.is_directory(path) else _missing(path)
+        if replaces and machine.files.is_directory(path):
+            raise exception(DENIED, _DENIED)
+        raise exception(NO_FILE, "Unable to find the specified file.") if replaces else _missing(path)
     _require_clean(machine, path)
     # ReplaceFile also reads the replacement, without sharing.
     if machine.files.open.blocks(path, "rd", "") if replaces else machine.files.open.blocks(path, "d"):
-        raise used(path)
+        raise used()
     if replaces and (machine.files.open.blocks(destination, "rd") or machine.processes.executing(destination)):
         raise exception(IO, "Unable to remove the file to be replaced.")
     if machine.files.is_directory(destination):
         raise exception(IO, "Cannot create a file when that file already exists.")
     if not machine.files.is_directory(parent(destination)):
-        raise exception(NO_FOLDER, f"Could not find a part of the path '{destination}'.")
+        raise exception(NO_FOLDER, _NO_PART)
     try:
         with as_exceptions(path):
             machine.files.replace(path, destination)
     except CmdletError as error:
         # ReplaceFile and MoveFile do not report to which of the two paths access is denied.
-        raise exception(DENIED, "Access to the path is denied.") if error.exception_type == DENIED else error from None
+        raise exception(DENIED, _DENIED) if error.exception_type == DENIED else error from None
 
 
 def _require_clean(machine: Machine, path: str) -> None:
@@ -287,6 +295,8 @@ def _missing(path: str) -> CmdletError:
 def move(machine: Machine, path: str, destination: str) -> None:
     """Move a file or folder to a path that does not exist yet, as Directory.Move does.
 
+    Most exceptions name no path: https://referencesource.microsoft.com/#mscorlib/system/io/directory.cs
+
     Raises:
         CmdletError: the error of the .NET method.
     """
@@ -298,15 +308,16 @@ def move(machine: Machine, path: str, destination: str) -> None:
     if root(path) != root(destination):
         raise exception(IO, "Source and destination path must have identical roots. Move will not work across volumes.")
     if not files.exists(path):
-        raise exception(NO_FOLDER, f"Could not find a part of the path '{path}'.")
+        named = files.is_directory(parent(path))
+        raise exception(NO_FOLDER, f"Could not find a part of the path '{path}'." if named else _NO_PART)
     if files.exists(destination):
         raise exception(IO, "Cannot create a file when that file already exists.")
     if files.is_directory(path) and _key(destination).startswith(_key(path) + "\\"):
-        raise used(path)
+        raise used()
     if not files.is_directory(parent(destination)):
-        raise exception(NO_FOLDER, f"Could not find a part of the path '{path}'.")
+        raise exception(NO_FOLDER, _NO_PART)
     if files.open.blocks(path, "d"):
-        raise used(path)
+        raise used()
     # Error 5: https://github.com/isaacs/node-graceful-fs/blob/main/polyfills.js ("A/V software can lock the directory")
     if files.is_directory(path) and (files.open.blocks_below(path) or machine.processes.executing(path)):
         raise denied(path)
@@ -314,7 +325,6 @@ def move(machine: Machine, path: str, destination: str) -> None:
         files.move(path, destination)
     except PermissionError:
         # This differs from the exception of all other methods: "We can't change it for backcomp."
-        # https://referencesource.microsoft.com/#mscorlib/system/io/directory.cs
         raise exception(IO, f"Access to the path '{path}' is denied.") from None
     except OSError as error:
         with as_exceptions(path):
