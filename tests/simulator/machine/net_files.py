@@ -180,7 +180,8 @@ def create_directory(machine: Machine, path: str, sddl: str | None = None) -> No
     if not machine.files.drive_exists(path):
         raise exception(NO_FOLDER, f"Could not find a part of the path '{path}'.")
     if machine.files.is_file(path):
-        message = f"Cannot create '{path}' because a file or directory with the same name already exists."
+        mark = "'" if machine.windows.is_core else '"'  # .NET Framework uses double quotes here
+        message = f"Cannot create {mark}{path}{mark} because a file or directory with the same name already exists."
         raise exception(IO, message)
     if not machine.files.is_directory(path):
         _require_folder(machine, path)

@@ -26,7 +26,7 @@ MASK = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 
 
 class ArgumentError(ValueError):
-    """A failure of a module, such as an invalid argument. The text is the module's error message."""
+    """A failure of a module, such as an invalid argument. The text is `msg` in the module's result."""
 
 
 class NoCheckModeError(Exception):
