@@ -51,7 +51,7 @@ class Account:
     Args:
         key: the SID, with `@` in place of the machine's own part.
         members: the keys of a group's members.
-        password: a password that was set after the first boot; empty for the account's first one.
+        password: a password that was set after the first boot; empty while the account has its first password.
     """
 
     name: str

@@ -36,7 +36,7 @@ FOLDERS = (
     r"C:\ProgramData\Microsoft",
     r"C:\Users\Public",
 )
-# Programs outside of System32.
+# The folders of programs that are not in System32.
 PLACES = {
     "sysprep.exe": r"C:\Windows\System32\Sysprep",
     "powershell.exe": r"C:\Windows\System32\WindowsPowerShell\v1.0",

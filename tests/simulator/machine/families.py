@@ -5,7 +5,7 @@ r"""The families of cmdlets, programs and services, and how they are found.
 A family is a module with any of these constants (see ../README.md):
 
     CMDLETS: Mapping[str, Cmdlet]
-    PROGRAMS: Mapping[str, Program]       # a key that ends in .exe is in C:\Windows\System32 of every machine
+    PROGRAMS: Mapping[str, Program]       # a key that ends in .exe is a file of every fresh machine (`baseline.PLACES`)
     SERVICES: Mapping[str, ServiceProgram] # by program, or by `program:service name` (`svchost:hns`)
     CONTRACTS: Iterable[Contract]         # contracts of cmdlets that are missing in ../contracts
     STATUS: Mapping[str, Callable[[Machine], object]]  # additional keys of GET /simulator/status

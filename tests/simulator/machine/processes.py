@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Processes. Everything on the machine runs in a process, and stops when that process ends."""
+"""Processes. Programs, services and remote commands run in processes, and stop when their process ends."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class ServiceError(Exception):
 
     Args:
         code: the Win32 error code, e.g. 1060.
-        detail: further details, which the error's text contains.
+        detail: further details, which are in the exception's message, but not in `text`.
     """
 
     def __init__(self, code: int, detail: str = "") -> None:

@@ -235,7 +235,8 @@ class CmdShell:
             return ProgramResult(1, "", f"'{program}' {why}\r\n")
         except NotExecutableError:
             why = "is not compatible with the version of Windows you're running."
-            return ProgramResult(216, "", f"This version of {program} {why}\r\n")
+            advice = "Check your computer's system information and then contact the software publisher."
+            return ProgramResult(216, "", f"This version of {program} {why} {advice}\r\n")
 
     def _holds(self, node: CmdIf) -> bool:
         kind, *words = [substitute(word, self._letters) for word in node.condition]
