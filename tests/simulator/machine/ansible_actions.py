@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from simulator.machine import ansible_files, modules
+from simulator.machine import accounts, ansible_files, modules
 from simulator.machine.ansible_wrapper import Action, ManifestError, WrapperManifest, read
 from simulator.machine.objects import CmdletError, ProgramResult
 from simulator.machine.processes import Process
@@ -52,12 +52,12 @@ def failure(message: str, **more: object) -> ProgramResult:
 
 def _refusal(session: Session, manifest: WrapperManifest) -> ProgramResult | None:
     windows = session.machine.windows
-    for requested, actual, what in (
-        (manifest.min_os, windows.full, "on this OS as it requires a minimum version of"),
-        (manifest.min_powershell, windows.powershell, "as it requires a minimum PowerShell version of"),
+    for requested, actual, what, mark in (
+        (manifest.min_os, windows.full, "on this OS as it requires a minimum version of", ""),
+        (manifest.min_powershell, windows.powershell, "as it requires a minimum PowerShell version of", '"'),
     ):
         if requested and _version(actual) < _version(requested):
-            return failure(f'This module cannot run {what} {requested}, actual was "{actual}"')
+            return failure(f"This module cannot run {what} {requested}, actual was {mark}{actual}{mark}")
     return None
 
 
@@ -77,7 +77,7 @@ def _module(session: Session, manifest: WrapperManifest, action: Action) -> Prog
     script = str(action.parameters.get("Script", ""))
     text = manifest.scripts.get(script)
     if text is None:
-        raise ManifestError(f"Could not find the script '{script}'.")
+        raise ManifestError(f"failure during exec_wrapper: Could not find the script '{script}'.")
     environment = {str(key): str(value) for key, value in (action.parameters.get("Environment") or {}).items()}
     session.environment.update(environment)
     variables = action.parameters.get("Variables") or []
@@ -100,12 +100,11 @@ def _become(session: Session, manifest: WrapperManifest, action: Action) -> Prog
     short = user.rsplit("\\", 1)[-1]
     system = short.casefold() in ("system", "localsystem", "local service", "network service")
     if not system and short.casefold() != session.machine.settings.user.casefold():
-        return failure(
-            f'internal error: failed to become user \'{user}\': Exception calling "CreateProcessAsUser" with "9" '
-            'argument(s): "LogonUser('
-            + short
-            + ') failed (The user name or password is incorrect, Win32ErrorCode 1326)"'
-        )
+        if accounts.resolve(session.machine, user):
+            raise ManifestError(f"the simulator does not model become with the user {user}")
+        why = "Some or all identity references could not be translated."
+        call = 'Exception calling "CreateProcessAsUser" with "9" argument(s)'
+        return failure(f'failure during exec_wrapper: {call}: "{why}"')
     session.machine.part(Elevations).runs.append(user)
     name = "SYSTEM" if short.casefold() == "localsystem" else short
     other = Session(session.machine, session.process, name, {}, "C:\\Windows", "batch")

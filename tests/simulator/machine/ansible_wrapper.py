@@ -80,7 +80,7 @@ def read(lines: list[str]) -> WrapperManifest:
     if not actions:
         raise ManifestError("the manifest has no action")
     if missing := [action.name for action in actions if action.name not in scripts]:
-        raise ManifestError(f"Could not find the script '{missing[0]}'.")
+        raise ManifestError(f"failure during exec_wrapper: Could not find the script '{missing[0]}'.")
     return WrapperManifest(
         scripts,
         actions,
