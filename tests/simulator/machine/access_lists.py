@@ -267,7 +267,7 @@ class AccessLists:
             self._of_children = {}
 
     def deleted(self, path: str) -> None:
-        """Remove a path and everything below it."""
+        """Forget the lists of a deleted path and of everything below it."""
         for key in _below(self._own, path):
             del self._own[key]
         for key in _below(self._kept, path):
@@ -275,7 +275,7 @@ class AccessLists:
         self._changed(path)
 
     def moved(self, path: str, destination: str, before: SecurityDescriptor) -> None:
-        """Record a move. The item keeps its access list, including the entries that it had inherited.
+        """Record a move on a volume. The item keeps its access list, including the entries that it had inherited.
 
         https://learn.microsoft.com/troubleshoot/windows-client/windows-security/permissions-on-copying-moving-files
         """

@@ -83,7 +83,7 @@ class Families:
         return self.programs.get(key) or self.programs.get(_bare(key)) or self.programs.get(key + ".exe")
 
     def service(self, program: str, service: str) -> ServiceProgram | None:
-        """Return the service program of an executable with an identity; None if no family offers it."""
+        """Return the program that an executable's identity means for a service's name; None if no family offers one."""
         bare = _bare(program.casefold())
         return self.services.get(f"{bare}:{service.casefold()}") or self.services.get(bare)
 

@@ -1,11 +1,13 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Faults of the machine itself, for POST /simulator/faults. The transport implements faults of the connection.
+"""Faults of the machine itself, for POST /simulator/faults.
+
+The transport implements faults of the connection, and families add further kinds (`FAULTS`).
 
 {"kind": "reboot"}                          reboots now
 {"kind": "power", "action": "off|start|reset"}
 {"kind": "disk_full", "free": BYTES}                    only this many bytes are free; null ends the fault
-{"kind": "password_expired", "value": true}
+{"kind": "password_expired", "value": true}             the administrator's password has expired
 {"kind": "service_hangs", "name": NAME, "value": true}  the service does not start (error 1053)
 {"kind": "service_crash", "name": NAME}     the process of the service ends
 {"kind": "clock", "offset": SECONDS}                    the machine's clock is ahead (negative: behind)
@@ -27,7 +29,7 @@ from simulator.machine.service_parts import HungServices
 
 @dataclass
 class Accounts:
-    """The state of the administrator's account."""
+    """Whether the administrator's password has expired."""
 
     expired: bool = False
 

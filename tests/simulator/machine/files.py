@@ -101,7 +101,7 @@ class FileSystem:
         return below(self._root / normal[0].lower(), names)
 
     def followed(self, path: str) -> str:
-        """Return the key of the path that results when all links on a path are followed."""
+        """Return the path that results when all links on a path are followed, in normal form and in lower case."""
         target = link_target(self._root, self.real(path))
         return self._key(self.windows(self._root / target) if target and target.parts else path)
 
@@ -187,7 +187,10 @@ class FileSystem:
                 self._access.set(self._key(place), sddl)
 
     def delete(self, path: str) -> None:
-        """Delete a file, or a folder with its contents. Raise FileNotFoundError or AccessDeniedError if this fails."""
+        """Delete a file, or a folder with its contents. Raise FileNotFoundError or AccessDeniedError if this fails.
+
+        If the acting user may not delete some of the contents, everything else is deleted first.
+        """
         real = self.real(path)
         if not real.exists() and not real.is_symlink():
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")

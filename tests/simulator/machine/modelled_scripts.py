@@ -17,7 +17,7 @@ class ScriptCall:
     Attributes:
         session: the context of the calling script.
         path: the script's path.
-        modules: the paths, in lower case, of the module files that were imported.
+        modules: the paths, in lower case, of the module files that were imported in the runspace.
         variable: returns a variable that the script can see.
     """
 

@@ -43,7 +43,7 @@ def exception(kind: str, message: str) -> CmdletError:
 
 
 def denied(path: str) -> CmdletError:
-    """Return the exception for error 5, which means missing rights or a folder that is opened as a file."""
+    """Return the exception for error 5, for example for missing rights or a folder that is opened as a file."""
     return exception(DENIED, f"Access to the path '{path}' is denied.")
 
 
@@ -111,10 +111,10 @@ def _is_too_long(machine: Machine, path: str) -> bool:
 
 
 def require_legal(machine: Machine, path: str) -> None:
-    """Reject paths that are invalid on Windows.
+    """Reject paths that are invalid on Windows, and shares.
 
     Raises:
-        CmdletError: the path is invalid.
+        CmdletError: the path is invalid, or on a share, which is not modelled.
     """
     _require_drive(path)
     if not path or "\0" in path:

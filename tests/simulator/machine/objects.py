@@ -82,7 +82,7 @@ def custom_object(**properties: object) -> PSObject:
 
 
 class Approximate(str):
-    """A message whose exact wording is not known."""
+    """A message whose exact wording is not known, or differs between versions of PowerShell."""
 
     __slots__ = ()
 
@@ -137,7 +137,7 @@ class NotModelled(CmdletError):
 
 
 class ProcessEndedError(BaseException):
-    """Raised if the process that runs this code was killed or its machine went down. It unwinds without side effects.
+    """Raised if the process that runs this code was killed or its machine went down.
 
     It is a BaseException, so that no `except Exception` keeps a dead process running.
     """
@@ -147,8 +147,7 @@ class Bound(Mapping[str, object]):
     """The parameters of one cmdlet call after binding and conversion. Parameter names are case-insensitive.
 
     `pipeline` contains the input objects, and `piped` is true if there is a pipeline. `stop` is set when the process
-    ends.
-    `warnings` and `errors` collect the warnings and the non-terminating errors.
+    ends. `warnings` and `errors` collect the warnings and the non-terminating errors.
     """
 
     def __init__(
@@ -182,7 +181,7 @@ class Bound(Mapping[str, object]):
         return len(self._values)
 
     def text(self, name: str, default: str = "") -> str:
-        """Return a parameter as a string."""
+        """Return a parameter as a string; `default` if it is not bound."""
         value = self.get(name)
         return default if value is None else str(value)
 
@@ -198,7 +197,7 @@ class Bound(Mapping[str, object]):
         return bool(self.get(name, False))
 
     def number(self, name: str, default: int = 0) -> int:
-        """Return an integer parameter."""
+        """Return an integer parameter; `default` if it is not bound."""
         value = self.get(name)
         return value if isinstance(value, int) else default
 

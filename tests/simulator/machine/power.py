@@ -76,7 +76,7 @@ class Power:
         """Schedule a reboot in `delay` seconds of Windows' time.
 
         Raises:
-            RuntimeError: a shutdown is scheduled.
+            RuntimeError: a shutdown is already scheduled.
         """
         self._schedule(self._reboot, delay, reason)
 
@@ -84,7 +84,7 @@ class Power:
         """Schedule a power-off in `delay` seconds of Windows' time.
 
         Raises:
-            RuntimeError: a shutdown is scheduled.
+            RuntimeError: a shutdown is already scheduled.
         """
         self._schedule(self.power_off, delay, reason)
 

@@ -164,7 +164,11 @@ class Processes:
             self._running.pop(process.id, None)
 
     def kill_started(self, stop: threading.Event) -> None:
-        """End the processes that a process started directly or indirectly."""
+        """End the processes that a process started directly or indirectly.
+
+        Args:
+            stop: the event `stop` of the process that started them.
+        """
         for process in self.all():
             starter = process.starter
             if starter is stop or (isinstance(starter, StopSignal) and starter.within(stop)):

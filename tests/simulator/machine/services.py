@@ -68,9 +68,10 @@ class Services:
         self.started: list[str] = []
         """The names of the services that have started since the last boot, in that order."""
         self.first_at_boot: Sequence[str] = ()
-        """Services that the next boots start before the other services of the same group or without a group.
+        """Services that the next boots start before the other services of their load ordering group.
 
-        Windows defines no order within a load ordering group, so tests may choose one.
+        Those without a group start before the others without a group. Windows defines no order within a group, so tests
+        may choose one.
         """
 
     def names(self) -> list[str]:

@@ -202,7 +202,7 @@ class NodePorts(Protocol):
         """Close ports and cut connections; by default, also end shells and stop commands, as at a shutdown."""
 
     def open_ports(self) -> None:
-        """Listen on the same ports as before, because the node has started, or has its address again."""
+        """Open the ports of WinRM's listeners, because the node has started, or has its address again."""
 
     def listeners_changed(self) -> None:
         """Open and close ports after a change of WinRM's listeners; the connections of a closed port are cut."""

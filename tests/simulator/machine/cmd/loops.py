@@ -17,7 +17,11 @@ from simulator.machine.wildcards import matches
 
 
 def set_members(session: Session, text: str) -> Iterator[str]:
-    """Yield the words of a set. A word with wildcards yields the names of the files that match it."""
+    """Yield the words of a set. A word with wildcards yields the names of the files that match it.
+
+    Raises:
+        CmdNotModelledError: the folder of a word contains wildcards.
+    """
     for word in re.findall(r'(?:"[^"]*"|[^\s,;="])+', text):
         if "*" not in word and "?" not in word:
             yield word

@@ -80,7 +80,7 @@ class CmdShell:
         output.stdout.append(f"\r\n{self.session.directory}>{shown}\r\n")
 
     def steps(self, steps: Sequence[CmdStep], output: CmdOutput, stdin: Input) -> int:
-        """Run commands in order, as their operators require."""
+        """Run commands in order, as their operators require, and return the exit code of the last one that ran."""
         code = 0
         position = 0
         while position < len(steps):
