@@ -258,7 +258,7 @@ def test_nssm_services(module: Module, machine: Machine) -> None:
     machine.files.make_directory("C:\\k")
     machine.files.write_bytes("C:\\k\\kubelet.exe", make("kubelet", "1.37.1"))
     service = {"name": "kubelet", "application": "C:\\k\\kubelet.exe", "arguments": "--v=2 --x", "start_mode": "manual"}
-    assert "cannot find the file" in refusal(module("win_nssm", **service))
+    assert "Could not find file 'nssm.exe'." in refusal(module("win_nssm", **service))
     machine.files.write_bytes("C:\\Windows\\System32\\nssm.exe", make("nssm", "2.24"))
     twice(module, "win_nssm", **service, stdout_file="C:\\k\\out.log", dependencies=["W32Time"])
     found = machine.services.get("kubelet")

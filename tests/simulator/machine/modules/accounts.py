@@ -136,7 +136,12 @@ def user(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     known = found.password or (session.machine.settings.password if is_own else "")
     changed = bool(password) and password != known and arguments.text("update_password", default="always") == "always"
     if changed and len(password) < 8:
-        raise ArgumentError("The password does not meet the password policy requirements.")
+        why = (
+            "The password does not meet the password policy requirements. Check the minimum password length, password "
+            "complexity and password history requirements."
+        )
+        call = 'Exception calling "SetPassword" with "1" argument(s)'
+        raise ArgumentError(f'Unhandled exception while executing module: {call}: "{why}"')
     if changed and not arguments.check_mode:
         found.password = password
     return {"changed": changed, "name": found.name, "state": "present"}

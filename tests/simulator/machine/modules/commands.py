@@ -63,7 +63,18 @@ def shell(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     if executable in ("powershell", "powershell.exe"):
         return _timed(line, lambda: run_text(session, line, stdin.splitlines()))
     name = executable if executable.endswith(".exe") else f"{executable}.exe"
-    return _timed(line, lambda: session.run_program(name, f"/c {line}", stdin.encode()))
+    try:
+        return _timed(line, lambda: session.run_program(name, f"/c {line}", stdin.encode()))
+    except (ProgramNotFoundError, NotExecutableError) as error:
+        return {"changed": False, "failed": True, "rc": 2, "cmd": line, "msg": not_started(name, error)}
+
+
+def not_started(name: str, error: ProgramNotFoundError | NotExecutableError) -> str:
+    """Return the message of Run-Command (Ansible.ModuleUtils.CommandUtil) for a program that does not start."""
+    if isinstance(error, ProgramNotFoundError):
+        return f'Exception calling "SearchPath" with "1" argument(s): "Could not find file \'{name}\'."'
+    failure = "CreateProcessW() failed (%1 is not a valid Win32 application, Win32ErrorCode 193)"
+    return f'Exception calling "CreateProcess" with "6" argument(s): "{failure}"'
 
 
 def _skipped(session: Session, arguments: ModuleArguments, line: str) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from simulator.machine.session import Session
 
 def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Copy files, or return what has to be copied."""
-    modes = {"query": _query, "explode": _explode, "remote": _remote, "single": _single}
+    modes = {"explode": _explode, "query": _query, "remote": _remote, "single": _single}
     mode = arguments.text("_copy_mode", default="single")
     if mode not in modes:
         raise ArgumentError(

@@ -8,6 +8,7 @@ from typing import Any
 
 from simulator.machine import command_line
 from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
+from simulator.machine.modules.commands import not_started
 from simulator.machine.objects import NotModelled
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError
 from simulator.machine.session import Session
@@ -65,9 +66,9 @@ class _Nssm:
         line = command_line.join([self._program, *words])
         try:
             result = self._session.run_program(self._program, list(words))
-        except (ProgramNotFoundError, NotExecutableError):
-            message = f"Unhandled exception: The system cannot find the file specified ({line})"
-            raise _Failed(self.answer | {"failed": True, "msg": message}) from None
+        except (ProgramNotFoundError, NotExecutableError) as error:
+            message = f"Unhandled exception while executing module: {not_started(self._program, error)}"
+            raise _Failed({"changed": False, "failed": True, "msg": message}) from None
         if result.exit_code:
             log = {"nssm_error_cmd": line, "nssm_error_log": result.stderr, "failed": True, "msg": failed}
             raise _Failed(self.answer | log)
