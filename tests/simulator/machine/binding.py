@@ -140,12 +140,15 @@ def _resolve_set(contract: Contract, bound: Mapping[str, object], has_pipeline: 
     names = {name.casefold() for name in bound}
     candidates = _candidates(contract, names)
     if not candidates:
-        raise _error(
+        error = _error(
             contract,
             "AmbiguousParameterSet",
             "Parameter set cannot be resolved using the specified named parameters. One or more parameters issued "
             "cannot be used together or an insufficient number of parameters were provided.",
         )
+        # Windows PowerShell 5.1 prints only the first sentence.
+        error.approximate = True
+        raise error
     missing = [_missing(contract, places, names, has_pipeline) for places in candidates]
     if all(missing):
         fewest = min(missing, key=len)

@@ -72,7 +72,7 @@ class FileSystem:
         self._measured = (0.0, 0)
         self.open = OpenFiles()
         self.on_written: list[Callable[[str], None]] = []
-        """Functions to call with the path of each file that was written and closed."""
+        """Functions to call with the path of a file after `write_bytes` has written it, or when `written` is called."""
         self.on_move: list[Callable[[str, str], None]] = [self.open.moved]
         """Functions to call with the old and the new path of each renamed file or folder."""
         for letter in self._drives:
@@ -164,7 +164,7 @@ class FileSystem:
         self.written(path)
 
     def written(self, path: str) -> None:
-        """Call `on_written`. Code outside of this class calls this after it has written and closed a file."""
+        """Call the functions in `on_written`. Code that writes files by itself calls this after it closes one."""
         for listener in self.on_written:
             listener(normalise(path))
 

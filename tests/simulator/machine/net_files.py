@@ -80,7 +80,7 @@ def as_exceptions(path: str) -> Iterator[None]:
 def exists(machine: Machine, path: str) -> bool:
     """Return whether File.Exists or Directory.Exists returns true.
 
-    Both return false for an invalid path, and for an item that the caller is not allowed to read.
+    Both return false for an invalid path, and for an item whose attributes the caller is not allowed to read.
     """
     return _is_name(machine, path) and machine.files.exists(path) and machine.files.guard.sees(path)
 
