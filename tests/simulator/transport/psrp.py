@@ -50,7 +50,7 @@ PS_VERSION = "5.1.20348.2849"
 
 @dataclass
 class RunningPipeline:
-    """A pipeline of a pool, with the pipeline's input and the output that was not sent yet."""
+    """A pipeline of a pool, with its input and the output that has not been sent yet."""
 
     pipeline: ServerPipeline
     execution: Execution
@@ -62,7 +62,7 @@ class RunningPipeline:
 
 
 class PsrpPool(Shell):
-    """One runspace pool of resource `.../powershell/Microsoft.PowerShell`."""
+    """One runspace pool, of a resource such as `.../powershell/Microsoft.PowerShell`."""
 
     def __init__(self, shell_id: str, request: WsmanRequest, context: ShellContext) -> None:
         super().__init__(shell_id, request.resource_uri, context)

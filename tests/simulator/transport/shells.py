@@ -25,7 +25,7 @@ STATE = wsman.SHELL + "/CommandState/"
 
 @dataclass(frozen=True)
 class ShellContext:
-    """The context of a shell: its host, the counters, and the user who opened it."""
+    """The context of a shell: its host, the counters, the user who opened it, and the user's IP address."""
 
     host: Host
     counters: Counters

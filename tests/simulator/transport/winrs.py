@@ -57,7 +57,7 @@ class Console:
 
 @dataclass
 class ShellCommand:
-    """A command of a shell, with the command's input and the output that was not sent yet."""
+    """A command of a shell, with its input and the output that has not been sent yet."""
 
     line: str
     execution: Execution
