@@ -68,11 +68,7 @@ class Services:
         self.started: list[str] = []
         """The names of the services that have started since the last boot, in that order."""
         self.first_at_boot: Sequence[str] = ()
-        """Services that the next boots start before the other services of their load ordering group.
-
-        Those without a group start before the others without a group. Windows defines no order within a group, so tests
-        may choose one.
-        """
+        """Services that the next boots start first in their load ordering group, or first of those without a group."""
 
     def names(self) -> list[str]:
         """Return the sorted names of all services. The drivers of a fresh Windows are not included."""
@@ -153,7 +149,7 @@ class Services:
                     self._registry.write(f"{ROOT}\\{name}", {value: kept})
 
     def delete(self, name: str) -> None:
-        """Delete a service, at once or when it stops. Raise ServiceError (5, 1060 or 1072) if this fails."""
+        """Delete a service, at once or when it ends. Raise ServiceError (5, 1060 or 1072) if this fails."""
         with self._changing():
             self._require(name)
             if self._state(name).state == "Running":
@@ -172,13 +168,13 @@ class Services:
             self._start(name, ())
 
     def stop(self, name: str, *, force: bool = False) -> None:
-        """Stop a service. `force` first stops the services that depend on it.
+        """Stop a service, which may be marked for deletion. `force` first stops the services that depend on it.
 
         Raises:
-            ServiceError: 5, 1060, 1072, 1062, 1051, or 1053 if the service does not respond.
+            ServiceError: 5, 1060, 1062, 1051, or 1053 if the service does not respond.
         """
         with self._changing():
-            self._require(name)
+            self._require(name, may_be_deleted=True)
             runtime = self._state(name)
             if runtime.state != "Running":
                 raise ServiceError(1062)
@@ -200,13 +196,8 @@ class Services:
         return found
 
     def crash(self, name: str) -> None:
-        """End a service's process as a crash does, with recovery.
-
-        Raises:
-            ServiceError: 1060, 1072, or 1062 if the service is not running.
-        """
+        """End a service's process as a crash does, with recovery. Raise ServiceError (1062) if it is not running."""
         with self._lock:
-            self._require(name)
             runtime = self._state(name)
             if runtime.state != "Running" or runtime.running is None:
                 raise ServiceError(1062)
@@ -281,9 +272,8 @@ class Services:
             # The program runs, but does not report to the service control manager.
             raise ServiceError(1053, found.path)
         runtime.state = "StartPending"
-        runtime.process = self._processes.begin(
-            found.path.rsplit("\\", 1)[-1], service.account, image=normalise(found.path)
-        )
+        image = normalise(found.path)
+        runtime.process = self._processes.begin(image.rpartition("\\")[2], service.account, image=image)
         try:
             with self.machine.acting.as_account(service.account):
                 runtime.running = self._run(found, found.program, service)
@@ -367,13 +357,15 @@ class Services:
         runtime.exit_code = 1067
         runtime.failures += 1
         self.events.append(f"The {name} service terminated unexpectedly (exit code {code}), time {runtime.failures}.")
-        self._recover(name, runtime)
+        if runtime.deleted:
+            self._forget(name)
+        else:
+            self._recover(name, runtime)
 
     def _recover(self, name: str, runtime: ServiceRuntime) -> None:
         """Restart a service if FailureActions defines this for the current failure. Other actions are not modelled."""
-        action, delay = failure_action(
-            self._registry.data(f"{ROOT}\\{name}", "FailureActions"), max(0, runtime.failures - 1)
-        )
+        value = self._registry.data(f"{ROOT}\\{name}", "FailureActions")
+        action, delay = failure_action(value, max(0, runtime.failures - 1))
         watcher = self._watcher
         if action != "restart" or runtime.failures == 0 or watcher is None:
             return
@@ -390,10 +382,10 @@ class Services:
 
         threading.Thread(target=restart, name=f"recovery-{name}", daemon=True).start()
 
-    def _require(self, name: str) -> None:
+    def _require(self, name: str, *, may_be_deleted: bool = False) -> None:
         if not self.exists(name):
             raise ServiceError(1060)
-        if self._state(name).deleted:
+        if self._state(name).deleted and not may_be_deleted:
             raise ServiceError(1072)
 
     def _state(self, name: str) -> ServiceRuntime:
