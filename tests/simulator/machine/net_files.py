@@ -122,7 +122,7 @@ def require_legal(machine: Machine, path: str) -> None:
     if _is_too_long(machine, path):
         raise too_long()
     if is_illegal(path):
-        message = f"The filename, directory name, or volume label syntax is incorrect: '{path}'."
+        message = f"The filename, directory name, or volume label syntax is incorrect. : '{path}'"
         raise exception(IO, message)
 
 
