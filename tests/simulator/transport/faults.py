@@ -17,7 +17,7 @@ KINDS: Mapping[str, str] = {
     "shell_gone": "all shells end, then the request is processed",
     "link_down": "the request is not processed, and the link is down for `seconds`",
     "slow": "the request is processed `seconds` late",
-    "call": "only the callback is called",
+    "call": "the callback is called, and the request is processed",
 }
 DEFAULT_SECONDS = {"silence": 120.0, "silence_after": 120.0, "link_down": 3.0, "slow": 1.0}
 REQUEST_NEVER = 0

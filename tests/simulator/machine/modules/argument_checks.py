@@ -137,6 +137,7 @@ class Checks:
     Args:
         module: the module's name, for error messages.
         expand: replaces `%NAME%` in values of the type path.
+        secrets: collects the values of options with no_log.
     """
 
     module: str
