@@ -34,7 +34,7 @@ class ShellContext:
 
 
 class Shell(ABC):
-    """A shell on one node; the condition `changed` protects all state, and wakes waiting Receive requests.
+    """A shell on one node; the condition `changed` protects its commands, and wakes waiting Receive requests.
 
     Args:
         shell_id: an upper-case UUID.
