@@ -46,7 +46,7 @@ class MachineSettings:
         """Read an entry of a fleet file. Unknown keys become options.
 
         Raises:
-            ValueError: a value has the wrong type, or the name or address is missing.
+            ValueError: a value must be a number, but is not, or the name or address is missing.
         """
         known: dict[str, object] = {}
         options: dict[str, object] = {}

@@ -56,7 +56,9 @@ class CmdShell:
         """Run a line or a block of lines, and return its exit code.
 
         Raises:
-            ExitSignal: `exit` was run.
+            ExitSignal: `exit` or `goto :eof` was run.
+            SyntaxRefusedError: the syntax is invalid.
+            CmdNotModelledError: the simulator does not model a part of the line.
         """
         variables = {"CD": self.session.directory, "ERRORLEVEL": str(self.level), **self.session.environment}
         steps = parse(expand(text, variables, self.arguments))
@@ -346,6 +348,7 @@ def run_batch(session: Session, path: str, arguments: Sequence[str], stdin: Inpu
 
     Raises:
         ExitSignal: the batch file ran `exit` without /b, which also ends the cmd.exe that runs the file.
+        CmdNotModelledError: the simulator does not model a part of the file.
     """
     shell = CmdShell(session, stdin, [path, *arguments])
     try:
@@ -365,7 +368,7 @@ def run_batch(session: Session, path: str, arguments: Sequence[str], stdin: Inpu
 
 
 def _blocks(text: str) -> list[str]:
-    """Return the lines of a batch file. All lines of a block in parentheses form one item."""
+    """Return the lines of a batch file, except empty lines and comments (`::`). The lines of a block form one item."""
     found: list[str] = []
     block, depth = "", 0
     for line in text.replace("\r\n", "\n").split("\n"):

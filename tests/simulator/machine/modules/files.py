@@ -89,7 +89,7 @@ def _unhandled(message: str) -> ArgumentError:
 
 
 def _legacy_path(session: Session, arguments: ModuleArguments) -> str:
-    """Return an option of the type path.
+    """Return the option `path`, or its alias `dest` or `name`.
 
     Like Get-AnsibleParam, reject paths for which `Test-Path -IsValid` is false.
     """
