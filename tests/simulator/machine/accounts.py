@@ -171,7 +171,7 @@ def groups_of(machine: Machine, sids: Collection[str]) -> set[str]:
 def resolve(machine: Machine, name: str) -> str | None:
     r"""Return the SID for an account name (`NAME`, `.\NAME`, `AUTHORITY\NAME`); None if the account does not exist.
 
-    A SID is returned in upper case, whether an account has it or not.
+    If the name is a SID, the result is this SID in upper case, whether an account has it or not.
     """
     if re.fullmatch(r"S-1(-\d+){2,16}", name, re.IGNORECASE):
         return name.upper()

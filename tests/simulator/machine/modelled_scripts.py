@@ -18,7 +18,7 @@ class ScriptCall:
         session: the context of the calling script.
         path: the script's path.
         modules: the paths, in lower case, of the module files that were imported in the runspace.
-        variable: returns a variable that the script can see.
+        variable: returns the value of a variable that the calling script can see.
     """
 
     session: Session

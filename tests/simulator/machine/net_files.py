@@ -319,14 +319,15 @@ def move(machine: Machine, path: str, destination: str) -> None:
         raise exception(NO_FOLDER, _NO_PART)
     if files.open.blocks(path, "d"):
         raise used()
+    # For error 5, the exception differs from that of all other methods: "We can't change it for backcomp."
+    refused = exception(IO, f"Access to the path '{path}' is denied.")
     # Error 5: https://github.com/isaacs/node-graceful-fs/blob/main/polyfills.js ("A/V software can lock the directory")
     if files.is_directory(path) and (files.open.blocks_below(path) or machine.processes.executing(path)):
-        raise denied(path)
+        raise refused
     try:
         files.move(path, destination)
     except PermissionError:
-        # This differs from the exception of all other methods: "We can't change it for backcomp."
-        raise exception(IO, f"Access to the path '{path}' is denied.") from None
+        raise refused from None
     except OSError as error:
         with as_exceptions(path):
             raise error
