@@ -9,6 +9,7 @@ functions have different messages.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from simulator.machine.contract import Contract, Parameter, ParameterPlace
 from simulator.machine.conversion import ConversionError, convert
@@ -83,17 +84,19 @@ def _place(contract: Contract, given: dict[str, object], positional: Sequence[ob
     if not positional:
         return
     named = {name.casefold() for name in given}
+    most = 0
     for places in _candidates(contract, named):
         order = sorted(
             (place.position, name) for name, place in places.items() if place.position is not None and name not in named
         )
-        if len(order) >= len(positional) and all(
-            _takes(contract.parameters[name], value) for (_, name), value in zip(order, positional, strict=False)
-        ):
-            for (_, name), value in zip(order, positional, strict=False):
-                given[contract.parameters[name].name] = value
+        pairs = [(contract.parameters[name], value) for (_, name), value in zip(order, positional, strict=False)]
+        fitting = len(list(takewhile(lambda pair: _takes(*pair), pairs)))
+        if fitting == len(positional):
+            given |= {parameter.name: value for parameter, value in pairs}
             return
-    message = f"A positional parameter cannot be found that accepts argument '{to_text(positional[-1])}'."
+        most = max(most, fitting)
+    # PowerShell names the first argument that remains (VerifyArgumentsProcessed in CmdletParameterBinderController.cs).
+    message = f"A positional parameter cannot be found that accepts argument '{to_text(positional[most])}'."
     raise _error(contract, "PositionalParameterNotFound", message)
 
 
