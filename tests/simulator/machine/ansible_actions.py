@@ -158,8 +158,8 @@ def _watch(session: Session, manifest: WrapperManifest, started: dict[str, Any])
     try:
         output = _run(session, manifest).stdout
         begin, end = output.find("{"), output.rfind("}")
-        if begin < 0 or end < 0:
-            raise ManifestError("No start of json char found in module result")
+        if begin < 0 or end < begin:
+            raise ManifestError(f"No {'start' if begin < 0 else 'end'} of json char found in module result")
         result: dict[str, Any] = json.loads(output[begin : end + 1])
         return finished | result
     except ManifestError as error:
