@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Owners and access control lists (ACLs) of Windows: parsing and writing SDDL, inheritance, access checks.
+"""Owners and access control lists (ACLs) of Windows: parsing and writing SDDL, inheritance, and who has a right.
 
 Sources: MS-DTYP 2.5.1 (SDDL) and
 https://learn.microsoft.com/windows/win32/secauthz/ace-inheritance-rules
@@ -158,7 +158,8 @@ def inherited(parent: Iterable[Ace], *, folder: bool, owner: str) -> tuple[Ace, 
 def holders(descriptor: SecurityDescriptor, mask: int) -> set[str]:
     """Return the accounts that have any of the rights in a mask, except SYSTEM, Administrators and TrustedInstaller.
 
-    An owner can always change the access list (WRITE_DAC), and therefore counts as having all rights:
+    Entries that deny rights are ignored. An owner can always change the access list (WRITE_DAC), and therefore counts
+    as having all rights:
     https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object
     """
     found = {
@@ -188,7 +189,7 @@ class AccessLists:
     def descriptor(self, path: str) -> SecurityDescriptor:
         """Return a path's security descriptor with inherited entries.
 
-        The object stays the same until its content changes.
+        While nothing changes, all calls for a path return the same object.
         """
         found = self._worked_out.get(path)
         if found is None:
@@ -208,7 +209,7 @@ class AccessLists:
         return SecurityDescriptor(owner, own.group or "SY", own.protected, entries)
 
     def _base(self, path: str) -> SecurityDescriptor | None:
-        """Return the set descriptor, or the default one of a drive or of Windows' own folder; None for others."""
+        """Return the set descriptor, or the default one of a drive or one of Windows' own folders; None for others."""
         own = self._own.get(path)
         return _windows_own(path) if own is None else own
 
@@ -227,7 +228,7 @@ class AccessLists:
     def set(self, path: str, sddl: str) -> None:
         """Set those parts of a path's security descriptor that the SDDL contains.
 
-        All items below the path inherit the change immediately, as with SetNamedSecurityInfo:
+        Items below the path whose list is not protected inherit the change immediately, as with SetNamedSecurityInfo:
         https://learn.microsoft.com/windows/win32/secauthz/automatic-propagation-of-inheritable-aces
 
         Raises:
@@ -257,7 +258,7 @@ class AccessLists:
         self._changed(path)
 
     def _changed(self, path: str) -> None:
-        """Drop the cached results for a path and, for a folder, everything below it."""
+        """Drop the cached result for a path, or all cached results if the path is a folder."""
         self._changes += 1
         known = self._worked_out.pop(path, None)
         # The cache contains items that inherited from this folder.
@@ -266,7 +267,7 @@ class AccessLists:
             self._of_children = {}
 
     def deleted(self, path: str) -> None:
-        """Remove a path and everything below it."""
+        """Forget the lists of a deleted path and of everything below it."""
         for key in _below(self._own, path):
             del self._own[key]
         for key in _below(self._kept, path):
@@ -274,7 +275,7 @@ class AccessLists:
         self._changed(path)
 
     def moved(self, path: str, destination: str, before: SecurityDescriptor) -> None:
-        """Record a move. The item keeps its access list, including the entries that it had inherited.
+        """Record a move on a volume. The item keeps its access list, including the entries that it had inherited.
 
         https://learn.microsoft.com/troubleshoot/windows-client/windows-security/permissions-on-copying-moving-files
         """

@@ -51,7 +51,7 @@ class Account:
     Args:
         key: the SID, with `@` in place of the machine's own part.
         members: the keys of a group's members.
-        password: a password that was set after the first boot; empty for the account's first one.
+        password: a password that was set after the first boot; empty while the account has its first password.
     """
 
     name: str
@@ -73,13 +73,13 @@ class LocalAccounts:
 
 @cache
 def _fresh() -> dict[str, dict[str, Any]]:
-    """Return the groups and users of a fresh server, by the last part of their SIDs."""
+    """Return the accounts of a fresh server: below `groups` and `users`, each by the last part of its SID."""
     found: dict[str, dict[str, Any]] = json.loads((FOLDER / "local-accounts.json").read_text(encoding="utf-8"))
     return found
 
 
 def accounts(machine: Machine) -> LocalAccounts:
-    """Return the machine's accounts. The first call creates the accounts of a fresh server."""
+    """Return the machine's accounts. The first call creates those of a fresh server and the user in the settings."""
     found = machine.part(LocalAccounts)
     if not found.accounts:
         fresh = _fresh()
@@ -111,7 +111,7 @@ def find(machine: Machine, name: str, kind: str = "") -> Account | None:
 
 
 def all_of(machine: Machine, kind: str) -> list[Account]:
-    """Return all users or all groups, sorted by name."""
+    """Return all accounts of a kind (`User`, `Group`), sorted by name."""
     found = [account for account in accounts(machine).accounts.values() if account.kind == kind]
     return sorted(found, key=lambda account: account.name.casefold())
 
@@ -122,7 +122,10 @@ def add(machine: Machine, name: str, kind: Literal["User", "Group"], description
 
 
 def provide_own(machine: Machine) -> None:
-    """Create or enable the administrator of a new machine, as a cloud or an answer file does at the first boot."""
+    """Create the administrator of a new machine, or enable it and reset its password.
+
+    A cloud or an answer file does this at the first boot.
+    """
     known = machine.part(LocalAccounts)
     if not known.accounts:
         return
@@ -159,14 +162,17 @@ def leave(machine: Machine, group: Account, member: str) -> None:
 
 
 def groups_of(machine: Machine, sids: Collection[str]) -> set[str]:
-    """Return the SIDs of the local groups to which any of the given accounts belongs."""
+    """Return the SIDs of the local groups that have any of the given SIDs as a member."""
     requested = {_short(machine, each) for each in sids}
     groups = (account for account in list(accounts(machine).accounts.values()) if account.kind == "Group")
     return {sid(machine, group) for group in groups if not requested.isdisjoint(group.members)}
 
 
 def resolve(machine: Machine, name: str) -> str | None:
-    r"""Return the SID for an account name (`NAME`, `COMPUTER\NAME`, `.\NAME`, a SID); None if it does not exist."""
+    r"""Return the SID for an account name (`NAME`, `.\NAME`, `AUTHORITY\NAME`); None if the account does not exist.
+
+    If the name is a SID, the result is this SID in upper case, whether an account has it or not.
+    """
     if re.fullmatch(r"S-1(-\d+){2,16}", name, re.IGNORECASE):
         return name.upper()
     authority, separator, short = name.rpartition("\\")

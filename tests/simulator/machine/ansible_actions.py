@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Running the actions in Ansible's manifest: modules, async, become and file transfers."""
+"""Running the actions in Ansible's manifest: modules, async, become, and the scripts in `ansible_files`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from simulator.machine import ansible_files, modules
+from simulator.machine import accounts, ansible_files, modules
 from simulator.machine.ansible_wrapper import Action, ManifestError, WrapperManifest, read
 from simulator.machine.objects import CmdletError, ProgramResult
 from simulator.machine.processes import Process
@@ -52,12 +52,12 @@ def failure(message: str, **more: object) -> ProgramResult:
 
 def _refusal(session: Session, manifest: WrapperManifest) -> ProgramResult | None:
     windows = session.machine.windows
-    for requested, actual, what in (
-        (manifest.min_os, windows.full, "on this OS as it requires a minimum version of"),
-        (manifest.min_powershell, windows.powershell, "as it requires a minimum PowerShell version of"),
+    for requested, actual, what, mark in (
+        (manifest.min_os, windows.full, "on this OS as it requires a minimum version of", ""),
+        (manifest.min_powershell, windows.powershell, "as it requires a minimum PowerShell version of", '"'),
     ):
         if requested and _version(actual) < _version(requested):
-            return failure(f'This module cannot run {what} {requested}, actual was "{actual}"')
+            return failure(f"This module cannot run {what} {requested}, actual was {mark}{actual}{mark}")
     return None
 
 
@@ -77,7 +77,7 @@ def _module(session: Session, manifest: WrapperManifest, action: Action) -> Prog
     script = str(action.parameters.get("Script", ""))
     text = manifest.scripts.get(script)
     if text is None:
-        raise ManifestError(f"Could not find the script '{script}'.")
+        raise ManifestError(f"failure during exec_wrapper: Could not find the script '{script}'.")
     environment = {str(key): str(value) for key, value in (action.parameters.get("Environment") or {}).items()}
     session.environment.update(environment)
     variables = action.parameters.get("Variables") or []
@@ -100,12 +100,11 @@ def _become(session: Session, manifest: WrapperManifest, action: Action) -> Prog
     short = user.rsplit("\\", 1)[-1]
     system = short.casefold() in ("system", "localsystem", "local service", "network service")
     if not system and short.casefold() != session.machine.settings.user.casefold():
-        return failure(
-            f'internal error: failed to become user \'{user}\': Exception calling "CreateProcessAsUser" with "9" '
-            'argument(s): "LogonUser('
-            + short
-            + ') failed (The user name or password is incorrect, Win32ErrorCode 1326)"'
-        )
+        if accounts.resolve(session.machine, user):
+            raise ManifestError(f"the simulator does not model become with the user {user}")
+        why = "Some or all identity references could not be translated."
+        call = 'Exception calling "CreateProcessAsUser" with "9" argument(s)'
+        return failure(f'failure during exec_wrapper: {call}: "{why}"')
     session.machine.part(Elevations).runs.append(user)
     name = "SYSTEM" if short.casefold() == "localsystem" else short
     other = Session(session.machine, session.process, name, {}, "C:\\Windows", "batch")
@@ -114,12 +113,14 @@ def _become(session: Session, manifest: WrapperManifest, action: Action) -> Prog
 
 
 def _async(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
-    """Start the remaining actions in a process that outlives this shell, and return at once (async_wrapper.ps1)."""
+    """Start the remaining actions in a process that outlives this shell, and return at once (async_wrapper.ps1).
+
+    The time limit of async_watchdog.ps1 is not modelled.
+    """
     machine = session.machine
     folder = session.expand(str(action.parameters["AsyncDir"]))
     machine.files.make_directory(folder)
-    watchdog = manifest.actions[1]
-    job = Action("job", {"Timeout": watchdog.parameters.get("Timeout", 0)})
+    # The action after this one is the watchdog, which `_watch` replaces.
     rest = replace(manifest, actions=manifest.actions[2:], input=())
     job_id = f"{action.parameters['AsyncJid']}.{session.process.id}"
     path = f"{folder}\\{job_id}"
@@ -138,7 +139,7 @@ def _async(session: Session, manifest: WrapperManifest, action: Action) -> Progr
     def work(process: Process) -> None:
         written.wait()
         detached = Session(machine, process, user, environment, directory, logon)
-        result = _watch(detached, rest, started, int(job.parameters["Timeout"]))
+        result = _watch(detached, rest, started)
         process.check()
         # If the folder was removed in the meantime, async_watchdog.ps1 cannot write either, and its error is lost.
         with contextlib.suppress(FileNotFoundError):
@@ -151,14 +152,14 @@ def _async(session: Session, manifest: WrapperManifest, action: Action) -> Progr
     return ProgramResult(0, json.dumps(started) + "\r\n")
 
 
-def _watch(session: Session, manifest: WrapperManifest, started: dict[str, Any], timeout: int) -> dict[str, Any]:
+def _watch(session: Session, manifest: WrapperManifest, started: dict[str, Any]) -> dict[str, Any]:
     """Run a job, and return the contents of the result file that async_watchdog.ps1 writes."""
     finished = started | {"finished": True}
     try:
         output = _run(session, manifest).stdout
         begin, end = output.find("{"), output.rfind("}")
-        if begin < 0 or end < 0:
-            raise ManifestError("No start of json char found in module result")
+        if begin < 0 or end < begin:
+            raise ManifestError(f"No {'start' if begin < 0 else 'end'} of json char found in module result")
         result: dict[str, Any] = json.loads(output[begin : end + 1])
         return finished | result
     except ManifestError as error:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The small scripts of Ansible's connection plugins that transfer files and create temporary folders."""
+"""The small scripts of Ansible's connection and shell plugins: file transfers, temporary folders, and `~` in paths."""
 
 from __future__ import annotations
 

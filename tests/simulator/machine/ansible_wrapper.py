@@ -4,7 +4,8 @@
 
 The input of `bootstrap_wrapper.ps1` is a JSON document `{name, script, params}`, a line of four NULs, and the input of
 `exec_wrapper.ps1`: a manifest of scripts (base64) and actions, another line of four NULs, and the input of the first
-action. The simulator does not run these scripts. It recognizes them by name, and simulates their effects.
+action. The simulator does not run these scripts. It recognizes the bootstrap wrapper by parts of its text and the
+others by their names, and simulates their effects.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ class Action:
 
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    secure: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,12 @@ class WrapperManifest:
         scripts: the texts of the scripts by name.
         actions: the actions in order. Each action wraps the actions after it.
         input: the lines for the first action.
-        temp_path: the folder for temporary files.
         min_os, min_powershell: the versions that the module requires; empty for any version.
     """
 
     scripts: Mapping[str, str]
     actions: tuple[Action, ...]
     input: tuple[str, ...] = ()
-    temp_path: str = ""
     min_os: str = ""
     min_powershell: str = ""
 
@@ -78,19 +76,15 @@ def read(lines: list[str]) -> WrapperManifest:
         raise ManifestError(f"expected the wrapper's script to be exec_wrapper, got {bootstrap.get('name')!r}")
     params = bootstrap.get("params") or {}
     scripts = {name: _script(name, entry) for name, entry in document.get("scripts", {}).items()}
-    actions = tuple(
-        Action(entry["name"], entry.get("params") or {}, entry.get("secure_params") or {})
-        for entry in document.get("actions", [])
-    )
+    actions = tuple(Action(entry["name"], entry.get("params") or {}) for entry in document.get("actions", []))
     if not actions:
         raise ManifestError("the manifest has no action")
     if missing := [action.name for action in actions if action.name not in scripts]:
-        raise ManifestError(f"Could not find the script '{missing[0]}'.")
+        raise ManifestError(f"failure during exec_wrapper: Could not find the script '{missing[0]}'.")
     return WrapperManifest(
         scripts,
         actions,
         tuple(parts[2]) if len(parts) > 2 else (),
-        str(params.get("TempPath") or ""),
         str(params.get("MinOSVersion") or ""),
         str(params.get("MinPSVersion") or ""),
     )

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The contents of a fresh Windows Server: folders, included programs, registry, services.
 
-Registry paths come from Microsoft's documentation of each component. Only values that roles read are included.
+Registry paths come from Microsoft's documentation of each component. Only a small part of the registry is included.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FOLDERS = (
     r"C:\ProgramData\Microsoft",
     r"C:\Users\Public",
 )
-# Programs outside of System32.
+# The folders of programs that are not in System32.
 PLACES = {
     "sysprep.exe": r"C:\Windows\System32\Sysprep",
     "powershell.exe": r"C:\Windows\System32\WindowsPowerShell\v1.0",

@@ -9,6 +9,7 @@ functions have different messages.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from simulator.machine.contract import Contract, Parameter, ParameterPlace
 from simulator.machine.conversion import ConversionError, convert
@@ -79,28 +80,31 @@ def _find(contract: Contract, name: str) -> Parameter:
 
 
 def _place(contract: Contract, given: dict[str, object], positional: Sequence[object]) -> None:
-    """Assign unnamed arguments to the positional parameters of the sets that match the named arguments."""
+    """Assign unnamed arguments to positional parameters of the first parameter set that fits all arguments."""
     if not positional:
         return
     named = {name.casefold() for name in given}
+    most = 0
     for places in _candidates(contract, named):
         order = sorted(
             (place.position, name) for name, place in places.items() if place.position is not None and name not in named
         )
-        if len(order) >= len(positional) and all(
-            _takes(contract.parameters[name], value) for (_, name), value in zip(order, positional, strict=False)
-        ):
-            for (_, name), value in zip(order, positional, strict=False):
-                given[contract.parameters[name].name] = value
+        pairs = [(contract.parameters[name], value) for (_, name), value in zip(order, positional, strict=False)]
+        fitting = len(list(takewhile(lambda pair: _takes(*pair), pairs)))
+        if fitting == len(positional):
+            given |= {parameter.name: value for parameter, value in pairs}
             return
-    message = f"A positional parameter cannot be found that accepts argument '{to_text(positional[-1])}'."
+        most = max(most, fitting)
+    # PowerShell names the first argument that remains (VerifyArgumentsProcessed in CmdletParameterBinderController.cs).
+    message = f"A positional parameter cannot be found that accepts argument '{to_text(positional[most])}'."
     raise _error(contract, "PositionalParameterNotFound", message)
 
 
 def _takes(parameter: Parameter, value: object) -> bool:
     """Return whether a parameter accepts an unnamed argument.
 
-    A parameter for script blocks accepts only script blocks.
+    A parameter for script blocks accepts only script blocks. Of all other parameters, only those of the types Object
+    and PSObject accept script blocks.
     """
     wants_block = parameter.type.removesuffix("[]") == "ScriptBlock"
     first = value[0] if isinstance(value, list) and value else value
@@ -139,12 +143,15 @@ def _resolve_set(contract: Contract, bound: Mapping[str, object], has_pipeline: 
     names = {name.casefold() for name in bound}
     candidates = _candidates(contract, names)
     if not candidates:
-        raise _error(
+        error = _error(
             contract,
             "AmbiguousParameterSet",
             "Parameter set cannot be resolved using the specified named parameters. One or more parameters issued "
             "cannot be used together or an insufficient number of parameters were provided.",
         )
+        # Windows PowerShell 5.1 prints only the first sentence.
+        error.approximate = True
+        raise error
     missing = [_missing(contract, places, names, has_pipeline) for places in candidates]
     if all(missing):
         fewest = min(missing, key=len)
@@ -167,7 +174,7 @@ def _missing(
 
 
 def _check(contract: Contract, parameter: Parameter, value: object) -> None:
-    """Check a converted value: it must be allowed, and it must not be empty if the parameter is mandatory."""
+    """Check a converted value: it must be allowed, and a mandatory text must not be empty."""
     if parameter.values and not parameter.enumeration:
         for item in value if isinstance(value, list) else [value]:
             if to_text(item).casefold() not in (allowed.casefold() for allowed in parameter.values):

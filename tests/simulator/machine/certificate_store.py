@@ -69,7 +69,7 @@ def with_key(machine: Machine, mark: str) -> bytes:
 
 
 def remove(machine: Machine, store: str, mark: str, *, delete_key: bool = False) -> bool:
-    """Remove a certificate from a store, and return whether the store contained it."""
+    """Remove a certificate from a store and, if requested, its private key. Return whether the store contained it."""
     if delete_key and machine.files.is_file(f"{_KEYS}\\{mark}"):
         machine.files.delete(f"{_KEYS}\\{mark}")
     removed = machine.registry.delete_key(f"{_ROOT}\\{store.upper()}\\Certificates\\{mark}")
@@ -120,7 +120,7 @@ def describe(certificate: x509.Certificate, store: str, friendly_name: str = "")
 
 
 def items(machine: Machine, path: str) -> list[str]:
-    """Return the items below a path of the drive `Cert:`: locations, stores or thumbprints."""
+    """Return the names directly below a path of the drive `Cert:`: locations, stores or thumbprints."""
     location, _, store = path.partition("\\")
     if not location:
         return ["CurrentUser", "LocalMachine"]

@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """A machine's clock, which may be wrong, and the validity of certificates by that clock.
 
-The time is the host's time plus an offset, which the node's option `clock_offset` or the fault `clock` sets. The node's
-programs read the time of day from this clock. Delays and time limits do not depend on it.
+The time is the host's time plus an offset, which the node's option `clock_offset` or the fault `clock` sets. Most of
+the node's programs read the time of day from this clock. Delays, time limits, and the timestamps of some logs and
+objects (such as klog's lines and containers) do not depend on it.
 """
 
 from __future__ import annotations
@@ -50,9 +51,10 @@ def is_valid(certificate: x509.Certificate, moment: datetime) -> bool:
 
 
 def go_text(certificate: x509.Certificate, moment: datetime) -> str:
-    """Return the error of Go's crypto/x509 for a certificate that is not valid at a given time (Certificate.isValid).
+    """Return the error of Go's crypto/tls for a server certificate that is not valid at a given time.
 
-    The time in the message is in UTC. Go uses the time zone of the machine instead.
+    The part after `tls:` is the error of crypto/x509 (Certificate.isValid). Its current time is in UTC here; Go writes
+    it in the time zone of the machine.
     """
     start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     word, limit = ("before", start) if moment < start else ("after", end)

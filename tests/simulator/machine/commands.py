@@ -128,7 +128,7 @@ _BARE_IDS = ("SimulatorDoesNotModel", "CommandNotFoundException")
 
 @dataclass
 class CmdletOutput:
-    """The output of a cmdlet: objects, warnings and non-terminating errors."""
+    """The output of a cmdlet: objects, warnings, and the errors that were not raised."""
 
     objects: list[object] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -184,8 +184,8 @@ def run(
         stop: set when the process must end.
         session: the PowerShell session, for cmdlets that need one.
         error_action: the error action of a call without the parameter ErrorAction. With `Stop`, the first error is
-            raised. Otherwise the cmdlet's errors are returned, except for errors of parameter binding, which are
-            raised.
+            raised. With `SilentlyContinue` or `Ignore`, errors are dropped. Otherwise they are returned. If the command
+            does not exist or is not modelled, or if parameter binding fails, the error is raised in any case.
 
     Raises:
         CmdletError: the call fails. It contains PowerShell's error with the full error id.

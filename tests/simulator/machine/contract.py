@@ -33,10 +33,16 @@ ACTION_PREFERENCES = ("SilentlyContinue", "Stop", "Continue", "Inquire", "Ignore
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter: .NET type (short name, `[]` for an array), aliases, allowed values, and places in parameter sets.
+    """A parameter of a command. `ParameterPlace` describes its role in a parameter set.
 
-    `enumeration`: whether `values` are names of an enumeration, which also accepts numbers and prefixes, instead of a
-    ValidateSet.
+    Args:
+        type: the short name of the .NET type, with `[]` for an array.
+        values: the allowed values; empty if all values are allowed.
+        enumeration: whether `values` are the names of an enumeration, which also accepts numbers and prefixes. If not,
+            `values` come from a ValidateSet attribute.
+        pipeline: whether the pipeline input can provide the parameter.
+        common: whether it is one of the common parameters, such as ErrorAction.
+        allow_empty: whether the parameter accepts empty texts and lists even if it is mandatory.
     """
 
     name: str

@@ -35,7 +35,7 @@ _FULL_NAMES = {
 
 
 class ConversionError(Exception):
-    """A value that PowerShell cannot convert. The text is the reason, without the introductory sentence."""
+    """A value that PowerShell cannot convert. The text is the reason, without the sentence that names the parameter."""
 
 
 def full_type(short: str) -> str:
@@ -46,7 +46,7 @@ def full_type(short: str) -> str:
 
 
 def net_type(value: object) -> str:
-    """Return the .NET type of a value."""
+    """Return the full name of a value's .NET type; `System.Object` if the type is not known."""
     named = getattr(value, "type_name", None)
     if isinstance(named, str):
         return named
@@ -70,7 +70,7 @@ def net_type(value: object) -> str:
 
 
 def convert(value: object, kind: str, values: tuple[str, ...] = ()) -> object:
-    """Convert a value to a type.
+    """Convert a value to a type. If the simulator does not know the type, the value stays unchanged.
 
     Args:
         kind: the short name of the type, with `[]` for an array.

@@ -53,7 +53,7 @@ class MachineHost:
         self.machine.network.attach(ports)
 
     def accounts(self) -> Mapping[str, LogonAccount]:
-        """Return the accounts that may log on. This is only the administrator's account."""
+        """Return the accounts by name: only the administrator's, which may be disabled; none if it does not exist."""
         settings = self.machine.settings
         expired = self.machine.part(faults.Accounts).expired
         account = accounts.find(self.machine, settings.user, "User")
@@ -107,7 +107,7 @@ class MachineHost:
         runspace.enter(session)
         outcome = run_script(
             session,
-            pipeline_text(pipeline),
+            pipeline.script,
             list(pipeline.input or ()),
             runspace=runspace,
             commands=[
@@ -136,7 +136,7 @@ class MachineHost:
         return Information(item.text, user, self.name, shown=item.shown, from_host=from_host, newline=item.newline)
 
     def shell_closed(self, shell_id: str) -> None:
-        """Discard the variables of a pool."""
+        """Discard the runspace of a closed pool, with its variables."""
         self._runspaces.by_shell.pop(shell_id, None)
 
     def set_fault(self, fault: Mapping[str, object]) -> Callable[[], None] | None:
@@ -152,11 +152,6 @@ class MachineHost:
         return Session(
             self.machine, process, execution.user, dict(execution.environment), execution.working_directory or ""
         )
-
-
-def pipeline_text(pipeline: PipelineRequest) -> str:
-    """Return the script of a pipeline's first command. Ansible and pypsrp send only one command."""
-    return pipeline.commands[0].text
 
 
 def _error(error: CmdletError) -> ScriptError:

@@ -5,7 +5,7 @@ r"""The families of cmdlets, programs and services, and how they are found.
 A family is a module with any of these constants (see ../README.md):
 
     CMDLETS: Mapping[str, Cmdlet]
-    PROGRAMS: Mapping[str, Program]       # a key that ends in .exe is in C:\Windows\System32 of every machine
+    PROGRAMS: Mapping[str, Program]       # a key that ends in .exe is a file of every fresh machine (`baseline.PLACES`)
     SERVICES: Mapping[str, ServiceProgram] # by program, or by `program:service name` (`svchost:hns`)
     CONTRACTS: Iterable[Contract]         # contracts of cmdlets that are missing in ../contracts
     STATUS: Mapping[str, Callable[[Machine], object]]  # additional keys of GET /simulator/status
@@ -83,7 +83,7 @@ class Families:
         return self.programs.get(key) or self.programs.get(_bare(key)) or self.programs.get(key + ".exe")
 
     def service(self, program: str, service: str) -> ServiceProgram | None:
-        """Return the service program of an executable with an identity; None if no family offers it."""
+        """Return the program that an executable's identity means for a service's name; None if no family offers one."""
         bare = _bare(program.casefold())
         return self.services.get(f"{bare}:{service.casefold()}") or self.services.get(bare)
 

@@ -1,12 +1,14 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Faults of the machine itself, for POST /simulator/faults. The transport implements faults of the connection.
+"""Faults of the machine itself, for POST /simulator/faults.
+
+The transport implements faults of the connection, and families add further kinds (`FAULTS`).
 
 {"kind": "reboot"}                          reboots now
 {"kind": "power", "action": "off|start|reset"}
 {"kind": "disk_full", "free": BYTES}                    only this many bytes are free; null ends the fault
-{"kind": "password_expired", "value": true}
-{"kind": "service_hangs", "name": NAME, "value": true}  the service does not respond (error 1053)
+{"kind": "password_expired", "value": true}             the administrator's password has expired
+{"kind": "service_hangs", "name": NAME, "value": true}  the service does not start (error 1053)
 {"kind": "service_crash", "name": NAME}     the process of the service ends
 {"kind": "clock", "offset": SECONDS}                    the machine's clock is ahead (negative: behind)
 {"kind": "slow_imports", "seconds": N, "modules": [NAME, ...]}   cold imports of PowerShell modules (module_imports.py)
@@ -21,19 +23,20 @@ from dataclasses import dataclass
 from simulator.machine.language import set_language
 from simulator.machine.machine import Machine
 from simulator.machine.module_imports import set_cold
+from simulator.machine.service_errors import ServiceError
 from simulator.machine.service_parts import HungServices
 
 
 @dataclass
 class Accounts:
-    """The state of the administrator's account."""
+    """Whether the administrator's password has expired."""
 
     expired: bool = False
 
 
 @dataclass
 class Disk:
-    """The number of bytes that the fault removed from the disk's free space."""
+    """The number of bytes that the fault `disk_full` removed from the disk's free space."""
 
     taken: int = 0
 
@@ -67,7 +70,11 @@ def set_fault(machine: Machine, fault: Mapping[str, object]) -> Callable[[], Non
             names.discard(name)
         return None
     if kind == "service_crash":
-        machine.services.crash(str(fault.get("name")))
+        name = str(fault.get("name"))
+        try:
+            machine.services.crash(name)
+        except ServiceError as error:
+            raise ValueError(f"the service {name} cannot crash: {error}") from None
         return None
     if kind == "clock":
         machine.clock.offset = _number(fault, "offset")

@@ -72,7 +72,7 @@ class FileSystem:
         self._measured = (0.0, 0)
         self.open = OpenFiles()
         self.on_written: list[Callable[[str], None]] = []
-        """Functions to call with the path of each file that was written and closed."""
+        """Functions to call with the path of a file after `write_bytes` has written it, or when `written` is called."""
         self.on_move: list[Callable[[str, str], None]] = [self.open.moved]
         """Functions to call with the old and the new path of each renamed file or folder."""
         for letter in self._drives:
@@ -101,7 +101,7 @@ class FileSystem:
         return below(self._root / normal[0].lower(), names)
 
     def followed(self, path: str) -> str:
-        """Return the key of the path that results when all links on a path are followed."""
+        """Return the path that results when all links on a path are followed, in normal form and in lower case."""
         target = link_target(self._root, self.real(path))
         return self._key(self.windows(self._root / target) if target and target.parts else path)
 
@@ -164,7 +164,7 @@ class FileSystem:
         self.written(path)
 
     def written(self, path: str) -> None:
-        """Report that a file was written and closed by code outside of this class."""
+        """Call the functions in `on_written`. Code that writes files by itself calls this after it closes one."""
         for listener in self.on_written:
             listener(normalise(path))
 
@@ -187,7 +187,10 @@ class FileSystem:
                 self._access.set(self._key(place), sddl)
 
     def delete(self, path: str) -> None:
-        """Delete a file, or a folder with its contents. Raise FileNotFoundError or AccessDeniedError if this fails."""
+        """Delete a file, or a folder with its contents. Raise FileNotFoundError or AccessDeniedError if this fails.
+
+        If the acting user may not delete some of the contents, everything else is deleted first.
+        """
         real = self.real(path)
         if not real.exists() and not real.is_symlink():
             raise FileNotFoundError(f"Cannot find path '{path}' because it does not exist.")
@@ -259,7 +262,7 @@ class FileSystem:
         return sorted((entry for entry in entries if entry), key=lambda entry: entry.name.casefold())
 
     def walk(self, path: str) -> list[FileEntry]:
-        """Return all files and folders below a folder; none if the folder does not exist."""
+        """Return a folder and all files and folders below it, sorted by path; none if the folder does not exist."""
         if not self.is_directory(path):
             return []
         found: list[FileEntry] = []
@@ -304,12 +307,12 @@ class FileSystem:
         self._access.is_system_file(self._key(path))
 
     def require(self, path: str, rights: int) -> None:
-        """Raise AccessDeniedError unless the acting user has the given rights on the item at a path."""
+        """Raise AccessDeniedError if a path exists and the acting user does not have the given rights on it."""
         if self.guard.token is not None and self.exists(path):
             self.guard.require(path, rights)
 
     def require_write(self, path: str) -> None:
-        """Raise AccessDeniedError unless the acting user may write a file. The user becomes the owner of a new file."""
+        """Raise AccessDeniedError unless the acting user may write a file. Record the owner of a new file."""
         if self.guard.token is None:
             return
         if self.exists(path):
@@ -377,7 +380,7 @@ class FileSystem:
                 self._measured = (time.monotonic(), free - needed)
 
     def append(self, file: IO[bytes], data: bytes, drive: str = "C") -> None:
-        """Write as much of the data to an open file as fits on the drive. Raise DiskFullError if not all of it fits.
+        """Write data to an open file. If it does not fit on the drive, raise DiskFullError and write nothing.
 
         Only one write runs at a time, so that nothing else takes the space between the check and the write.
         """
@@ -388,7 +391,7 @@ class FileSystem:
             file.flush()
 
     def copy_from(self, other: FileSystem) -> None:
-        """Copy another machine's drives."""
+        """Copy another machine's drives, as far as this machine also has them."""
         for drive in (letter.lower() for letter in self._drives & other._drives):
             shutil.copytree(other._root / drive, self._root / drive, dirs_exist_ok=True, symlinks=True)
         self._access.copy_from(other._access)

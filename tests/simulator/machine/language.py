@@ -36,7 +36,13 @@ def set_language(machine: Machine, name: str) -> None:
 
 
 def printed(machine: Machine, path: str, text: str) -> bytes:
-    """Return the bytes that a program prints for a text."""
+    """Return the bytes that a program prints for a text.
+
+    The programs in `_PROGRAMS` print in the OEM code page, and all others in UTF-8.
+
+    Args:
+        path: the path or the name of the program.
+    """
     page = code_page(machine)
     name = path.rpartition("\\")[2].casefold().removesuffix(".exe")
     if name not in _PROGRAMS:

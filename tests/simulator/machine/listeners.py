@@ -51,7 +51,7 @@ def open_pipe(machine: Machine, address: str, server: object) -> None:
 
 
 def close_pipe(machine: Machine, address: str, server: object) -> None:
-    """Stop listening on a pipe."""
+    """Stop listening on a pipe, unless another object serves it by now."""
     pipes = machine.part(Listeners).pipes
     if pipes.get(pipe_name(address)) is server:
         del pipes[pipe_name(address)]

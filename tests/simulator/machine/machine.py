@@ -161,7 +161,7 @@ class Machine:
             create_baseline(self)
 
     def _copy(self, source: Machine) -> None:
-        """Copy another machine's disk."""
+        """Copy another machine's SID, disk, registry and family state."""
         import copy
 
         self.sid = source.sid

@@ -17,8 +17,8 @@ class ScriptCall:
     Attributes:
         session: the context of the calling script.
         path: the script's path.
-        modules: the paths, in lower case, of the module files that were imported.
-        variable: returns a variable that the script can see.
+        modules: the paths, in lower case, of the module files that were imported in the runspace.
+        variable: returns the value of a variable that the calling script can see.
     """
 
     session: Session

@@ -35,7 +35,7 @@ class ColdImports:
 
 
 def set_cold(machine: Machine, fault: Mapping[str, object], seconds: float) -> None:
-    """Inject the fault.
+    """Inject the fault `slow_imports`.
 
     Raises:
         ValueError: the fault is invalid.
@@ -56,7 +56,7 @@ class Imported:
         self._names: set[str] = set()
 
     def cost(self, command: str) -> float:
-        """Return the seconds of Windows' time that a command waits for the import of its module."""
+        """Return the seconds of Windows' time that a command waits for the import of its module, or 0."""
         module = contract.module_of(command).casefold()
         cold = self._machine.part(ColdImports)
         if not module or module.startswith(_BUILT_IN) or module in self._names:

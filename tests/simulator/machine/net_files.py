@@ -33,6 +33,8 @@ DENIED = "System.UnauthorizedAccessException"
 NO_FILE = "System.IO.FileNotFoundException"
 NO_FOLDER = "System.IO.DirectoryNotFoundException"
 ARGUMENT = "System.ArgumentException"
+_DENIED = "Access to the path is denied."
+_NO_PART = "Could not find a part of the path."
 
 
 def exception(kind: str, message: str) -> CmdletError:
@@ -41,13 +43,14 @@ def exception(kind: str, message: str) -> CmdletError:
 
 
 def denied(path: str) -> CmdletError:
-    """Return the exception for error 5, which means missing rights or a folder that is opened as a file."""
+    """Return the exception for error 5, for example for missing rights or a folder that is opened as a file."""
     return exception(DENIED, f"Access to the path '{path}' is denied.")
 
 
-def used(path: str) -> CmdletError:
-    """Return the exception for a sharing violation."""
-    return exception(IO, f"The process cannot access the file '{path}' because it is being used by another process.")
+def used(path: str = "") -> CmdletError:
+    """Return the exception for a sharing violation. Methods with two paths name neither of them."""
+    named = f" '{path}'" if path else ""
+    return exception(IO, f"The process cannot access the file{named} because it is being used by another process.")
 
 
 def too_long() -> CmdletError:
@@ -77,7 +80,7 @@ def as_exceptions(path: str) -> Iterator[None]:
 def exists(machine: Machine, path: str) -> bool:
     """Return whether File.Exists or Directory.Exists returns true.
 
-    Both return false for an invalid path, and for an item that the caller is not allowed to read.
+    Both return false for an invalid path, and for an item whose attributes the caller is not allowed to read.
     """
     return _is_name(machine, path) and machine.files.exists(path) and machine.files.guard.sees(path)
 
@@ -108,10 +111,10 @@ def _is_too_long(machine: Machine, path: str) -> bool:
 
 
 def require_legal(machine: Machine, path: str) -> None:
-    """Reject paths that are invalid on Windows.
+    """Reject paths that are invalid on Windows, and shares.
 
     Raises:
-        CmdletError: the path is invalid.
+        CmdletError: the path is invalid, or on a share, which is not modelled.
     """
     _require_drive(path)
     if not path or "\0" in path:
@@ -119,12 +122,16 @@ def require_legal(machine: Machine, path: str) -> None:
     if _is_too_long(machine, path):
         raise too_long()
     if is_illegal(path):
-        message = f"The filename, directory name, or volume label syntax is incorrect: '{path}'."
+        message = f"The filename, directory name, or volume label syntax is incorrect. : '{path}'"
         raise exception(IO, message)
 
 
 def open_to_read(machine: Machine, path: str, share: str = "rwd") -> Path:
-    """Return the real path of a file to open for reading. File.OpenRead shares only reading.
+    """Return the real path of a file that the caller is going to open for reading.
+
+    Args:
+        share: what the caller allows other processes to do with the file, as in `OpenFiles`. File.OpenRead allows
+            only reading (`r`).
 
     Raises:
         CmdletError: the .NET exception.
@@ -173,7 +180,8 @@ def create_directory(machine: Machine, path: str, sddl: str | None = None) -> No
     if not machine.files.drive_exists(path):
         raise exception(NO_FOLDER, f"Could not find a part of the path '{path}'.")
     if machine.files.is_file(path):
-        message = f"Cannot create '{path}' because a file or directory with the same name already exists."
+        mark = "'" if machine.windows.is_core else '"'  # .NET Framework uses double quotes here
+        message = f"Cannot create {mark}{path}{mark} because a file or directory with the same name already exists."
         raise exception(IO, message)
     if not machine.files.is_directory(path):
         _require_folder(machine, path)
@@ -244,29 +252,34 @@ def move_over(machine: Machine, path: str, destination: str) -> None:
     File.Replace keeps the destination's owner and access list:
     https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
 
+    Apart from a source that is missing for File.Move, the exceptions name no path:
+    https://referencesource.microsoft.com/#mscorlib/system/io/file.cs
+
     Raises:
         CmdletError: the error of the .NET method.
     """
     require_legal(machine, destination)
     replaces = machine.files.is_file(destination)
     if not machine.files.is_file(path):
-        raise denied(path) if replaces and machine.files.is_directory(path) else _missing(path)
+        if replaces and machine.files.is_directory(path):
+            raise exception(DENIED, _DENIED)
+        raise exception(NO_FILE, "Unable to find the specified file.") if replaces else _missing(path)
     _require_clean(machine, path)
     # ReplaceFile also reads the replacement, without sharing.
     if machine.files.open.blocks(path, "rd", "") if replaces else machine.files.open.blocks(path, "d"):
-        raise used(path)
+        raise used()
     if replaces and (machine.files.open.blocks(destination, "rd") or machine.processes.executing(destination)):
         raise exception(IO, "Unable to remove the file to be replaced.")
     if machine.files.is_directory(destination):
         raise exception(IO, "Cannot create a file when that file already exists.")
     if not machine.files.is_directory(parent(destination)):
-        raise exception(NO_FOLDER, f"Could not find a part of the path '{destination}'.")
+        raise exception(NO_FOLDER, _NO_PART)
     try:
         with as_exceptions(path):
             machine.files.replace(path, destination)
     except CmdletError as error:
         # ReplaceFile and MoveFile do not report to which of the two paths access is denied.
-        raise exception(DENIED, "Access to the path is denied.") if error.exception_type == DENIED else error from None
+        raise exception(DENIED, _DENIED) if error.exception_type == DENIED else error from None
 
 
 def _require_clean(machine: Machine, path: str) -> None:
@@ -283,6 +296,8 @@ def _missing(path: str) -> CmdletError:
 def move(machine: Machine, path: str, destination: str) -> None:
     """Move a file or folder to a path that does not exist yet, as Directory.Move does.
 
+    Most exceptions name no path: https://referencesource.microsoft.com/#mscorlib/system/io/directory.cs
+
     Raises:
         CmdletError: the error of the .NET method.
     """
@@ -294,24 +309,25 @@ def move(machine: Machine, path: str, destination: str) -> None:
     if root(path) != root(destination):
         raise exception(IO, "Source and destination path must have identical roots. Move will not work across volumes.")
     if not files.exists(path):
-        raise exception(NO_FOLDER, f"Could not find a part of the path '{path}'.")
+        named = files.is_directory(parent(path))
+        raise exception(NO_FOLDER, f"Could not find a part of the path '{path}'." if named else _NO_PART)
     if files.exists(destination):
         raise exception(IO, "Cannot create a file when that file already exists.")
     if files.is_directory(path) and _key(destination).startswith(_key(path) + "\\"):
-        raise used(path)
+        raise used()
     if not files.is_directory(parent(destination)):
-        raise exception(NO_FOLDER, f"Could not find a part of the path '{path}'.")
+        raise exception(NO_FOLDER, _NO_PART)
     if files.open.blocks(path, "d"):
-        raise used(path)
+        raise used()
+    # For error 5, the exception differs from that of all other methods: "We can't change it for backcomp."
+    refused = exception(IO, f"Access to the path '{path}' is denied.")
     # Error 5: https://github.com/isaacs/node-graceful-fs/blob/main/polyfills.js ("A/V software can lock the directory")
     if files.is_directory(path) and (files.open.blocks_below(path) or machine.processes.executing(path)):
-        raise denied(path)
+        raise refused
     try:
         files.move(path, destination)
     except PermissionError:
-        # This differs from the exception of all other methods: "We can't change it for backcomp."
-        # https://referencesource.microsoft.com/#mscorlib/system/io/directory.cs
-        raise exception(IO, f"Access to the path '{path}' is denied.") from None
+        raise refused from None
     except OSError as error:
         with as_exceptions(path):
             raise error

@@ -56,7 +56,7 @@ class NetworkAdapter:
             return self._powered and time.monotonic() >= self._down_until
 
     def drop_link(self, seconds: float = 0.0) -> None:
-        """Close all connections and refuse new ones for a number of (real) seconds. Returns at once."""
+        """Close all connections, and refuse new ones for a number of (real) seconds. Return at once."""
         with self._lock:
             self._down_until = max(self._down_until, time.monotonic() + seconds)
             self.drops += 1

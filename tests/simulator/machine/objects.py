@@ -82,22 +82,22 @@ def custom_object(**properties: object) -> PSObject:
 
 
 class Approximate(str):
-    """A message whose exact wording is not known."""
+    """A message whose exact wording is not known, or differs between versions of PowerShell."""
 
     __slots__ = ()
 
 
 class CmdletError(Exception):
-    """A terminating error of a cmdlet, with the contents of PowerShell's error record.
+    """An error of a cmdlet or script, with the contents of PowerShell's error record.
 
     Args:
         category: the name of the ErrorCategory, e.g. `ObjectNotFound`.
-        error_id: the error's id. The caller appends the command's name or .NET class (`,Get-Service`), unless the id
-            already contains a comma.
+        error_id: the error's id. The caller of a cmdlet appends the command's name or .NET class (`,Get-Service`),
+            unless the id already contains a comma or is one that PowerShell writes alone.
         message: the exception's message.
         exception_type: the full name of the .NET exception.
 
-    Scripts set further fields: the target object, the command that wrote the error, the inner exception, the thrown
+    Further fields are set later: the target object, the command that wrote the error, the inner exception, the thrown
     object, and whether the error ends the whole script (`throw`, `-ErrorAction Stop`). `approximate` means that the
     message is not exactly the message of Windows, or that it differs between versions of PowerShell.
     """
@@ -137,7 +137,7 @@ class NotModelled(CmdletError):
 
 
 class ProcessEndedError(BaseException):
-    """Raised if the process that runs this code was killed or its machine went down. It unwinds without side effects.
+    """Raised if the process that runs this code was killed or its machine went down.
 
     It is a BaseException, so that no `except Exception` keeps a dead process running.
     """
@@ -147,8 +147,7 @@ class Bound(Mapping[str, object]):
     """The parameters of one cmdlet call after binding and conversion. Parameter names are case-insensitive.
 
     `pipeline` contains the input objects, and `piped` is true if there is a pipeline. `stop` is set when the process
-    ends.
-    `warnings` and `errors` collect the warnings and the non-terminating errors.
+    ends. `warnings` and `errors` collect the warnings and the non-terminating errors.
     """
 
     def __init__(
@@ -182,7 +181,7 @@ class Bound(Mapping[str, object]):
         return len(self._values)
 
     def text(self, name: str, default: str = "") -> str:
-        """Return a parameter as a string."""
+        """Return a parameter as a string; `default` if it is not bound."""
         value = self.get(name)
         return default if value is None else str(value)
 
@@ -198,12 +197,12 @@ class Bound(Mapping[str, object]):
         return bool(self.get(name, False))
 
     def number(self, name: str, default: int = 0) -> int:
-        """Return an integer parameter."""
+        """Return an integer parameter; `default` if it is not bound."""
         value = self.get(name)
         return value if isinstance(value, int) else default
 
     def write_error(self, error: CmdletError) -> None:
-        """Write a non-terminating error, after which the cmdlet continues unless the error action is Stop."""
+        """Write a non-terminating error. The cmdlet continues. With the error action Stop, it fails at its end."""
         self.errors.append(error)
 
     def warn(self, text: str) -> None:
@@ -224,7 +223,7 @@ class Invocation:
         program: the path of the executable.
         version: the version of the executable.
         user: the user that runs it, e.g. `NT AUTHORITY\SYSTEM`.
-        logon: `batch` for a logon on the machine itself (a scheduled task or become); otherwise the value for WinRM.
+        logon: `batch` for a logon on the machine itself (a scheduled task or become); empty for a logon over WinRM.
         command_line: the raw text after the program, for programs that parse it themselves.
         emit: receives output while the program runs, for a reader that does not wait for the program's end (such as a
             container's log). A program that passes output to `emit` does not return this output again.
@@ -269,7 +268,11 @@ class RunningService(Protocol):
         """The exit code; 0 while the process is running."""
 
     def stop(self) -> None:
-        """End the process, and wait until it has ended."""
+        """End the process, and wait until it has ended.
+
+        Raises:
+            ServiceError: the process does not respond, and keeps running.
+        """
 
 
 class ServiceProgram(Protocol):

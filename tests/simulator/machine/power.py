@@ -76,7 +76,7 @@ class Power:
         """Schedule a reboot in `delay` seconds of Windows' time.
 
         Raises:
-            RuntimeError: a shutdown is scheduled.
+            RuntimeError: a shutdown is already scheduled.
         """
         self._schedule(self._reboot, delay, reason)
 
@@ -84,7 +84,7 @@ class Power:
         """Schedule a power-off in `delay` seconds of Windows' time.
 
         Raises:
-            RuntimeError: a shutdown is scheduled.
+            RuntimeError: a shutdown is already scheduled.
         """
         self._schedule(self.power_off, delay, reason)
 
@@ -125,7 +125,7 @@ class Power:
             self.power_off()
 
     def reset(self) -> None:
-        """Power off and on immediately, and wait until the machine is up."""
+        """Power off immediately, power on after `reboot_seconds`, and wait until the machine is up."""
         self._reboot()
 
     def _reboot(self) -> None:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Processes. Everything on the machine runs in a process, and stops when that process ends."""
+"""Processes. Programs, services and remote commands run in processes, and stop when their process ends."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Process:
     """The Windows path of the executable; empty if it is not known."""
     stop: threading.Event = field(default_factory=threading.Event)
     starter: threading.Event | None = None
-    """The event `stop` of the process that started this one; None if that process waits for this one to end."""
+    """The event `stop` of the process that started this one; None if this process survives the end of that process."""
     ended: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -63,7 +63,7 @@ class Process:
         return not self.stop.is_set() and not self.ended.is_set()
 
     def check(self) -> None:
-        """Raise ProcessEndedError if the process must end. This is called before every change to the machine."""
+        """Raise ProcessEndedError if the process must end. Scripts and long operations call this between steps."""
         if self.stop.is_set():
             raise ProcessEndedError
 
@@ -91,7 +91,7 @@ class Processes:
         self._lock = threading.Lock()
 
     def begin(self, name: str, user: str, stop: threading.Event | None = None, image: str = "") -> Process:
-        """Register a process that runs in the calling thread. The caller must call `end` at its end."""
+        """Register a process. When the process ends, the caller must call `end` or `kill`."""
         with self._lock:
             process = Process(next(self._ids), name, user, datetime.now(UTC), image, stop or threading.Event())
             self._running[process.id] = process
@@ -164,7 +164,11 @@ class Processes:
             self._running.pop(process.id, None)
 
     def kill_started(self, stop: threading.Event) -> None:
-        """End the processes that a process started directly or indirectly."""
+        """End the processes that a process started directly or indirectly.
+
+        Args:
+            stop: the event `stop` of the process that started them.
+        """
         for process in self.all():
             starter = process.starter
             if starter is stop or (isinstance(starter, StopSignal) and starter.within(stop)):

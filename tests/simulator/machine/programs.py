@@ -40,7 +40,7 @@ class NotExecutableError(Exception):
 
 
 class ProgramTimeoutError(Exception):
-    """A program that was killed at its time limit. `result` is its output up to this time."""
+    """A program that was killed at its time limit. `result` is what the program returned when it was killed."""
 
     def __init__(self, result: ProgramResult) -> None:
         super().__init__("timeout")
@@ -49,7 +49,7 @@ class ProgramTimeoutError(Exception):
 
 @dataclass(frozen=True)
 class FoundProgram:
-    """A program on the node. If `program` is None, it can only run as a service."""
+    """A program on the node. If `program` is None, it can run only as a service, if at all."""
 
     path: str
     identity: str
@@ -108,7 +108,7 @@ class MachinePrograms:
             ProgramNotFoundError: the program does not exist.
             NotExecutableError: the file is not a program.
             AccessDeniedError: a right is missing.
-            NotModelled: the simulator does not model it.
+            NotModelled: the simulator does not model the program, or an antivirus is about to remove it.
         """
         path = self.locate(name, environment, directory)
         if path is None and is_unmodelled(name):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The private folder that contains a drive: case-insensitive names, sizes."""
+"""The real folder that contains the files of a drive: case-insensitive names, links, sizes."""
 
 from __future__ import annotations
 

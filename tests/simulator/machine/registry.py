@@ -104,7 +104,7 @@ class Registry:
 
     def protect(self, path: str) -> None:
         """Allow only TrustedInstaller to write a key and its subkeys, as Windows Resource Protection does."""
-        self._protected.append(split(path))
+        self._protected.append([name.casefold() for name in split(path)])
 
     def is_right_below_a_hive(self, path: str) -> bool:
         """Return whether creating a key would create a direct child of HKEY_LOCAL_MACHINE or HKEY_USERS.
@@ -206,10 +206,13 @@ class Registry:
     def _require_write(self, names: list[str]) -> None:
         """Raise RegistryDeniedError unless the caller is administrative or the key is in HKEY_CURRENT_USER.
 
+        Only Windows itself may write a key that `protect` covers.
+
         https://learn.microsoft.com/windows/win32/sysinfo/registry-key-security-and-access-rights
         """
         token = self._acting.token if self._acting else None
-        if token is not None and any(names[: len(key)] == key for key in self._protected):
+        folded = [name.casefold() for name in names]
+        if token is not None and any(folded[: len(key)] == key for key in self._protected):
             raise RegistryDeniedError("\\".join(names))
         if token is not None and not token.administrative and names[0] != "HKCU":
             raise RegistryDeniedError("\\".join(names))
@@ -234,7 +237,7 @@ class Registry:
             self.set(path, name, value.data, value.kind)
 
     def walk(self, path: str) -> Iterator[tuple[str, str, Value]]:
-        """Yield (key path, value name, value) of each value below a key."""
+        """Yield (key path, value name, value) for each value of a key and of all keys below it."""
         with self._lock:
             start = self._find(path)
             found = list(_walk("\\".join(split(path)), start)) if start else []

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Errors of the service control manager.
 
-Source of codes and texts: https://learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-
+Sources of codes and texts: https://learn.microsoft.com/windows/win32/debug/system-error-codes--0-499- and
+https://learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-
 """
 
 from __future__ import annotations
@@ -39,11 +40,10 @@ class ServiceError(Exception):
 
     Args:
         code: the Win32 error code, e.g. 1060.
-        detail: further details for the event log, which the status page also shows.
+        detail: further details, which are in the exception's message, but not in `text`.
     """
 
     def __init__(self, code: int, detail: str = "") -> None:
         self.code = code
-        self.detail = detail
         self.text = ERRORS.get(code, f"Error {code}.")
         super().__init__(f"{self.text} ({code}){': ' + detail if detail else ''}")

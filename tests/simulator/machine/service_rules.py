@@ -62,7 +62,10 @@ def check(machine: Machine, name: str, entries: Mapping[str, object]) -> None:
 
 
 def account_exists(machine: Machine, account: str, service: str) -> bool:
-    """Return whether an account exists and services can run as it. Accounts of domains are not modelled."""
+    r"""Return whether an account exists and services can run as it.
+
+    Of the accounts of domains, only managed accounts (`DOMAIN\NAME$`) are modelled, and all of them count as existing.
+    """
     requested = account.casefold()
     if requested in BUILT_IN:
         return True

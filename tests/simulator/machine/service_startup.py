@@ -7,9 +7,9 @@ Only two things define the order: load ordering groups and dependencies
 start here in a random order, which differs from boot to boot. Therefore, a node that works only with one order fails at
 some boot.
 
-Delayed automatic services start one at a time, a short delay after all others, and after the services on which they
-depend. If a service that is not delayed depends on a delayed service, the delayed service starts at boot
-(https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_delayed_auto_start_info).
+Delayed automatic services start one at a time in the order of their names, a short delay after all others, and after
+the services on which they depend. If a service that is not delayed depends on a delayed service, the delayed service
+starts at boot (https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_delayed_auto_start_info).
 
 Tags, which order drivers within a group, are not modelled.
 """
@@ -37,7 +37,8 @@ def automatic(machine: Machine, first: Sequence[str] = ()) -> tuple[list[str], l
 
     Args:
         machine: the machine.
-        first: the services without a group that start before all other services without a group, in this order.
+        first: services that start in this order before the other services of the same group, or, if they have no
+            group, before the other services without a group.
 
     Returns:
         The services that start at boot, and the services that start after a delay.
@@ -64,7 +65,7 @@ def automatic(machine: Machine, first: Sequence[str] = ()) -> tuple[list[str], l
 def start_later(
     names: Sequence[str], start: Callable[[str], object], halted: threading.Event, time_scale: float
 ) -> None:
-    """Start the delayed services one after another. Stop when the machine goes down.
+    """Start the delayed services in a thread, one after another after the delay. Stop when the machine goes down.
 
     Args:
         names: the services.

@@ -68,10 +68,10 @@ class Services:
         self.started: list[str] = []
         """The names of the services that have started since the last boot, in that order."""
         self.first_at_boot: Sequence[str] = ()
-        """Services that the next boots try to start first. Windows defines no order, so tests may choose an order."""
+        """Services that the next boots start first in their load ordering group, or first of those without a group."""
 
     def names(self) -> list[str]:
-        """Return the names of all Win32 services (drivers are not included)."""
+        """Return the sorted names of all services. The drivers of a fresh Windows are not included."""
         found = self._registry.subkeys(ROOT)
         return sorted((name for name in found if self._registry.get(f"{ROOT}\\{name}", "ImagePath")), key=str.casefold)
 
@@ -149,7 +149,7 @@ class Services:
                     self._registry.write(f"{ROOT}\\{name}", {value: kept})
 
     def delete(self, name: str) -> None:
-        """Delete a service, at once or when it stops. Raise ServiceError (5, 1060 or 1072) if this fails."""
+        """Delete a service, at once or when it ends. Raise ServiceError (5, 1060 or 1072) if this fails."""
         with self._changing():
             self._require(name)
             if self._state(name).state == "Running":
@@ -157,7 +157,7 @@ class Services:
             else:
                 self._forget(name)
 
-    def start(self, name: str, *, arguments: list[str] | None = None) -> None:
+    def start(self, name: str) -> None:
         """Start a service after its dependencies, and wait until it is running.
 
         Raises:
@@ -168,13 +168,13 @@ class Services:
             self._start(name, ())
 
     def stop(self, name: str, *, force: bool = False) -> None:
-        """Stop a service. `force` first stops the services that depend on it.
+        """Stop a service, which may be marked for deletion. `force` first stops the services that depend on it.
 
         Raises:
-            ServiceError: 5, 1060, 1072, 1062, 1051, or 1053 if the service does not respond.
+            ServiceError: 5, 1060, 1062, 1051, or 1053 if the service does not respond.
         """
         with self._changing():
-            self._require(name)
+            self._require(name, may_be_deleted=True)
             runtime = self._state(name)
             if runtime.state != "Running":
                 raise ServiceError(1062)
@@ -186,7 +186,7 @@ class Services:
             self._end(name, runtime)
 
     def dependants(self, name: str) -> list[str]:
-        """Return the services that depend on a service."""
+        """Return the names of the services that depend directly on a service."""
         requested = name.casefold()
         found: list[str] = []
         for other in self.names():
@@ -196,9 +196,8 @@ class Services:
         return found
 
     def crash(self, name: str) -> None:
-        """End a service's process as a crash does, with recovery. Raise ServiceError if it is not running."""
+        """End a service's process as a crash does, with recovery. Raise ServiceError (1062) if it is not running."""
         with self._lock:
-            self._require(name)
             runtime = self._state(name)
             if runtime.state != "Running" or runtime.running is None:
                 raise ServiceError(1062)
@@ -273,9 +272,8 @@ class Services:
             # The program runs, but does not report to the service control manager.
             raise ServiceError(1053, found.path)
         runtime.state = "StartPending"
-        runtime.process = self._processes.begin(
-            found.path.rsplit("\\", 1)[-1], service.account, image=normalise(found.path)
-        )
+        image = normalise(found.path)
+        runtime.process = self._processes.begin(image.rpartition("\\")[2], service.account, image=image)
         try:
             with self.machine.acting.as_account(service.account):
                 runtime.running = self._run(found, found.program, service)
@@ -304,7 +302,7 @@ class Services:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Raise ServiceError (5) unless SYSTEM or an administrator changes, starts or stops services.
+        """Lock the services for an operation that only SYSTEM and administrators may run: others get ServiceError (5).
 
         https://learn.microsoft.com/windows/win32/services/service-security-and-access-rights
         """
@@ -359,13 +357,15 @@ class Services:
         runtime.exit_code = 1067
         runtime.failures += 1
         self.events.append(f"The {name} service terminated unexpectedly (exit code {code}), time {runtime.failures}.")
-        self._recover(name, runtime)
+        if runtime.deleted:
+            self._forget(name)
+        else:
+            self._recover(name, runtime)
 
     def _recover(self, name: str, runtime: ServiceRuntime) -> None:
-        """Run the action that FailureActions defines for the current failure."""
-        action, delay = failure_action(
-            self._registry.data(f"{ROOT}\\{name}", "FailureActions"), max(0, runtime.failures - 1)
-        )
+        """Restart a service if FailureActions defines this for the current failure. Other actions are not modelled."""
+        value = self._registry.data(f"{ROOT}\\{name}", "FailureActions")
+        action, delay = failure_action(value, max(0, runtime.failures - 1))
         watcher = self._watcher
         if action != "restart" or runtime.failures == 0 or watcher is None:
             return
@@ -382,10 +382,10 @@ class Services:
 
         threading.Thread(target=restart, name=f"recovery-{name}", daemon=True).start()
 
-    def _require(self, name: str) -> None:
+    def _require(self, name: str, *, may_be_deleted: bool = False) -> None:
         if not self.exists(name):
             raise ServiceError(1060)
-        if self._state(name).deleted:
+        if self._state(name).deleted and not may_be_deleted:
             raise ServiceError(1072)
 
     def _state(self, name: str) -> ServiceRuntime:

@@ -37,7 +37,7 @@ class Session:
     standard_error: Callable[[str], None] | None = None
 
     def __post_init__(self) -> None:
-        """Add the variables that the machine sets for all processes of the user."""
+        """Add the variables that the machine sets for all processes of the user, and set the folder if it is empty."""
         self.environment = {**self.machine.user_environment(self.user), **self.environment}
         self.directory = self.directory or self.variable("USERPROFILE", "C:\\")
 
@@ -61,7 +61,7 @@ class Session:
 
     @property
     def is_64_bit(self) -> bool:
-        r"""Whether the process has 64 bits. 32-bit programs of Windows are in C:\Windows\SysWOW64.
+        r"""Whether the process is a 64-bit process. 32-bit programs of Windows are in C:\Windows\SysWOW64.
 
         A 32-bit process finds the 64-bit programs in C:\Windows\Sysnative, which exists for no other process:
         https://learn.microsoft.com/windows/win32/winprog64/file-system-redirector

@@ -21,7 +21,8 @@ class MachineSettings:
         memory_mb, processors: the size of the memory and the number of processors.
         reboot_seconds: the duration of a reboot (real seconds).
         feature_seconds: the duration of the installation of a feature (real seconds).
-        time_scale: real seconds per second of Windows' own delays (service recovery, scheduled shutdown).
+        time_scale: real seconds per second of Windows' own delays, such as those of service recovery and of a
+            scheduled shutdown.
         powershell: the version of PowerShell that runs modules; by default, the included Windows PowerShell.
         options: all other keys of the node's entry, for the families.
     """
@@ -45,7 +46,7 @@ class MachineSettings:
         """Read an entry of a fleet file. Unknown keys become options.
 
         Raises:
-            ValueError: a value has the wrong type, or the name or address is missing.
+            ValueError: a value must be a number, but is not, or the name or address is missing.
         """
         known: dict[str, object] = {}
         options: dict[str, object] = {}
@@ -65,5 +66,5 @@ class MachineSettings:
         return cls(options=options, **known)  # type: ignore[arg-type]
 
     def option(self, name: str, default: object = None) -> object:
-        """Return one of the settings in `options`."""
+        """Return one of the settings in `options`; `default` if it is missing."""
         return self.options.get(name, default)

@@ -82,7 +82,7 @@ def _file(machine: Machine, entry: FileEntry) -> Mapping[str, object]:
 
 
 def changed_values(machine: Machine) -> dict[str, dict[str, Any]]:
-    """Return the registry values that a fresh machine does not have, by key and name.
+    """Return the values in HKEY_LOCAL_MACHINE that are missing or different on a fresh machine, by key and name.
 
     Values of services are omitted.
     """

@@ -8,7 +8,7 @@ import math
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from simulator.machine.objects import Enumeration, OrderedOutput, PSObject
+from simulator.machine.objects import OrderedOutput, PSObject
 
 
 def to_text(value: object) -> str:
@@ -31,8 +31,6 @@ def to_text(value: object) -> str:
         return " ".join(str(item) for item in value)
     if isinstance(value, dict):
         return type_text(value)
-    if isinstance(value, (Enumeration, PSObject)):
-        return str(value)
     return str(value)
 
 
@@ -46,7 +44,7 @@ def type_text(value: object) -> str:
 
 
 def member_text(value: object) -> str:
-    """Return a property's value in a PSCustomObject's text: the type of a collection, nothing for an object.
+    """Return a property's value in a PSCustomObject's text: a collection's type, nothing for a PSCustomObject.
 
     PSObject.ToString with recurse: false; https://github.com/PowerShell/PowerShell/issues/6163
     """
@@ -58,7 +56,7 @@ def member_text(value: object) -> str:
 
 
 def double_text(value: float) -> str:
-    """Return a double as .NET writes it: with an exponent of two or more digits from 1E+15 on and below 1E-05."""
+    """Return a double as .NET writes it: with an exponent of two or more digits from 1E+15 on and below 0.0001."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

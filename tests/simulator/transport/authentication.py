@@ -37,7 +37,7 @@ _USER_FILE_LOCK = threading.Lock()
 
 
 class DecryptionError(Exception):
-    """An encrypted message does not belong to this connection."""
+    """An encrypted message is invalid, or was encrypted for another connection."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class ConnectionLogon:
         """Return the envelope in an encrypted message.
 
         Raises:
-            DecryptionError: the message was encrypted for another connection, or was modified.
+            DecryptionError: the message is invalid, was encrypted for another connection, or was modified.
         """
         head, mark, sealed = body.partition(b"\tContent-Type: application/octet-stream\r\n")
         length = _LENGTH.search(head)

@@ -38,9 +38,9 @@ class Control:
         """
         path = request.path.partition("?")[0].removeprefix(PREFIX)
         if request.method == "GET":
-            respond(_answer(200, self.status()) if path == "status" else _answer(404, {"error": f"no {path}"}))
+            respond(_answer(200, self.status()) if path == "status" else _answer(404, _unknown(path)))
         elif request.method != "POST":
-            respond(_answer(405, {"error": f"no {request.method}"}))
+            respond(_answer(405, {"error": f"expected the method GET or POST, got {request.method}"}))
         else:
             self._post(path, request.body, respond)
 
@@ -80,7 +80,7 @@ class Control:
             for action in actions:
                 action()
         else:
-            respond(_answer(404, {"error": f"no {path}"}))
+            respond(_answer(404, _unknown(path)))
 
     def _post_faults(self, data: object) -> list[Callable[[], None]]:
         actions: list[Callable[[], None] | None] = []
@@ -90,6 +90,10 @@ class Control:
             ours = item["kind"] in KINDS
             actions.append(self.set_fault(TransportFault.from_json(item)) if ours else self._host.set_fault(item))
         return [action for action in actions if action is not None]
+
+
+def _unknown(path: str) -> dict[str, object]:
+    return {"error": f"unknown control request: {PREFIX}{path}"}
 
 
 def _answer(status: int, body: dict[str, object]) -> HttpResponse:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Faults of a node's network, each of which affects the N-th WSMan request after it is set."""
+"""Faults of a node's connections and shells. Each happens at once, or at the N-th WSMan request after it is set."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ KINDS: Mapping[str, str] = {
     "during": "the request is processed, half of the response is sent, then the connection breaks",
     "silence": "the request is not processed, and the connection breaks after `seconds`",
     "silence_after": "the request is processed without a response, and the connection breaks after `seconds`",
-    "shell_gone": "all shells are forgotten, then the request is processed",
-    "link_down": "the link is down for `seconds` from this request on, which is not processed",
+    "shell_gone": "all shells end, then the request is processed",
+    "link_down": "the request is not processed, and the link is down for `seconds`",
     "slow": "the request is processed `seconds` late",
-    "call": "only the callback is called",
+    "call": "the callback is called, and the request is processed",
 }
 DEFAULT_SECONDS = {"silence": 120.0, "silence_after": 120.0, "link_down": 3.0, "slow": 1.0}
 REQUEST_NEVER = 0
@@ -109,7 +109,7 @@ class FaultPlan:
             ]
 
     def next(self, verb: str) -> TransportFault | None:
-        """Count a request, and return the first fault that affects it; None if no fault affects it."""
+        """Count a request, and return the first fault that affects it, if any. The fault's callback is called first."""
         hit: TransportFault | None = None
         left: list[TransportFault] = []
         with self._lock:

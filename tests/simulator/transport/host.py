@@ -3,7 +3,7 @@
 """The interface between the transport (this package) and the machine (`simulator.machine`).
 
 The transport calls a `Host`, and a `Host` calls the `NodePorts` to which it was attached. The transport and the machine
-share nothing else.
+share no other state.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class LogonAccount:
-    """A local account that may log on over the network.
+    """A local account, with what the check of a logon over the network needs.
 
     Args:
         password: the password in clear text, from which the NTLM hash is computed.
@@ -53,7 +53,7 @@ class ConsoleInput(Protocol):
     """The input that a client types while a command runs."""
 
     def read(self, *, to_exit: bool) -> bytes:
-        """Wait for the end of the input or, with `to_exit`, for a line `exit`, and return the input up to there."""
+        """Wait for the end of the input or of the command, or with `to_exit` for a line `exit`; return the input."""
 
 
 @dataclass(frozen=True)
@@ -65,18 +65,16 @@ class Execution:
         shell_id: the identifier of the WinRS shell or runspace pool. Runspaces keep their state as long as
             their pool exists.
         user: the account name as the host spells it.
-        kind: `process` (WinRS) or `script` (PSRP).
         environment: the variables that the client set for a WinRS shell.
         working_directory: the folder of a WinRS shell, if the client set one.
         console: the typed input of a WinRS command whose standard input is not a pipe.
-        stopped: set when the client terminated the command or deleted its shell, or the node lost power. A slow command
-            polls this event or waits for it, and returns soon after. The command's result is then discarded.
+        stopped: set when the client stopped the command, or when its shell ended. A slow command polls this event or
+            waits for it, and returns soon after. The command's result is then discarded.
     """
 
     id: str
     shell_id: str
     user: str
-    kind: str
     environment: Mapping[str, str] = field(default_factory=dict)
     working_directory: str | None = None
     console: ConsoleInput | None = None
@@ -204,7 +202,7 @@ class NodePorts(Protocol):
         """Close ports and cut connections; by default, also end shells and stop commands, as at a shutdown."""
 
     def open_ports(self) -> None:
-        """Listen on the same ports as before, because the node has started, or has its address again."""
+        """Open the ports of WinRM's listeners, because the node has started, or has its address again."""
 
     def listeners_changed(self) -> None:
         """Open and close ports after a change of WinRM's listeners; the connections of a closed port are cut."""
@@ -224,10 +222,10 @@ class Host(Protocol):
         """Store the node's network ports; called once, before the ports open."""
 
     def accounts(self) -> Mapping[str, LogonAccount]:
-        """Return the accounts that may log on, by name (case-insensitive); called for every logon."""
+        """Return the accounts that a client can name at a logon, by name (case-insensitive); called for every logon."""
 
     def winrm(self) -> WinrmSettings:
-        """Return the settings in winrm/config; called when ports open, and for every request."""
+        """Return the settings in winrm/config; called when ports open, and for every connection and request."""
 
     def run_process(self, command_line: str, stdin: bytes, execution: Execution) -> ProcessResult:
         """Run a WinRS command line with its whole standard input; called in a thread of its own, so it may block."""
@@ -245,7 +243,7 @@ class Host(Protocol):
             A function to call after the response, if the fault breaks the connection, as a reboot does; otherwise None.
 
         Raises:
-            ValueError: the host does not know the kind. The client gets the text of the error.
+            ValueError: the host does not know the kind, or a value is invalid. The client gets the text of the error.
         """
 
     def status(self) -> dict[str, object]:

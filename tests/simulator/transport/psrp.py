@@ -50,7 +50,7 @@ PS_VERSION = "5.1.20348.2849"
 
 @dataclass
 class RunningPipeline:
-    """A pipeline of a pool, with the pipeline's input and the output that was not sent yet."""
+    """A pipeline of a pool, with its input and the output that has not been sent yet."""
 
     pipeline: ServerPipeline
     execution: Execution
@@ -62,7 +62,7 @@ class RunningPipeline:
 
 
 class PsrpPool(Shell):
-    """One runspace pool of resource `.../powershell/Microsoft.PowerShell`."""
+    """One runspace pool, of a resource such as `.../powershell/Microsoft.PowerShell`."""
 
     def __init__(self, shell_id: str, request: WsmanRequest, context: ShellContext) -> None:
         super().__init__(shell_id, request.resource_uri, context)
@@ -77,7 +77,7 @@ class PsrpPool(Shell):
             self._take_in(base64.b64decode(creation.text or ""), None)
 
     def command(self, request: WsmanRequest) -> str:
-        """Start a pipeline, whose first fragment is the argument of the command."""
+        """Create a pipeline from its first fragment, the command's argument. It starts when its input has ended."""
         line = request.find("CommandLine")
         arguments = request.find("CommandLine/Arguments")
         if line is None or arguments is None:
@@ -85,7 +85,7 @@ class PsrpPool(Shell):
         command_id = (line.get("CommandId") or str(uuid.uuid4())).upper()
         with self.changed:
             self.require_open()
-            execution = Execution(command_id, self.id, self.user, "script")
+            execution = Execution(command_id, self.id, self.user)
             running = RunningPipeline(ServerPipeline(self._pool, uuid.UUID(command_id)), execution)
             self._pipelines[command_id] = running
             self._take_in(base64.b64decode(arguments.text or ""), running)
@@ -213,7 +213,7 @@ def _not_serialized(error: Exception) -> ScriptResult:
 
 
 def _take_fragments(outgoing: deque[bytes], limit: int) -> bytes:
-    """Remove and return whole payloads up to a number of bytes, but at least one."""
+    """Remove and return whole payloads up to a number of bytes, but at least one payload."""
     taken = bytearray(outgoing.popleft())
     while outgoing and len(taken) + len(outgoing[0]) <= limit:
         taken += outgoing.popleft()

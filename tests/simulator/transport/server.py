@@ -91,11 +91,11 @@ class NodeServer:
         self.open_ports()
 
     def stop(self) -> None:
-        """Close everything permanently."""
+        """Close the ports, and end all connections and shells."""
         self.close_ports()
 
     def open_ports(self) -> None:
-        """Listen on all ports that are not open yet, because the node has power and its link is up."""
+        """Open a port for each of WinRM's listeners, because the node has power and its link is up."""
         with self._lock:
             self._powered = True
             self._cancel_link_timer()

@@ -31,7 +31,7 @@ class WinrmService:
         host: the machine.
         counters: the counters of the node.
         max_envelope_size: the size limit in bytes; the default of MaxEnvelopeSizekb in winrm/config is 500.
-        max_shells_per_user: the limit in winrm/config/winrs.
+        max_shells_per_user: the maximum number of open shells and runspace pools per user (winrm/config/winrs).
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class WinrmService:
         """Parse an envelope.
 
         Raises:
-            ValueError: the data is not an envelope.
+            ValueError: the data is not a valid envelope.
         """
         return wsman.parse_request(envelope, self.max_envelope_size)
 

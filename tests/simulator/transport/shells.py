@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The common part of WinRS shells and PSRP runspace pools: owner, age, and waiting Receive requests."""
+"""The common part of WinRS shells and PSRP runspace pools: owner, last use, and waiting Receive requests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STATE = wsman.SHELL + "/CommandState/"
 
 @dataclass(frozen=True)
 class ShellContext:
-    """The context of a shell: its host, the counters, and the user who opened it."""
+    """The context of a shell: its host, the counters, the user who opened it, and the user's IP address."""
 
     host: Host
     counters: Counters
@@ -34,7 +34,7 @@ class ShellContext:
 
 
 class Shell(ABC):
-    """A shell on one node; the condition `changed` protects all state, and wakes waiting Receive requests.
+    """A shell on one node; the condition `changed` protects its commands, and wakes waiting Receive requests.
 
     Args:
         shell_id: an upper-case UUID.
@@ -49,7 +49,7 @@ class Shell(ABC):
         self.user = context.user
         self.changed = threading.Condition()
         self.closed = False
-        self.created = self.last_used = time.monotonic()
+        self.last_used = time.monotonic()
         self._receivers: dict[str, str] = {}
         self._last_answers: dict[str, tuple[str, bytes]] = {}
 
@@ -97,7 +97,7 @@ class Shell(ABC):
         self.last_used = time.monotonic()
 
     def is_idle(self) -> bool:
-        """Return whether the shell was not used for IDLE_TIMEOUT."""
+        """Return whether the shell has not been used for IDLE_TIMEOUT."""
         return time.monotonic() - self.last_used > IDLE_TIMEOUT
 
     def receive_when(
@@ -111,7 +111,7 @@ class Shell(ABC):
         Args:
             request: the Receive request.
             command_id: the command whose output is requested; empty: the shell's own output.
-            take: returns the body of the response, or None if there is no output. It is called while `changed` is held.
+            take: returns the body of the response, or None if there is no output. It is called with `changed` locked.
             finished: returns whether the command no longer exists.
 
         Raises:

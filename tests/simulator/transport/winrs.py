@@ -45,7 +45,7 @@ class Console:
         self._changed.notify_all()
 
     def read(self, *, to_exit: bool) -> bytes:
-        """Wait for the end of the input or, with `to_exit`, for a line `exit`, and return the input up to there."""
+        """Wait for the end of the input or of the command, or with `to_exit` for a line `exit`; return the input."""
         with self._changed:
             while not self._ended and not self.stopped.is_set():
                 lines = [line.strip().lower() for line in bytes(self._typed).splitlines()]
@@ -57,7 +57,7 @@ class Console:
 
 @dataclass
 class ShellCommand:
-    """A command of a shell, with the command's input and the output that was not sent yet."""
+    """A command of a shell, with its input and the output that has not been sent yet."""
 
     line: str
     execution: Execution
@@ -92,7 +92,7 @@ class WinrsShell(Shell):
         typed = request.options.get("WINRS_CONSOLEMODE_STDIN", "TRUE").upper() not in ("FALSE", "0")
         console = Console(self.changed)
         execution = Execution(
-            command_id, self.id, self.user, "process", self._environment, self._working_directory,
+            command_id, self.id, self.user, self._environment, self._working_directory,
             stopped=console.stopped, console=console if typed else None,
         )  # fmt: skip
         command = ShellCommand(" ".join([program.text or "", *arguments]), execution, console)
@@ -129,7 +129,7 @@ class WinrsShell(Shell):
             self.changed.notify_all()
 
     def receive(self, request: WsmanRequest) -> bytes:
-        """Wait for output of a command; the response with the last output contains the exit code."""
+        """Wait for the end of a command, and return the next part of its output; the last part has the exit code."""
         command_id = desired_command(request)
         with self.changed:
             command = self._command(command_id)

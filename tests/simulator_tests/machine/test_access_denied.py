@@ -237,6 +237,12 @@ def test_a_tree_is_deleted_but_for_what_is_closed(machine: Machine, user: Sessio
     assert files.exists(r"C:\mine\b\admin.txt")
 
 
+def test_a_protected_key_is_protected_in_any_case(machine: Machine) -> None:
+    machine.registry.protect(r"HKLM:\SOFTWARE\Own")
+    with machine.acting.as_account("Administrator"), pytest.raises(PermissionError):
+        machine.registry.set(r"HKEY_LOCAL_MACHINE\software\OWN\Below", "x", 1, "DWord")
+
+
 def test_programs_report_that_access_is_denied(machine: Machine, user: Session) -> None:
     files = machine.files
     files.make_directory(r"C:\closed")

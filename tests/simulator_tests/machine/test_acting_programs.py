@@ -56,7 +56,7 @@ def test_a_module_reports_that_access_is_denied(machine: Machine, user: Session)
     machine.files.make_directory(r"C:\closed")
     machine.files.set_sddl(r"C:\closed", CLOSED)
     answer = run_module(user, "win_file", path=r"C:\closed\x", state="directory")
-    denied = r"Failed to directory C:\closed\x: Access to the path 'C:\closed\x' is denied."
+    denied = r"Access to the path 'C:\closed\x' is denied."
     assert (answer["failed"], answer["msg"]) == (True, denied)
     answer = run_module(user, "win_regedit", path=r"HKLM:\SOFTWARE\x", state="present")
     assert (answer["failed"], answer["msg"]) == (True, "Requested registry access is not allowed.")

@@ -190,6 +190,7 @@ def test_positional_arguments() -> None:
     with pytest.raises(CmdletError) as caught:
         bind(description, {}, ["a", "b", "c", "d"])
     assert caught.value.error_id.startswith("PositionalParameterNotFound")
+    assert caught.value.message.endswith("accepts argument 'c'.")
 
 
 def test_enumerations_take_flags_and_prefixes() -> None:

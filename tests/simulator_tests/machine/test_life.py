@@ -127,6 +127,8 @@ def test_faults(machine: Machine) -> None:
     assert machine.files.free_space() > 1 << 30
     with pytest.raises(ValueError, match="unknown kind of fault: nope"):
         faults.set_fault(machine, {"kind": "nope"})
+    with pytest.raises(ValueError, match=r"the service nope cannot crash: .*\(1062\)"):
+        faults.set_fault(machine, {"kind": "service_crash", "name": "nope"})
     faults.set_fault(machine, {"kind": "service_hangs", "name": "W32Time"})
     with pytest.raises(Exception, match="1053"):
         machine.services.start("w32time")

@@ -109,6 +109,15 @@ def test_unmodelled_features_are_refused_by_name(
     assert "s3cret" not in str(found)
 
 
+def test_programs_that_do_not_exist(session: Session) -> None:
+    found = run_module(session, "win_command", _raw_params="nosuch -x")
+    assert (found["failed"], found["rc"]) == (True, 2)
+    assert found["msg"].startswith("Failed to run: 'nosuch -x': Exception calling")
+    found = run_module(session, "win_shell", _raw_params="x", executable="nosuch")
+    assert (found["failed"], found["rc"]) == (True, 2)
+    assert "Could not find file 'nosuch.exe'." in found["msg"]
+
+
 def test_win_shell(session: Session) -> None:
     found = run_module(session, "win_shell", _raw_params="echo %OS%", executable="cmd", chdir="C:\\Windows")
     assert (found["rc"], found["stdout"]) == (0, "Windows_NT\r\n")

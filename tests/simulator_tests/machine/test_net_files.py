@@ -77,6 +77,17 @@ def test_folders_of_windows_powershell_end_at_248_characters(make_machine: Machi
         net_files.create_directory(machine, f"\\\\?\\{folder}s")
 
 
+def test_a_move_is_refused_while_a_file_is_open(machine: Machine) -> None:
+    machine.files.make_directory("C:\\k")
+    machine.files.write_text("C:\\k\\x", "x")
+    used = "The process cannot access the file because it is being used by another process."
+    with machine.files.open.hold("C:\\k\\x", "r", "r"):
+        for path, message in (("C:\\k\\x", used), ("C:\\k", "Access to the path 'C:\\k' is denied.")):
+            with pytest.raises(CmdletError) as refused:
+                net_files.move(machine, path, "C:\\moved")
+            assert (refused.value.error_id, refused.value.message) == ("IOException", message)
+
+
 @pytest.mark.parametrize("name", ["CONIN$", "conout$", "COM\u00b9", "lpt\u00b3.txt", "nul"])
 def test_names_of_devices(machine: Machine, name: str) -> None:
     machine.files.make_directory("C:\\k")

@@ -19,7 +19,7 @@ from simulator.transport.host import Execution, PipelineCommand, PipelineRequest
 def run(machine: Machine, script: str) -> ScriptResult:
     """Run a script as a pipeline of PSRP."""
     pipeline = PipelineRequest((PipelineCommand(script, True),))
-    return MachineHost(machine).run_script(pipeline, Execution("1", "2", "Administrator", "script"))
+    return MachineHost(machine).run_script(pipeline, Execution("1", "2", "Administrator"))
 
 
 def clixml(machine: Machine, script: str) -> list[str]:

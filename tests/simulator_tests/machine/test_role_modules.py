@@ -81,6 +81,8 @@ def test_groups(module: Module, machine: Machine) -> None:
         module("win_group_membership", name="Readers", members=["nobody"])
     )
     assert refusal(module("win_group_membership", name="X", members=[])) == "Could not find local group X"
+    unknown = refusal(module("win_group", name="Readers", members={"add": ["nobody"]}))
+    assert "Failed to translate 'nobody' to a SecurityIdentifier" in unknown
     twice(module, "win_group", name="Readers", state="absent")
     assert accounts.find(machine, "Readers") is None
 
@@ -100,7 +102,10 @@ def test_access_lists(module: Module, machine: Machine) -> None:
         assert (changed["changed"], same["changed"], same["msg"]) == (True, False, says)
         assert ("BG" in machine.files.who_may_read(folder)) == (state == "present")
     assert module("win_acl", check=True, **entry)["skipped"], "the module has no check mode"
-    assert "valid enumerator" in refusal(module("win_acl", **{**entry, "rights": "Everything"}))
+    refused = refusal(module("win_acl", **{**entry, "rights": "Everything"}))
+    head = f"an error occurred when attempting to present Everything permission(s) on {folder} for BUILTIN\\Guests - "
+    assert refused.startswith(head)
+    assert "valid enumerator" in refused
     assert "not a valid account" in refusal(module("win_acl", **{**entry, "user": "nobody"}))
     twice(module, "win_acl_inheritance", path=folder, state="present", reorganize=True)
     own = [ace for ace in machine.files.descriptor(folder).entries or () if "ID" not in ace.flags]
@@ -130,6 +135,8 @@ def test_user_rights(module: Module) -> None:
     assert first["added"] == ["WIN-A\\Administrator"]
     gone = twice(module, "win_user_right", name="SeServiceLogonRight", users=["Administrator"], action="remove")
     assert gone["removed"] == ["WIN-A\\Administrator"]
+    unknown = refusal(module("win_user_right", name="SeServiceLogonRight", users=["nobody"], action="add"))
+    assert unknown == "Failed to translate the account 'nobody' to a SID"
 
 
 def test_variables(module: Module, machine: Machine, session: Session) -> None:
@@ -251,7 +258,7 @@ def test_nssm_services(module: Module, machine: Machine) -> None:
     machine.files.make_directory("C:\\k")
     machine.files.write_bytes("C:\\k\\kubelet.exe", make("kubelet", "1.37.1"))
     service = {"name": "kubelet", "application": "C:\\k\\kubelet.exe", "arguments": "--v=2 --x", "start_mode": "manual"}
-    assert "cannot find the file" in refusal(module("win_nssm", **service))
+    assert "Could not find file 'nssm.exe'." in refusal(module("win_nssm", **service))
     machine.files.write_bytes("C:\\Windows\\System32\\nssm.exe", make("nssm", "2.24"))
     twice(module, "win_nssm", **service, stdout_file="C:\\k\\out.log", dependencies=["W32Time"])
     found = machine.services.get("kubelet")

@@ -170,6 +170,17 @@ def test_refusals(installed: Machine) -> None:
     assert services.get("demo") is None, "a running service that was deleted goes when it stops"
 
 
+@pytest.mark.parametrize("end", ["stop", "crash"])
+def test_a_deleted_service_goes_when_it_ends(installed: Machine, end: str) -> None:
+    services = installed.services
+    services.create("demo", f'"{EXE}"', FailureActions=make_failure_actions(86400, [("restart", 0)]))
+    services.start("demo")
+    services.delete("demo")
+    assert refused(lambda: services.delete("demo")) == 1072
+    getattr(services, end)("demo")
+    assert not services.exists("demo")
+
+
 def test_a_failing_dependency(installed: Machine) -> None:
     installed.services.create("base", r"C:\nope.exe")
     installed.services.create("upper", f'"{EXE}"', DependOnService=["base"])

@@ -38,6 +38,7 @@ def service(session: Session, **options: object) -> dict[str, Any]:
         ({"sid_info": "restricted"}, "ServiceSidType", 3),
         ({"load_order_group": "net"}, "Group", "net"),
         ({"username": "NT AUTHORITY\\LocalService"}, "ObjectName", "NT AUTHORITY\\LOCAL SERVICE"),
+        ({"username": "CONTOSO\\kubelet$"}, "ObjectName", "CONTOSO\\kubelet$"),
         ({"start_mode": "delayed"}, "DelayedAutostart", 1),
         ({"failure_actions_on_non_crash_failure": True}, "FailureActionsOnNonCrashFailures", 1),
         ({"failure_command": "cmd.exe"}, "FailureCommand", "cmd.exe"),

@@ -104,7 +104,7 @@ def set_numbers(session: Session, text: str) -> ProgramResult:
     """Evaluate `NAME=EXPRESSION`, or several assignments that are separated by commas.
 
     Raises:
-        CmdNotModelledError: the text has another form.
+        CmdNotModelledError: the text has another form, divides by zero, or contains an invalid octal number.
     """
     for part in text.split(","):
         name, equals, expression = part.partition("=")

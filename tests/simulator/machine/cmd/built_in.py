@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The built-in commands of cmd.exe. Only the functions that roles use are modelled.
+"""The built-in commands of cmd.exe. Only some commands, and some of their options, are modelled.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/windows-commands
 """
@@ -53,7 +53,7 @@ EVEN_EMPTY = "\0"
 
 
 def name_and_rest(text: str) -> tuple[str, str]:
-    """Return the name of a command (which may be a built-in command), and the text after the name."""
+    """Return the name of a command, and the text after the name. The name is empty if the text begins with a path."""
     match = re.match(r"[A-Za-z]+(?=[\s.(\\/:]|$)", text)
     if not match or re.match(r"[A-Za-z]:", text):
         return "", text

@@ -14,11 +14,11 @@ class SyntaxRefusedError(Exception):
 
 
 class ExitSignal(Exception):
-    """The command `exit`.
+    """The end of a batch file or of cmd.exe by the command `exit` or `goto :eof`.
 
     Args:
         code: the exit code; None keeps the current one.
-        batch: whether only the batch file ends (`exit /b`).
+        batch: whether only the batch file ends (`exit /b`, `goto :eof`).
     """
 
     def __init__(self, code: int | None, *, batch: bool) -> None:

@@ -21,6 +21,10 @@ def expand(line: str, variables: Mapping[str, str], arguments: Sequence[str] | N
     Args:
         arguments: the arguments of the batch file that contains the line, starting with its path; None on a command
             line. An undefined variable is left as it is on a command line, and removed in a batch file.
+
+    Raises:
+        CmdNotModelledError: the line contains `%NAME:...%`, a computed variable such as `%DATE%`, or a modifier that is
+            not modelled.
     """
     known = {name.casefold(): value for name, value in variables.items()}
     found: list[str] = []

@@ -17,7 +17,11 @@ from simulator.machine.wildcards import matches
 
 
 def set_members(session: Session, text: str) -> Iterator[str]:
-    """Yield the words of a set. A word with wildcards yields the names of the files that match it."""
+    """Yield the words of a set. A word with wildcards yields the files that match it, with the word's folder.
+
+    Raises:
+        CmdNotModelledError: the folder of a word contains wildcards.
+    """
     for word in re.findall(r'(?:"[^"]*"|[^\s,;="])+', text):
         if "*" not in word and "?" not in word:
             yield word
@@ -46,7 +50,15 @@ def numbers(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Fields:
-    """The options of `/f`: which fields of a line are used, and which characters separate them."""
+    """The options of `/f`.
+
+    Args:
+        tokens: the numbers of the fields of a line that are used, from 1.
+        remainder: whether the rest of the line after these fields is used, too (`*`).
+        delimiters: the characters that separate fields.
+        skip: the number of lines to skip at the beginning.
+        comment: the character at the beginning of lines to skip.
+    """
 
     tokens: tuple[int, ...] = (1,)
     remainder: bool = False

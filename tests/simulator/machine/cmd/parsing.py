@@ -27,7 +27,11 @@ class CmdRedirection:
 
 @dataclass
 class Simple:
-    """A command with its unprocessed arguments, including quotes."""
+    """A command with its arguments as one text. Quotes are kept, and carets (`^`) are removed.
+
+    Args:
+        quiet: whether `@` precedes the command. The other kinds of commands have the same field.
+    """
 
     text: str
     redirections: list[CmdRedirection] = field(default_factory=list)
@@ -111,7 +115,11 @@ class _Parser:
             self.at += 1
 
     def sequence(self) -> list[CmdStep]:
-        """Parse commands up to the end or the closing parenthesis. Raise SyntaxRefusedError after a final operator."""
+        """Parse commands up to the end or the closing parenthesis.
+
+        Raises:
+            SyntaxRefusedError: a command is invalid, or `|`, `&&` or `||` comes last.
+        """
         steps: list[CmdStep] = []
         operator = ""
         while True:
@@ -256,7 +264,7 @@ class _Parser:
         return CmdIf(words, negated, ignore_case, body, other)
 
     def one_or_all(self) -> list[CmdStep]:
-        """Parse the body of `if`. If `else` follows a group, the body is the group; otherwise it extends to the end."""
+        """Parse the body of `if` or `else`. It extends to the end, unless it is a group that `else` follows."""
         self.blanks()
         start = self.at
         if self.rest().startswith("("):

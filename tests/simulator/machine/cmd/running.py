@@ -56,7 +56,9 @@ class CmdShell:
         """Run a line or a block of lines, and return its exit code.
 
         Raises:
-            ExitSignal: `exit` was run.
+            ExitSignal: `exit` or `goto :eof` was run.
+            SyntaxRefusedError: the syntax is invalid.
+            CmdNotModelledError: the simulator does not model a part of the line.
         """
         variables = {"CD": self.session.directory, "ERRORLEVEL": str(self.level), **self.session.environment}
         steps = parse(expand(text, variables, self.arguments))
@@ -68,19 +70,19 @@ class CmdShell:
         """Write the prompt and the command that is about to run, as cmd.exe does while echo is on.
 
         Raises:
-            CmdNotModelledError: the command contains others.
+            CmdNotModelledError: the command is a block, `if` or `for`.
         """
         shown = ""
         for step in steps:
             if not isinstance(step.node, Simple):
-                raise CmdNotModelledError("the echo of a command that contains others (begin the file with @echo off)")
+                raise CmdNotModelledError("the echo of a block, if or for (begin the file with @echo off)")
             redirected = "".join(f" {item.stream}{item.mode}{item.target}" for item in step.node.redirections)
             # As in cmd/cmd.c (EchoCommand) of https://github.com/reactos/reactos: each command, a space, the operator.
             shown += f" {step.operator} " * bool(shown) + f"{step.node.text}{redirected} "
         output.stdout.append(f"\r\n{self.session.directory}>{shown}\r\n")
 
     def steps(self, steps: Sequence[CmdStep], output: CmdOutput, stdin: Input) -> int:
-        """Run commands in order, as their operators require."""
+        """Run commands in order, as their operators require, and return the exit code of the last one that ran."""
         code = 0
         position = 0
         while position < len(steps):
@@ -235,7 +237,8 @@ class CmdShell:
             return ProgramResult(1, "", f"'{program}' {why}\r\n")
         except NotExecutableError:
             why = "is not compatible with the version of Windows you're running."
-            return ProgramResult(216, "", f"This version of {program} {why}\r\n")
+            advice = "Check your computer's system information and then contact the software publisher."
+            return ProgramResult(216, "", f"This version of {program} {why} {advice}\r\n")
 
     def _holds(self, node: CmdIf) -> bool:
         kind, *words = [substitute(word, self._letters) for word in node.condition]
@@ -345,6 +348,7 @@ def run_batch(session: Session, path: str, arguments: Sequence[str], stdin: Inpu
 
     Raises:
         ExitSignal: the batch file ran `exit` without /b, which also ends the cmd.exe that runs the file.
+        CmdNotModelledError: the simulator does not model a part of the file.
     """
     shell = CmdShell(session, stdin, [path, *arguments])
     try:
@@ -364,7 +368,7 @@ def run_batch(session: Session, path: str, arguments: Sequence[str], stdin: Inpu
 
 
 def _blocks(text: str) -> list[str]:
-    """Return the lines of a batch file. All lines of a block in parentheses form one item."""
+    """Return the lines of a batch file, except empty lines and comments (`::`). The lines of a block form one item."""
     found: list[str] = []
     block, depth = "", 0
     for line in text.replace("\r\n", "\n").split("\n"):

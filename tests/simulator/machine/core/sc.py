@@ -164,7 +164,7 @@ def delete(machine: Machine, words: list[str]) -> ProgramResult:
 def start(machine: Machine, words: list[str]) -> ProgramResult:
     """Simulate sc start NAME [ARGUMENT ...]. The output shows START_PENDING, because sc.exe does not wait."""
     try:
-        machine.services.start(words[0], arguments=words[1:])
+        machine.services.start(words[0])
     except ServiceError as error:
         if error.code in REFUSALS:
             function = "StartService: OpenService" if error.code == 1060 else "StartService"

@@ -73,18 +73,38 @@ def _rule(session: Session, arguments: ModuleArguments, path: str) -> _Rule:
         wrong = arguments.text("type")
         raise ArgumentError(f"Get-AnsibleParam: Argument type needs to be one of allow,deny but was {wrong}.")
     who = sid_of(session, arguments.text("user"))
+    propagation = arguments.text("propagation", default="None")
+    if propagation.casefold() not in {name.casefold() for name in _PROPAGATION}:
+        known = ",".join(sorted(_PROPAGATION))
+        raise ArgumentError(f"Get-AnsibleParam: Argument propagation needs to be one of {known} but was {propagation}.")
+    try:
+        mask, flags = _mask_and_flags(session, arguments, path, propagation)
+    except ArgumentError as error:
+        change = f"{arguments.text('state', default='present')} {arguments.text('rights')}"
+        head = f"an error occurred when attempting to {change} permission(s) on {path} for {arguments.text('user')}"
+        raise ArgumentError(f"{head} - {error}") from None
+    # FileSystemAccessRule adds Synchronize to the rights that it allows, and removes it from those that it denies.
+    mask = mask | _SYNCHRONIZE if kind == "A" else mask if mask == _FULL else mask & ~_SYNCHRONIZE
+    return _Rule(kind, who, mask, flags)
+
+
+def _mask_and_flags(
+    session: Session, arguments: ModuleArguments, path: str, propagation: str
+) -> tuple[int, frozenset[str]]:
+    """Return the rights as a mask, and the flags of the entry.
+
+    Raises:
+        ArgumentError: a name in the options `rights` or `inherit` is unknown.
+    """
     mask = 0
     for name in _enumeration_names(arguments.text("rights"), _RIGHTS, "FileSystemRights"):
         mask |= _RIGHTS[name]
-    # FileSystemAccessRule adds Synchronize to the rights that it allows, and removes it from those that it denies.
-    mask = mask | _SYNCHRONIZE if kind == "A" else mask if mask == _FULL else mask & ~_SYNCHRONIZE
     folder = session.machine.files.is_directory(path)
     inherit = arguments.text("inherit", default="ContainerInherit, ObjectInherit") if folder else "None"
     flags = {_INHERIT[name] for name in _enumeration_names(inherit, _INHERIT, "InheritanceFlags")}
     if flags - {""}:
-        propagation = arguments.text("propagation", default="None")
         flags |= {_PROPAGATION[name] for name in _enumeration_names(propagation, _PROPAGATION, "PropagationFlags")}
-    return _Rule(kind, who, mask, frozenset(flags - {""}))
+    return mask, frozenset(flags - {""})
 
 
 def _path(session: Session, arguments: ModuleArguments) -> str:
@@ -98,11 +118,12 @@ def _path(session: Session, arguments: ModuleArguments) -> str:
 def acl(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Add or remove one entry of an access list (win_acl). The module has no check mode."""
     path, files = _path(session, arguments), session.machine.files
-    state = arguments.text("state", default="present").casefold()
-    if state not in ("present", "absent"):
-        raise ArgumentError(f"Get-AnsibleParam: Argument state needs to be one of absent,present but was {state}.")
     if arguments.check_mode:
         return {"changed": False, "skipped": True, "msg": "remote module does not support check mode"}
+    state = arguments.text("state", default="present")
+    if state.casefold() not in ("present", "absent"):
+        raise ArgumentError(f"Get-AnsibleParam: Argument state needs to be one of absent,present but was {state}.")
+    state = state.casefold()
     if arguments.flag("follow"):
         raise NotModelled("win_acl with follow")
     if not files.exists(path):

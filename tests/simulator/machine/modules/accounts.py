@@ -12,10 +12,16 @@ from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
 from simulator.machine.session import Session
 
 _UNKNOWN = "Some or all identity references could not be translated."
+_NO_MEMBER = "Unhandled exception while executing module: Failed to translate '{name}' to a SecurityIdentifier: {why}"
 
 
-def sid_of(session: Session, name: str) -> str:
-    """Return the security identifier of an account, as Ansible.ModuleUtils.SID does.
+def sid_of(
+    session: Session, name: str, failure: str = "account_name {name} is not a valid account, cannot get SID: {why}"
+) -> str:
+    """Return the security identifier of an account.
+
+    Args:
+        failure: the module's error message. The default is the message of Ansible.ModuleUtils.SID.
 
     Raises:
         ArgumentError: the account does not exist.
@@ -23,12 +29,12 @@ def sid_of(session: Session, name: str) -> str:
     found = accounts.resolve(session.machine, name)
     if found is None:
         why = f'Exception calling "Translate" with "1" argument(s): "{_UNKNOWN}"'
-        raise ArgumentError(f"account_name {name} is not a valid account, cannot get SID: {why}")
+        raise ArgumentError(failure.format(name=name, why=why))
     return found
 
 
 def group(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Create, describe or remove a local group (win_group)."""
+    """Create, change or remove a local group (win_group)."""
     machine, name, check = session.machine, arguments.text("name"), arguments.check_mode
     state = arguments.text("state", default="present")
     if state not in ("absent", "present"):
@@ -59,10 +65,13 @@ def _members(session: Session, arguments: ModuleArguments, found: Account) -> bo
     if requested.get("set") is not None and (requested.get("add") or requested.get("remove")):
         raise ArgumentError("parameters are mutually exclusive: set, add found in members")
     if requested.get("set") is not None:
-        kept = [sid_of(session, str(name)) for name in requested["set"]]
+        kept = [sid_of(session, str(name), _NO_MEMBER) for name in requested["set"]]
         new, gone = [member for member in kept if member not in now], [member for member in now if member not in kept]
     else:
-        listed = {key: [sid_of(session, str(name)) for name in requested.get(key) or ()] for key in ("add", "remove")}
+        listed = {
+            key: [sid_of(session, str(name), _NO_MEMBER) for name in requested.get(key) or ()]
+            for key in ("add", "remove")
+        }
         new = [member for member in listed["add"] if member not in now]
         gone = [member for member in listed["remove"] if member in now]
     if not arguments.check_mode:
@@ -127,7 +136,12 @@ def user(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     known = found.password or (session.machine.settings.password if is_own else "")
     changed = bool(password) and password != known and arguments.text("update_password", default="always") == "always"
     if changed and len(password) < 8:
-        raise ArgumentError("The password does not meet the password policy requirements.")
+        why = (
+            "The password does not meet the password policy requirements. Check the minimum password length, password "
+            "complexity and password history requirements."
+        )
+        call = 'Exception calling "SetPassword" with "1" argument(s)'
+        raise ArgumentError(f'Unhandled exception while executing module: {call}: "{why}"')
     if changed and not arguments.check_mode:
         found.password = password
     return {"changed": changed, "name": found.name, "state": "present"}

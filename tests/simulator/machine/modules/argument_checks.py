@@ -26,7 +26,7 @@ MASK = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 
 
 class ArgumentError(ValueError):
-    """A missing or invalid argument. The text is the module's error message."""
+    """A failure of a module, such as an invalid argument. The text is `msg` in the module's result."""
 
 
 class NoCheckModeError(Exception):
@@ -137,6 +137,7 @@ class Checks:
     Args:
         module: the module's name, for error messages.
         expand: replaces `%NAME%` in values of the type path.
+        secrets: collects the values of options with no_log.
     """
 
     module: str

@@ -42,7 +42,10 @@ class ModuleArguments:
         return int(self._values.get(f"{INTERNAL}verbosity") or 0)
 
     def modelled(self, *names: str) -> None:
-        """Reject all options that the task sets although they are not modelled.
+        """Reject options that the task sets although the simulator does not model them.
+
+        Args:
+            names: the options that are modelled.
 
         Raises:
             ArgumentError: the task sets an option that is not modelled.
@@ -70,14 +73,14 @@ class ModuleArguments:
         return default
 
     def path(self, session: Session, *names: str, default: str | None = None) -> str:
-        """Return a path with expanded variables and backslashes."""
+        """Return a path with its variables expanded and its slashes replaced by backslashes."""
         return session.expand(self.text(*names, default=default)).replace("/", "\\")
 
     def flag(self, name: str, *, default: bool = False) -> bool:
         """Return a boolean.
 
         Raises:
-            ArgumentError: the value is not a boolean.
+            ArgumentError: the value cannot be converted to a boolean.
         """
         value = self._values.get(name)
         try:

@@ -16,7 +16,7 @@ from simulator.machine.session import Session
 
 
 def command(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Run a program."""
+    """Run a program (win_command)."""
     arguments.modelled("_raw_params", "cmd", "argv", "chdir", "creates", "removes", "stdin")
     line = arguments.text("cmd", "_raw_params", default="").strip()
     words = arguments.raw("argv")
@@ -33,15 +33,19 @@ def command(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     try:
         return _timed(line, lambda: session.run_program(program, rest, stdin))
     except ProgramNotFoundError:
-        why = "The system cannot find the file specified"
-        return {"changed": False, "failed": True, "rc": 2, "cmd": line, "msg": f"Failed to run: '{line}': {why}"}
+        return _not_run(line, 2, "The system cannot find the file specified")
     except NotExecutableError:
-        why = "%1 is not a valid Win32 application"
-        return {"changed": False, "failed": True, "rc": 193, "cmd": line, "msg": f"Failed to run: '{line}': {why}"}
+        return _not_run(line, 193, "%1 is not a valid Win32 application")
+
+
+def _not_run(line: str, code: int, why: str) -> dict[str, Any]:
+    call = 'Exception calling "CreateProcess" with "7" argument(s)'
+    failure = f'{call}: "CreateProcessW() failed ({why}, Win32ErrorCode {code} - 0x{code:08X})"'
+    return {"changed": False, "failed": True, "rc": code, "cmd": line, "msg": f"Failed to run: '{line}': {failure}"}
 
 
 def shell(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
-    """Run a PowerShell or cmd.exe command."""
+    """Run a command with PowerShell, cmd.exe or another program (win_shell)."""
     from simulator.machine.powershell.host import run_text
 
     arguments.modelled("_raw_params", "chdir", "executable", "creates", "removes", "stdin", "no_profile")
@@ -59,7 +63,18 @@ def shell(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     if executable in ("powershell", "powershell.exe"):
         return _timed(line, lambda: run_text(session, line, stdin.splitlines()))
     name = executable if executable.endswith(".exe") else f"{executable}.exe"
-    return _timed(line, lambda: session.run_program(name, f"/c {line}", stdin.encode()))
+    try:
+        return _timed(line, lambda: session.run_program(name, f"/c {line}", stdin.encode()))
+    except (ProgramNotFoundError, NotExecutableError) as error:
+        return {"changed": False, "failed": True, "rc": 2, "cmd": line, "msg": not_started(name, error)}
+
+
+def not_started(name: str, error: ProgramNotFoundError | NotExecutableError) -> str:
+    """Return the message of Run-Command (Ansible.ModuleUtils.CommandUtil) for a program that does not start."""
+    if isinstance(error, ProgramNotFoundError):
+        return f'Exception calling "SearchPath" with "1" argument(s): "Could not find file \'{name}\'."'
+    failure = "CreateProcessW() failed (%1 is not a valid Win32 application, Win32ErrorCode 193)"
+    return f'Exception calling "CreateProcess" with "6" argument(s): "{failure}"'
 
 
 def _skipped(session: Session, arguments: ModuleArguments, line: str) -> dict[str, Any] | None:

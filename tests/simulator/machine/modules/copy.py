@@ -16,7 +16,7 @@ from simulator.machine.session import Session
 
 def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Copy files, or return what has to be copied."""
-    modes = {"query": _query, "explode": _explode, "remote": _remote, "single": _single}
+    modes = {"explode": _explode, "query": _query, "remote": _remote, "single": _single}
     mode = arguments.text("_copy_mode", default="single")
     if mode not in modes:
         raise ArgumentError(
@@ -48,7 +48,7 @@ def _query(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def _target(session: Session, arguments: ModuleArguments, name: str) -> str:
-    """Return the destination of a file. The folder of the destination must exist, unless dest ends with a backslash."""
+    """Return the destination of a file. Its folder must exist, or is created if dest ends with a backslash."""
     files, dest = session.machine.files, arguments.path(session, "dest")
     folder = dest.endswith("\\") or files.is_directory(dest)
     path = f"{dest.rstrip(chr(92))}\\{name}" if folder else dest

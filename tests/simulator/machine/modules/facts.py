@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""setup: the facts of ansible.windows' setup.ps1 by subset, gathered from the machine's state."""
+"""setup: the facts of ansible.windows' setup.ps1 by subset, from the machine's state or with constant values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run(session: Session, arguments: ModuleArguments) -> Facts:
 
 
 def choose(subsets: list[str]) -> tuple[set[str], list[str]]:
-    """Return the subsets to gather, and warnings about unknown names. Requested subsets override excluded ones."""
+    """Return the facts to gather, and warnings about unknown names. Requested subsets override excluded ones."""
     everything = {name for names in GROUPS.values() for name in names}
     known = {**GROUPS, "all": tuple(everything), **{name: (name,) for name in everything}}
     explicit: set[str] = set()

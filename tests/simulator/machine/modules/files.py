@@ -72,10 +72,13 @@ def file(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     try:
         return _file(session, path, state, change=not arguments.check_mode)
     except OSError as error:
-        # The error ends the module. Of .NET's messages, only that for a missing folder is known.
-        if isinstance(error, FileNotFoundError):
-            raise _unhandled(f"Could not find a part of the path '{path}'.") from None
-        raise ArgumentError(f"Failed to {state or 'make'} {path}: {error.strerror or error}") from None
+        # Of .NET's messages, only that for a missing folder is known.
+        why = f"Could not find a part of the path '{path}'." if isinstance(error, FileNotFoundError) else ""
+        why = why or error.strerror or str(error)
+        requested = str(state).casefold()
+        if requested == "absent":
+            raise ArgumentError(f"Failed to delete {path}: {why}") from None
+        raise (ArgumentError(why) if requested == "directory" else _unhandled(why)) from None
 
 
 _STATES = ("absent", "directory", "file", "touch")
@@ -86,7 +89,7 @@ def _unhandled(message: str) -> ArgumentError:
 
 
 def _legacy_path(session: Session, arguments: ModuleArguments) -> str:
-    """Return an option of the type path.
+    """Return the option `path`, or its alias `dest` or `name`.
 
     Like Get-AnsibleParam, reject paths for which `Test-Path -IsValid` is false.
     """

@@ -8,6 +8,7 @@ from typing import Any
 
 from simulator.machine import command_line
 from simulator.machine.modules.arguments import ArgumentError, ModuleArguments
+from simulator.machine.modules.commands import not_started
 from simulator.machine.objects import NotModelled
 from simulator.machine.programs import NotExecutableError, ProgramNotFoundError
 from simulator.machine.session import Session
@@ -65,9 +66,9 @@ class _Nssm:
         line = command_line.join([self._program, *words])
         try:
             result = self._session.run_program(self._program, list(words))
-        except (ProgramNotFoundError, NotExecutableError):
-            message = f"Unhandled exception: The system cannot find the file specified ({line})"
-            raise _Failed(self.answer | {"failed": True, "msg": message}) from None
+        except (ProgramNotFoundError, NotExecutableError) as error:
+            message = f"Unhandled exception while executing module: {not_started(self._program, error)}"
+            raise _Failed({"changed": False, "failed": True, "msg": message}) from None
         if result.exit_code:
             log = {"nssm_error_cmd": line, "nssm_error_log": result.stderr, "failed": True, "msg": failed}
             raise _Failed(self.answer | log)
@@ -185,10 +186,11 @@ def _parameters(arguments: ModuleArguments, nssm: _Nssm) -> None:
 def _bring(nssm: _Nssm, state: str) -> None:
     name = nssm.name
 
-    def is_at(requested: str) -> bool:
-        return requested in nssm.run(f'Error starting service "{name}"', "status", name)
+    def bring_to(requested: str, command: str, failed: str) -> None:
+        if requested not in nssm.run(failed, "status", name) and nssm.change(f"{command}_service"):
+            nssm.run(failed, command, name)
 
-    if state in ("stopped", "restarted") and not is_at("SERVICE_STOPPED") and nssm.change("stop_service"):
-        nssm.run(f'Error stopping service "{name}"', "stop", name)
-    if state in ("started", "restarted") and not is_at("SERVICE_RUNNING") and nssm.change("start_service"):
-        nssm.run(f'Error starting service "{name}"', "start", name)
+    if state in ("stopped", "restarted"):
+        bring_to("SERVICE_STOPPED", "stop", f'Error stopping service "{name}"')
+    if state in ("started", "restarted"):
+        bring_to("SERVICE_RUNNING", "start", f'Error starting service "{name}"')

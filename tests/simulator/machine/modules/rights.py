@@ -13,6 +13,8 @@ from simulator.machine.objects import NotModelled
 from simulator.machine.rights.user_rights import RIGHTS, UserRights, held_by
 from simulator.machine.session import Session
 
+_NO_SID = "Failed to translate the account '{name}' to a SID"
+
 
 def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     """Grant or revoke a privilege or logon right (win_user_right)."""
@@ -25,9 +27,8 @@ def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     users = arguments.raw("users")
     if users is None:
         raise ArgumentError("missing required arguments: users")
-    requested = list(
-        dict.fromkeys(sid_of(session, str(user)) for user in (users if isinstance(users, list) else [users]))
-    )
+    listed = users if isinstance(users, list) else [users]
+    requested = list(dict.fromkeys(sid_of(session, str(user), _NO_SID) for user in listed))
     holders = held_by(session.machine, name)
     new = [user for user in requested if user not in holders] if action != "remove" else []
     gone = {

@@ -63,6 +63,8 @@ def account(machine: Machine, name: str, service: str) -> str:
     authority, _, user = name.rpartition("\\")
     if authority.casefold() == "nt service":
         return f"NT SERVICE\\{user}"
+    if user.endswith("$") and authority:
+        return name  # a managed account of a domain
     return f"{machine.name.upper()}\\{user}"
 
 

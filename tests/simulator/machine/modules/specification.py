@@ -43,7 +43,7 @@ _CONSTANTS: Mapping[str, object] = {"true": True, "false": False, "null": None}
 
 
 class UnreadableError(ValueError):
-    """A part of the specification that is not a literal. The text names this part."""
+    """A part of the specification that the simulator cannot evaluate. The text names this part."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def read(text: str, utilities: Iterable[str] = ()) -> Rules | None:
         utilities: the texts of its module_utils, which may contain fragments of the specification.
 
     Raises:
-        UnreadableError: part of the specification is not a literal.
+        UnreadableError: a part of the specification cannot be evaluated.
     """
     found = _CREATE.search(text)
     if found is None:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The errors of cmdlets for denied access to a file or registry key.
 
-The error ids come from PowerShell's FileSystemProvider:
+The error ids for files come from PowerShell's FileSystemProvider:
 https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/namespaces/FileSystemProvider.cs
 """
 

@@ -44,7 +44,7 @@ class Guard:
 
     Args:
         lists: the machine's access lists.
-        acting: the acting users.
+        acting: the tokens of the machine's threads; None disables all checks.
         follow: returns the path that results when all links are followed, in normal form and in lower case.
     """
 
@@ -59,7 +59,7 @@ class Guard:
 
     @property
     def token(self) -> Token | None:
-        """The token of the acting user; None means Windows itself."""
+        """The token of the acting user; None means Windows itself or no checks: everything is allowed."""
         return self._acting.token if self._acting else None
 
     def require(self, path: str, rights: int, enabled: Collection[str] = ()) -> None:

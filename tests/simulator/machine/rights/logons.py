@@ -53,6 +53,6 @@ def _user(machine: Machine, account: str) -> Token:
 
 
 def _elsewhere(account: str) -> str:
-    """Return the SID of the domain to which an account belongs."""
+    """Return a made-up SID for the domain to which an account belongs. It depends only on the domain's name."""
     domain = account.casefold().rpartition("\\")[0]
     return f"S-1-5-21-1-1-{zlib.crc32(domain.encode())}"

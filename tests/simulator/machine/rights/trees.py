@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def undeletable(files: FileSystem, path: str) -> list[str]:
-    """Return the items at or below a path that the acting user has no right to delete."""
+    """Return the items below a path that the acting user may not delete; if there are none, the path if it is one."""
     guard = files.guard
     if guard.token is None:
         return []
@@ -27,7 +27,7 @@ def undeletable(files: FileSystem, path: str) -> list[str]:
 
 
 def delete_others(files: FileSystem, path: str, kept: Sequence[str]) -> None:
-    """Delete the items of a folder except the kept ones.
+    """Delete the items of a folder, except the kept ones and the folders that contain them.
 
     The result is the same as after a failed recursive deletion.
     """
