@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reject bundles that are older than the newest one that this controller has used: old software may be vulnerable."""
+"""Reject bundles that are older than a maximum age, or than the last one used: old software may be vulnerable."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def check(
             seen = _read(state)
             last = seen.get(name, 0)
             if stamp.serial < last and not allow_older:
-                raise BundleError(_OLDER.format(where, stamp.serial, stamp.made or "long ago", last))
+                raise BundleError(_OLDER.format(where, stamp.serial, stamp.made or "at an unknown time", last))
             if stamp.serial != last:
                 _write(state, {**seen, name: stamp.serial})
     except OSError as error:

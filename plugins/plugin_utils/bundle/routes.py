@@ -51,6 +51,6 @@ def is_inside(url: str, allowed: t.Collection[str] = ()) -> bool:
 
 
 def origin(url: str) -> tuple[str, str]:
-    """Return the origin of a URL, for which its credentials are valid: scheme, host and port."""
+    """Return the origin of a URL, for which its credentials are valid: scheme, and user, host and port as written."""
     parts = urllib.parse.urlsplit(url)
     return parts.scheme, parts.netloc

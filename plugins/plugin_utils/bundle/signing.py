@@ -22,7 +22,7 @@ if t.TYPE_CHECKING:
 
 
 def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[IndexEntry]) -> bool:
-    """Write the index and its signature, unless the existing index has the same entries.
+    """Write the index and its signature, unless the existing index has the same entries and is signed with this key.
 
     Args:
         directory: the bundle's folder, with its working folder.

@@ -40,7 +40,7 @@ def _revocation(url: str) -> dict[str, bool]:
 
 
 def images(entries: t.Iterable[IndexEntry], url: str) -> dict[str, list[dict[str, t.Any]]]:
-    """Return the URLs of container images' archives, by reference.
+    """Return the archives of container images by reference: their URLs, versions of Windows, checksums and sizes.
 
     Args:
         entries: entries of the index.
@@ -96,7 +96,7 @@ def windows_path(folder: str, entry: IndexEntry) -> str:
     """Return an uploaded file's path on the node.
 
     Raises:
-        BundleError: the path is not a valid Windows file name.
+        BundleError: the path contains a colon, which no file name on Windows may have.
     """
     if ":" in entry.path:
         raise BundleError(

@@ -23,7 +23,8 @@ from .nodes import Nodes
 _CHECK_INTERVAL = 0.5
 """Seconds between two checks for connections whose time limit has passed."""
 _HEAD, _HEAD_TIME = 16 * 1024, 10.0
-"""Maximum size of a request's head in bytes, and the time limit in seconds until the head is complete."""
+"""Size in bytes that an incomplete head of a request must not exceed, and the time limit in seconds until the head is
+complete."""
 _IDLE, _STALL = 30.0, 60.0
 """Time limits in seconds: for the pause between two requests, and for a response that makes no progress."""
 _WAITING = 256
