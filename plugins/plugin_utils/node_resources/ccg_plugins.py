@@ -40,7 +40,7 @@ def permissions() -> list[int]:
 
 
 def resources(plugins: t.Sequence[CcgPlugin], downloads: Downloads, stops: t.Sequence[str]) -> list[ResourceMapping]:
-    """Return the resources of the plugins: first their files, then the registry entries that register them.
+    """Return the resources of the plugins: for each plugin its files, then the registry entries that register it.
 
     Args:
         plugins: the plugins.

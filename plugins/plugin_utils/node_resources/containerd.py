@@ -141,7 +141,7 @@ def unpacked_crictl(artifact: ResourceMapping, install_dir: str) -> ResourceMapp
 
     Args:
         artifact: the resource that downloads crictl.
-        install_dir: containerd's folder.
+        install_dir: `container_runtime_install_dir`.
 
     Returns:
         A resource of type Archive.
@@ -154,7 +154,7 @@ def environment(programs: str, install_dir: str, pipe: str) -> list[ResourceMapp
 
     Args:
         programs: folder of the runtime's own programs.
-        install_dir: containerd's folder, which contains crictl's folder.
+        install_dir: `container_runtime_install_dir`, which contains crictl's folder.
         pipe: endpoint of the runtime.
 
     Returns:

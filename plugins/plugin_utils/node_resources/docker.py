@@ -59,7 +59,7 @@ class DockerSettings(DockerVariables):
 
     @property
     def program_folders(self) -> list[str]:
-        """Folders of programs that run as SYSTEM."""
+        """Folders of programs that run as SYSTEM or that administrators run."""
         return [self.docker_dir, self.cri_dockerd_dir, self.nssm_dir, self.install_dir]
 
     @property
@@ -122,7 +122,7 @@ def daemon_configuration(settings: DockerSettings) -> dict[str, t.Any]:
         The content. The keys of `container_runtime_docker_daemon` override the collection's keys.
 
     Raises:
-        ResourceError: Docker does not support a registry setting.
+        ResourceError: a registry is invalid.
     """
     proxy = settings.downloads.proxy
     urls = {"http-proxy": proxy.http_proxy, "https-proxy": proxy.https_proxy, "no-proxy": proxy.no_proxy}
@@ -137,7 +137,7 @@ def daemon_configuration(settings: DockerSettings) -> dict[str, t.Any]:
 
 
 def cri_dockerd_arguments(settings: DockerSettings) -> list[str]:
-    """Return cri-dockerd's command line.
+    """Return the arguments of cri-dockerd.
 
     The CNI folders are passed as arguments, because cri-dockerd's defaults differ from the collection's folders
     (Mirantis/cri-dockerd cmd/cri/options/options.go).

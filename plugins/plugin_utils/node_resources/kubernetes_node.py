@@ -33,8 +33,9 @@ _ARGUMENTS = (
 )
 _DROPINS = (f"--config-dir={node_paths.KUBELET_DROPINS}",)
 _WITHOUT_DROPINS = ("--resolv-conf=", "--cgroups-per-qos=false", "--enforce-node-allocatable=")
-"""The settings of `kubelet_configuration` as flags, for kubelets that read no drop-ins (kubernetes-sigs/
-sig-windows-tools kubeadm/scripts/PrepareNode.ps1). kubeadm writes the flag for the runtime's endpoint."""
+"""The settings that `kubelet_configuration` always contains, as flags for kubelets that read no drop-ins
+(kubernetes-sigs/sig-windows-tools kubeadm/scripts/PrepareNode.ps1). kubeadm writes the flag for the runtime's
+endpoint."""
 
 
 _NSSM_DIR = "C:\\Program Files\\nssm"
@@ -64,9 +65,10 @@ class KubernetesSettings(KubeletVariables):
     network_services: tuple[str, ...] = ()
     """Services of the pod network, which depend on the kubelet; each precedes the services on which it depends."""
     nssm_dir: str = ""
-    """Folder of nssm, if it runs the kubelet."""
+    """Folder of nssm, which runs the kubelet unless `kubelet_service` is native."""
     network_labels: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Labels of nodes with this pod network. A machine that joins by itself registers with these labels."""
+    """Labels of nodes with this pod network, with which a machine that joins by itself registers; empty without the
+    launcher."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> KubernetesSettings:
@@ -143,7 +145,7 @@ class KubernetesSettings(KubeletVariables):
 
 
 def resources(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the Kubernetes resources of a node. The kubelet's service comes last; it starts only when the node joins.
+    """Return the Kubernetes resources of a node. The kubelet's service comes last; these resources do not start it.
 
     Args:
         settings: the role's variables.
@@ -192,7 +194,7 @@ def resources(settings: KubernetesSettings) -> list[ResourceMapping]:
 
 
 def kubelet_configuration(settings: KubernetesSettings) -> dict[str, t.Any]:
-    """Return the kubelet's drop-in: settings that are missing in kubeadm's configuration, which is meant for Linux.
+    """Return the kubelet's drop-in: additions and changes to kubeadm's configuration, which is meant for Linux.
 
     Args:
         settings: the role's variables.
@@ -226,13 +228,13 @@ def _resources(settings: KubernetesSettings) -> dict[str, t.Any]:
 
 
 def kubelet_services(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the kubelet's service, and the settings of nssm if nssm runs it. The service is the last resource.
+    """Return the kubelet's service, and the settings of nssm or the launcher if it runs the kubelet.
 
     Args:
         settings: the role's variables.
 
     Returns:
-        The resources. The service has no state, because it starts when the node joins.
+        The resources. The service comes last, and has no state, because the join starts it.
     """
     service = kubelet_service(settings)
     if settings.kubelet_service == "native":
@@ -287,7 +289,7 @@ def kubelet_service(settings: KubernetesSettings) -> ResourceMapping:
         settings: the role's variables.
 
     Returns:
-        A Service resource without a state, because the service starts when the node joins.
+        A Service resource without a state, because the join starts the service.
     """
     proxy = settings.downloads.proxy
     return {

@@ -153,7 +153,7 @@ def service_names() -> tuple[str, ...]:
 
 
 def _kubelet(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the kubelet's service as the preparation defines it, without the flags that kubeadm wrote.
+    """Return the kubelet's service, stopped, but otherwise as the preparation defines it, without kubeadm's flags.
 
     If nssm runs the kubelet, the arguments are a resource of their own.
     """
@@ -167,7 +167,7 @@ def _kubelet(settings: KubernetesSettings) -> list[ResourceMapping]:
 
 
 def _removed(made: t.Iterable[ResourceMapping], machine: ResetMachine) -> t.Iterator[ResourceMapping]:
-    """Yield the resources that remove what a join made and the preparation does not define."""
+    """Yield the resources that remove what a join made and the preparation does not define, except folders."""
     prepared = {(one["type"], _name(one).casefold()) for one in machine.prepared}
     made = [one for one in made if (one["type"], _name(one).casefold()) not in prepared]
     services = [f"{SERVICES}\\{one['name']}" for one in made if one["type"] == "Service"]
@@ -182,7 +182,7 @@ def _removed(made: t.Iterable[ResourceMapping], machine: ResetMachine) -> t.Iter
 
 
 def _state_folders(machine: ResetMachine) -> list[ResourceMapping]:
-    """Return the folders with state, without folders that are in another of these folders."""
+    """Return the folders with state, except folders inside another of these and, if logs are kept, folders of logs."""
     made = [str(one["name"]) for one in node_join.possible(machine.joined) if one["type"] == "Directory"]
     of_networks = [
         path

@@ -115,11 +115,11 @@ class OwnTemplates:
         return expression.evaluate(values, lookup=self._lookup)
 
     def of_cluster(self, name: str, default: t.Any = "") -> t.Any:
-        """Return a variable of the host or, if the host lacks it, of the first host of the cluster that has it.
+        """Return a variable of the host or, if the host lacks it, of the first of `cluster_hosts` that has it.
 
         Args:
-            name: name of the variable.
-            default: returned if no host has the variable.
+            name: name of the variable. A host whose value is null lacks it.
+            default: returned if none of these hosts has the variable.
         """
         own = self.variable(name) if name in self._variables else None
         if own is not None:
@@ -187,7 +187,7 @@ def _texts(value: t.Any) -> t.Iterator[str]:
 
 
 def _compile(environment: jinja2.Environment, text: str) -> _Expression | None:
-    """Return a compiled template; None if it is more than one expression, or if only Ansible can evaluate it."""
+    """Return a compiled template; None if it is not exactly one expression, or if only Ansible can evaluate it."""
     match = _EXPRESSION.fullmatch(text)
     if match is None:
         return None

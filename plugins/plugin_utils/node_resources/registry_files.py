@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files with settings of registries for container runtimes, and the removal of files that are no longer listed."""
+"""Files with the settings of registries for containerd, Docker and BuildKit, and the removal of unneeded files."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ Subsystem sftp sftp-server.exe
 Match Group administrators
        AuthorizedKeysFile __PROGRAMDATA__/ssh/administrators_authorized_keys
 """
-"""The settings of github.com/PowerShell/openssh-portable contrib/win32/openssh/sshd_config that differ from sshd's own
-defaults, and the setting for passwords."""
+"""The settings for keys and passwords, and the settings for SFTP and for administrators' keys of
+github.com/PowerShell/openssh-portable contrib/win32/openssh/sshd_config."""
 
 
 def resources(settings: SystemVariables, proxy: Proxy) -> list[ResourceMapping]:

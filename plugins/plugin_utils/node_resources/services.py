@@ -18,7 +18,7 @@ DOCKER_NETWORK_SERVICES = (
     *(name for known in catalogue().values() if "docker" in known.supported.runtimes for name in known.services),
     KUBE_PROXY,
 )
-"""The services of all networks that work with Docker."""
+"""The services of all networks that work with Docker, and kube-proxy."""
 
 
 def network_services(variables: Variables) -> tuple[str, ...]:

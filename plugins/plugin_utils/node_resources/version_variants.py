@@ -25,7 +25,7 @@ _ROLES = (container_runtime.ROLE, cni.ROLE, kubernetes_node.ROLE)
 
 
 class SettableComponent(t.NamedTuple):
-    """A component, and the variables that set its version: that of the role first."""
+    """A component, and the variables that set its version, the role's own variable first."""
 
     component: VersionedComponent
     variables: tuple[str, ...]
@@ -74,7 +74,7 @@ def variants(host: Variables, changed: t.Callable[[t.Mapping[str, str]], Variabl
 
 
 def components(host: Variables) -> list[SettableComponent]:
-    """Return the components that the host's roles install, in this order.
+    """Return the components that the host's roles install, in the order of these roles.
 
     Args:
         host: the host's variables.

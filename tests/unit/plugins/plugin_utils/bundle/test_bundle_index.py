@@ -271,7 +271,7 @@ def test_invalid_keys_are_refused(made: Made, tmp_path: pathlib.Path) -> None:
     for path in (str(wrong), str(tmp_path / "missing")):
         with pytest.raises(BundleError, match=r"bundle_public_key .*expected an Ed25519 public key in PEM"):
             verify.verify(str(made.folder), path)
-    with pytest.raises(BundleError, match=r"bundle_key .*expected an Ed25519 public key in PEM"):
+    with pytest.raises(BundleError, match=r"bundle_key .*expected an Ed25519 key in PEM"):
         keys.private_key(str(wrong))
     wrong.chmod(0o644)
     with pytest.raises(BundleError, match=r"expected a file of mode 0600, got .*Others can read it"):
