@@ -147,13 +147,15 @@ class Cleanup:
         try:
             return self._node.run(batch, step=step)
         except AnsibleConnectionFailure as error:
+            # Only a detached batch outlives its session, and only with a journal can the next run find a batch.
+            state = "continues" if batch.long else "may still run"
+            finds = "reads the batch's result and " if any(call.id == hns_journal.ID for call in batch.calls) else ""
             known = (
                 f"it last reported progress{_where(last[-1])}" if last else self.outcome.last_known_progress(removes)
             )
             raise AnsibleConnectionFailure(
-                f"{error}: the node did not come back. The batch of {len(batch.calls)} calls continues on the node; "
-                f"{known}. The batch's task: {self.outcome.intent(removes)}. The next run reads the batch's result and "
-                "completes the work"
+                f"{error}: the node did not come back. The batch of {len(batch.calls)} calls {state} on the node; "
+                f"{known}. The batch's task: {self.outcome.intent(removes)}. The next run {finds}completes the work"
             ) from error
 
     # --- HNS hangs.
@@ -162,7 +164,7 @@ class Cleanup:
         """Restart HNS; if that is not allowed or did not help, reboot the node.
 
         Raises:
-            NodeError: the options allow no further step.
+            NodeError: the options allow no further step, or the run is in check mode.
         """
         waited = self._options.facts.hns_timeout
         self.outcome.step("wait", f"HNS did not respond to {call} within {waited:g} s")

@@ -87,7 +87,8 @@ class CleanupPlan:
     stop: tuple[str, ...] = ()
     """Services to stop, in order."""
     start: tuple[str, ...] = ()
-    """Services to start at the end, in order: all services that this cleanup or an earlier cleanup stops."""
+    """Services to start at the end, in order: those that this cleanup or an interrupted one stops, except services that
+    the request leaves stopped."""
     uplinks: tuple[Uplink, ...] = ()
     """Static settings of adapters that must exist at the end."""
     repair: tuple[str, ...] = ()

@@ -29,7 +29,8 @@ _NAMES = re.compile(
     r"|(base)?ovnkubernetes.*|antrea-hnsnetwork",
     re.IGNORECASE,
 )
-"""Names of networks that CNIs create without naming them in a configuration file."""
+"""Names that CNIs give their networks. A network with such a name counts as a CNI's network, even if no configuration
+names it."""
 _NEVER = ("nat", "ics", "internal", "private")
 """Types of networks. A CNI is assumed to have created such a network only if the CNI's configuration names it."""
 _AZURE_STATE = (
@@ -58,7 +59,7 @@ class Cni:
     state_files: tuple[str, ...] = ()
     """Existing state files and folders."""
     pods_subnet: str = ""
-    """Address range of the cluster's pods, if flannel's configuration contains it."""
+    """Address range of the cluster's pods, which flannel's subnet.env contains; empty if unknown."""
 
     def made(self, network: HnsNetwork) -> bool:
         """Return whether a CNI created a network."""
