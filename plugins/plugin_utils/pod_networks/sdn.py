@@ -34,8 +34,8 @@ class SdnBridge(Flannel):
     def _flags(self) -> dict[str, t.Any]:
         """Return the plugin's flags.
 
-        Packets to other nodes leave through the endpoint of the host, the second address of the subnet, which this flag
-        makes the gateway (microsoft/windows-container-networking#40).
+        Packets to other nodes leave through the endpoint of the host, which has the second address of the subnet.
+        forceBridgeGateway makes this address the gateway (microsoft/windows-container-networking#40).
         """
         return {"optionalFlags": {"forceBridgeGateway": True}}
 
