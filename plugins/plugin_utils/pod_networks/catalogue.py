@@ -355,8 +355,8 @@ def catalogue() -> t.Mapping[str, KnownNetwork]:
     """Return all networks by name.
 
     Raises:
-        ResourceError: a file has an unknown or missing key, a value of the wrong type, the wrong name, several modes but
-            no mode_variable, or one mode but a mode_variable.
+        ResourceError: a file has an unknown or missing key, a value of the wrong type, the wrong name, or a
+            mode_variable that does not fit the number of modes.
     """
     return types.MappingProxyType({name: parsed(name, network_data.text_of(name)) for name in NAMES})
 

@@ -116,7 +116,7 @@ def _setup_container(cluster: ClusterSettings, cni: NetworkFile | None) -> dict[
 def _cached_program(cluster: ClusterSettings) -> dict[str, t.Any]:
     """Return the container that runs the node's own kube-proxy.exe.
 
-    kube-proxy's configuration is a file on the node, so the path of the kubeconfig in it must be the same for every pod.
+    kube-proxy's configuration is a file on the node, so the kubeconfig's path in it must be the same for every pod.
     """
     return container(
         "kube-proxy",

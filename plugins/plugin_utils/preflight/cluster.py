@@ -105,7 +105,7 @@ def requested_changes(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> li
 
 
 def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> list[str]:
-    """Return a warning if nothing defines the cluster's networks, so that the proxy exceptions lack them.
+    """Return a warning if the proxy exceptions lack a network of the cluster, because nothing defines this network.
 
     Args:
         proxy: the node's proxy, or an empty string.
@@ -119,7 +119,7 @@ def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> lis
 
 
 def version_skew(node: HostVariables, server: str) -> list[Problem]:
-    """Return the problem if the node's Kubernetes version does not fit the API server's version."""
+    """Return problems with the node's Kubernetes version: it does not fit the API server's, or is not supported."""
     try:
         kubelet, api = Version.parse(node.kubernetes), Version.parse(server.partition("+")[0])
     except ValueError:

@@ -17,7 +17,7 @@ _VXLAN_DEFAULTS = {"VNI": 1, "Port": 8472}
 
 
 def problems(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the node's flannel settings that differ from the settings of the Linux nodes.
+    """Return flannel settings that differ between the node and the Linux nodes, or that Windows does not support.
 
     Args:
         node: the host.

@@ -112,7 +112,7 @@ class HostCheck:
         return values, problems
 
     def _networks(self, values: t.Mapping[str, t.Any]) -> dict[str, str]:
-        """Return the networks that run as pods.
+        """Return the networks of the hosts on whose nodes DaemonSets run, by host.
 
         All hosts would have the same result, so it is empty except on the first host.
         """

@@ -66,7 +66,7 @@ class RequestedChange(t.NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class UnsupportedVersion(Problem):
-    """A version that is not supported, but that users may allow."""
+    """A version that is not supported. Users may allow it, unless `nearest` is empty."""
 
     subject: version_support.Subject = "kubernetes"
     nearest: str = ""
@@ -131,7 +131,7 @@ NO_VERSION = Problem(
     None,
     EXPECTED,
     "Without kube_version the version is read from the cluster, for which kubeconfig must be set. Only site.yml, "
-    "join_nodes.yml, upgrade_nodes.yml and plan.yml use it.",
+    "join_nodes.yml, upgrade_nodes.yml and plan.yml do so.",
 )
 """The problem if no Kubernetes version is set and there is no cluster from which to read it."""
 
@@ -348,7 +348,8 @@ def kubeconfig_problems(path: str, *, joins: bool, missing: bool, role: str = "n
 def rollout_problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return problems with a rollout's limits (nodes at a time, nodes that may fail) and its maintenance windows.
 
-    Ansible treats 0 and negative numbers as all nodes at once, and ends with a traceback for anything but a number.
+    Ansible treats 0 and negative numbers as all nodes at once, and ends with a traceback for anything other than a
+    number or a percentage.
 
     Args:
         values: templated values of the roles' options that are set.
