@@ -47,7 +47,8 @@ _PLACEHOLDERS: t.Mapping[str, t.Any] = {
     "network_changes": False,
     "former_services": "",
 }
-"""Values for what is known only after a join. The types and names of the join's resources do not depend on them."""
+"""Values for what is known only after a join. The types and names of the join's resources do not depend on them. The
+exception is the file that reserves kube-proxy's address, whose folder a reset empties."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -102,7 +103,7 @@ class ResetMachine:
     def joined(self) -> JoinedNode:
         """A placeholder for this machine as a node.
 
-        Its resources have the same types and names as the resources of a real join.
+        Its resources have the same types and names as the resources of a real join (see `_PLACEHOLDERS`).
         """
         tokens = dict.fromkeys(accounts(name for name, known in catalogue().items() if "service" in known.run_as), "")
         return JoinedNode(

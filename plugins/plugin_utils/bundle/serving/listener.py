@@ -36,7 +36,7 @@ _RATE, _STRANGERS = 100.0, 20.0
 _FULL = 0.01
 """Seconds until the next connection is accepted if no descriptor is left."""
 _ACCEPTED = 256
-"""Number of new connections to accept before the waiting connections are checked again."""
+"""Maximum number of new connections to accept before the waiting connections are checked again."""
 
 
 @dataclasses.dataclass(eq=False)

@@ -20,7 +20,7 @@ from ...wire.scopes import Scope
 REMOVE = Scope("remove-")
 """Scope of the calls that remove objects; in each call's id, the kind follows."""
 EXTERNAL = ("l2bridge", "overlay", "transparent", "l2tunnel")
-"""Types of networks that use the external adapter; creating or removing such a network interrupts the node's
+"""Types of networks that use the external adapter; creating or removing such a network may interrupt the node's
 connections."""
 LISTINGS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
     "policies": ("Get-HnsPolicyList", ("ID", "Policies", "References")),
