@@ -81,7 +81,7 @@ class FetchSource:
     CURL_CA_BUNDLE, or the certificates that the library requests trusts."""
     verify: bool = True
     inside: frozenset[str] | None = None
-    """The hosts in private networks to which URLs from untrusted documents may lead; None: all hosts."""
+    """For URLs from untrusted documents: the hosts that are allowed although they are not public. None: all hosts."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -81,7 +81,9 @@ def of_service(variables: ConfigurationVariables) -> str:
 
 
 def of_setup(variables: ConfigurationVariables) -> str:
-    """Return cloudbase-init-unattend.conf, with which Windows Setup runs cloudbase-init if it uses that answer file.
+    """Return cloudbase-init-unattend.conf, for the run of cloudbase-init in Windows Setup.
+
+    cloudbase-init's own answer file for Windows Setup starts this run (lifecycle/sysprep.py).
 
     Args:
         variables: the role's variables.

@@ -22,8 +22,8 @@ from .variables import Variables
 
 ROLE = "cloudbase_init"
 BUILDS_IMAGE = "winkube_builds_image"
-"""Variable that is true where an image, or a bundle for an image, is built. Elsewhere the role has no resources,
-because on a live machine, the service would configure the machine again."""
+"""Variable that is true where an image or a bundle is built. Elsewhere the role has no resources, because on a live
+machine, the service would configure the machine again."""
 MODE = "demand"
 _SETUP_COMPLETE = "C:\\Windows\\Setup\\Scripts\\SetupComplete.cmd"
 _COMPLETE = """@echo off

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of Docker as the node's container runtime: the services dockerd and cri-dockerd (run by nssm)."""
+"""The resources of Docker as the node's container runtime: dockerd, and cri-dockerd, which nssm runs as a service."""
 
 from __future__ import annotations
 

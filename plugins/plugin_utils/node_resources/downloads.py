@@ -78,7 +78,7 @@ class Proxy(ServiceProxyVariables):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Downloads(DownloadVariables):
-    """Sources of a role's artifacts, and their folder on the node."""
+    """Sources of a role's artifacts, their folder on the node, and the proxy."""
 
     proxy: Proxy
 

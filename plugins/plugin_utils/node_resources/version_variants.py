@@ -39,7 +39,7 @@ class Variants(t.NamedTuple):
     """The host's resources."""
     variants: list[VersionVariant]
     refused: list[str]
-    """Why a cached version has no resources, one sentence each."""
+    """Why cached versions have no resources, one text for each version."""
 
 
 def variants(host: Variables, changed: t.Callable[[t.Mapping[str, str]], Variables]) -> Variants:

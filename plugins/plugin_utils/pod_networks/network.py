@@ -136,7 +136,8 @@ class PodNetwork:
     def writes_configuration(self) -> bool:
         """Whether playbooks write the CNI configuration on the node. Otherwise the network's pod or another tool does.
 
-        If the network runs as pods, kube-proxy's pod writes the same file on nodes that join by themselves.
+        If playbooks write it for a network that runs as pods, kube-proxy's pod writes the same file on nodes that join
+        by themselves.
         """
         return self.is_managed and (self.runs_as_services or self.rules.configured_on_node)
 

@@ -53,7 +53,7 @@ class _Connection:
 class RequestListener:
     """Listens for connections. One loop waits for the requests; only a node's complete request gets a thread.
 
-    So a silent or slow client uses only one descriptor for a limited time.
+    So a client that is silent or sends its request slowly uses only one descriptor, for a limited time.
 
     Args:
         address: address to listen on.
