@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Evaluate the templates of the roles' own defaults, each compiled once for all hosts.
+"""Evaluate the templates of the roles' own defaults and variables, each compiled once for all hosts.
 
-Ansible compiles each template again in each worker, and prepares all variables of the host for each template. For the
-two hundred short templates in the roles' defaults, that took 60 % of the CPU time of plan.yml per node. This module
-compiles the simple templates before Ansible forks. Ansible still evaluates all other templates: the users' templates,
-templates with plugins that this module does not know, and templates whose evaluation fails here. So users see Ansible's
-own error messages.
+Ansible compiles each template again in each worker, and prepares all variables of the host for each template. For more
+than two hundred short templates in the roles' defaults/main.yml and vars/main.yml, that took 60 % of the CPU time of
+plan.yml per node. This module compiles the simple templates before Ansible forks. Ansible still evaluates all other
+templates: the users' templates, templates with plugins that this module does not know, and templates whose evaluation
+fails here. So users see Ansible's own error messages.
 """
 
 from __future__ import annotations
