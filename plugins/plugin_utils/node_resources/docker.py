@@ -78,7 +78,7 @@ def resources(settings: DockerSettings) -> list[ResourceMapping]:
         The resources, in the order in which they are applied.
 
     Raises:
-        ResourceError: a registry is invalid.
+        ResourceError: a registry is invalid, or Docker does not support its settings.
         ArtifactError: the settings of a download are invalid.
         ValueError: another variable is invalid.
     """

@@ -11,7 +11,7 @@ from .downloads import ResourceMapping
 
 
 def of_containerd(given: t.Mapping[str, t.Any], folder: str) -> list[ResourceMapping]:
-    """Return the resources of containerd's files for registries, and of the removal of unlisted registries' files.
+    """Return the resources of containerd's files for registries, and of the removal of unneeded files.
 
     Args:
         given: the user's registries.
@@ -36,7 +36,7 @@ def of_docker(given: t.Mapping[str, t.Any], config_dir: str = registries.DOCKER_
         config_dir: folder of docker.exe's config.json.
 
     Raises:
-        ResourceError: an entry is invalid.
+        ResourceError: an entry is invalid, or Docker does not support it.
     """
     parsed = registries.read(given)
     return [

@@ -46,7 +46,7 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def warnings(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[str]:
-    """Return a warning for each unverified download.
+    """Return warnings about unverified downloads.
 
     The warnings name no host, so that a report can merge the warnings of many hosts.
 
