@@ -45,7 +45,7 @@ def resources(plugins: t.Sequence[CcgPlugin], downloads: Downloads, stops: t.Seq
     Args:
         plugins: the plugins.
         downloads: the sources of the role's artifacts.
-        stops: services that stop before a file is replaced; each precedes the services on which it depends.
+        stops: services that stop before a file is replaced, in this order.
 
     Raises:
         ArtifactError: the settings of a download are invalid.

@@ -25,7 +25,7 @@ class ContainerdSettings(ContainerdVariables):
 
     downloads: Downloads
     network_services: tuple[str, ...] = ()
-    """Services of the pod network, which depend on the kubelet; each precedes the services on which it depends."""
+    """Services of the pod network, which depend on the kubelet, in the order in which they stop."""
     unsupported_versions: bool = False
     """Whether a version that is not supported is accepted: users allow it, or have set a URL of containerd."""
 

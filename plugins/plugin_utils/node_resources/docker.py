@@ -21,7 +21,7 @@ from .services import DOCKER_NETWORK_SERVICES, recovery
 from .variables import Variables
 
 STOPS = (*DOCKER_NETWORK_SERVICES, "kubelet", "cri-dockerd", "docker")
-"""Services to stop before dockerd.exe is replaced. Services come before the services that they depend on."""
+"""Services to stop, in this order, before dockerd.exe is replaced."""
 _EVENT_SOURCE = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\EventLog\\Application\\docker"
 
 

@@ -157,7 +157,7 @@ def unpacked_file(
         member: the file's path in the archive.
         folder: folder for the file.
         file: name of the file in the folder.
-        stops: services that run the file; each precedes the services on which it depends.
+        stops: services that run the file, in the order in which they stop before the file is replaced.
 
     Returns:
         The resource.

@@ -63,7 +63,7 @@ class KubernetesSettings(KubeletVariables):
     downloads: Downloads
     is_docker: bool
     network_services: tuple[str, ...] = ()
-    """Services of the pod network, which depend on the kubelet; each precedes the services on which it depends."""
+    """Services of the pod network, which depend on the kubelet, in the order in which they stop."""
     nssm_dir: str = ""
     """Folder of nssm, which runs the kubelet unless `kubelet_service` is native."""
     network_labels: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -169,8 +169,8 @@ def resources(settings: KubernetesSettings) -> list[ResourceMapping]:
             members=[f"kubernetes/node/bin/{program}" for program in programs],
             strip_components=3,
             check=programs,
-            # kube-proxy may also be a service whose program comes from this archive. Services come before the services
-            # that they depend on.
+            # kube-proxy may also be a service whose program comes from this archive. All of these services depend on
+            # the kubelet, so it stops last.
             stops=[*settings.network_services, "kubelet"],
         ),
         {"type": "Environment", "name": "PATH", "path_entries": [settings.install_dir]},

@@ -45,8 +45,8 @@ def installed(
     Args:
         archive: the artifact.
         settings: the version and the folder.
-        stops: services that nssm runs, and services that depend on them; each precedes the services on which it
-            depends.
+        stops: services that nssm runs, and services that depend on them, in the order in which they stop before
+            nssm.exe is replaced.
     """
     return unpacked(
         archive,
