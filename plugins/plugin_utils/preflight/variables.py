@@ -290,7 +290,8 @@ def name_problems(names: t.Mapping[str, str]) -> list[Problem]:
     for host, name in names.items():
         where = f"kubernetes_node_hostname of {host}"
         if not _HOST_NAME.fullmatch(name) or name.isdigit():
-            problems.append(Problem(where, name, "expected at most 63 letters, digits and hyphens, not only digits"))
+            expected = "expected at most 63 letters, digits and hyphens, no hyphen at either end, and not only digits"
+            problems.append(Problem(where, name, expected))
             continue
         short = name[:NETBIOS_LENGTH].lower()
         if short in seen:
