@@ -53,7 +53,7 @@ def check(
     if max_age and (age is None or age > datetime.timedelta(days=max_age)):
         made = stamp.made or "at an unknown time"
         raise BundleError(
-            f"{where}: expected an index that was signed within {max_age} days (bundle_max_age), got one signed "
+            f"{where}: expected an index that was signed in the last {max_age} days (bundle_max_age), got one signed "
             f"{made}. Build it again with bundle.yml and bundle_refresh: true, or set bundle_max_age"
         )
     name = _name(bundle, public)

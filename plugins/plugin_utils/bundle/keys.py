@@ -26,7 +26,7 @@ else:
     _MISSING = None
 
 _EXPECTED = "expected an Ed25519 key in PEM, as created by `openssl genpkey -algorithm ed25519`"
-_EXPECTED_PUBLIC = "expected an Ed25519 public key in PEM, as written by bundle.yml next to its key"
+_EXPECTED_PUBLIC = "expected an Ed25519 public key in PEM, as bundle.yml writes it next to bundle_key"
 
 
 def _require() -> None:
