@@ -349,13 +349,13 @@ def started_with(settings: KubernetesSettings, flags: t.Sequence[str]) -> dict[s
 
 
 def _folders(settings: KubernetesSettings) -> list[ResourceMapping]:
-    r"""Return the folders of the programs that run as SYSTEM, of their settings, and of the node's key.
+    r"""Return the folders of the programs that run as SYSTEM, of their settings and logs, and of the node's key.
 
-    Access to these folders is restricted before any file is written there. The exception is C:\var\lib\kubelet\pods,
+    Access to these folders is restricted before any file is written there. One exception is C:\var\lib\kubelet\pods,
     which contains the volumes of pods: containers that run as ContainerUser write to volumes with the rights of the
-    group Users (kubernetes/kubernetes#75049). That folder keeps the access list that Windows gives to folders in C:\. A
-    live node is drained (`disrupts`) before untrusted content, such as a kubelet.exe that a user owns, is moved out of
-    the restricted folders.
+    group Users (kubernetes/kubernetes#75049). That folder keeps the access list that Windows gives to folders in C:\.
+    The other exception is a folder of the kubelet's log outside C:\var\log. A live node is drained (`disrupts`) before
+    untrusted content, such as a kubelet.exe that a user owns, is moved out of the folders of programs and settings.
     """
     return [
         *closed([settings.install_dir], users="read", disrupts=True),

@@ -190,7 +190,7 @@ class NetworkRelease:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BrokenReleases:
-    """Releases of a network that do not work on Windows."""
+    """Releases of a network that do not work on Windows in some modes."""
 
     modes: tuple[str, ...]
     since: str

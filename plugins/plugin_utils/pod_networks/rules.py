@@ -63,7 +63,7 @@ class NetworkRules:
 
     @staticmethod
     def account_objects() -> list[KubernetesObject]:
-        """Return the objects of the network's service accounts in the cluster, if its programs are services."""
+        """Return the objects in the cluster for the service accounts whose tokens the network's services need."""
         return []
 
     def files(self, node: NodeSettings) -> list[NetworkFile]:  # noqa: ARG002  # for subclasses

@@ -197,6 +197,8 @@ class Cleanup:
     def _restart(self, facts: HnsFacts) -> bool:
         """Stop the services that use HNS, restart HNS, and start the services again, even if the restart fails.
 
+        Services that the request leaves stopped are not started.
+
         Returns:
             Whether HNS responds again, or may respond again because the node lost the batch.
         """

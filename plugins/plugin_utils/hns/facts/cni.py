@@ -55,7 +55,7 @@ class Cni:
     names: frozenset[str] = frozenset()
     """Names of networks in the configuration, in lower case."""
     overlay: bool = False
-    """Whether flannel uses vxlan; kube-proxy then needs flannel's network to start."""
+    """Whether the configuration is for an overlay (vxlan); kube-proxy then needs flannel's network to start."""
     state_files: tuple[str, ...] = ()
     """Existing state files and folders."""
     pods_subnet: str = ""
