@@ -37,7 +37,7 @@ def is_inside(url: str, allowed: t.Collection[str] = ()) -> bool:
 
     Args:
         url: an http or https URL.
-        allowed: hosts that are always allowed.
+        allowed: hosts that count as public whatever their addresses are.
     """
     host = urllib.parse.urlsplit(url).hostname or ""
     if host in allowed:

@@ -240,7 +240,7 @@ def former_remains(former: KnownNetwork, mode: str, network: PodNetwork, variabl
 
     Programs of pods stay, because Windows cannot remove a program that runs, and a pod may take a long time to end.
     Services are not restarted: a restart of HNS would remove all endpoints of pods. It would also remove a new network
-    that does not persist, for example flannel's overlay (flannel-io/flannel pkg/backend/vxlan/vxlan_windows.go,
+    that does not persist, for example flannel's overlay (flannel-io/flannel pkg/backend/vxlan/device_windows.go,
     EnableNonPersistent).
 
     Args:

@@ -34,8 +34,7 @@ _ARGUMENTS = (
 _DROPINS = (f"--config-dir={node_paths.KUBELET_DROPINS}",)
 _WITHOUT_DROPINS = ("--resolv-conf=", "--cgroups-per-qos=false", "--enforce-node-allocatable=")
 """The settings that `kubelet_configuration` always contains, as flags for kubelets that read no drop-ins
-(kubernetes-sigs/sig-windows-tools kubeadm/scripts/PrepareNode.ps1). kubeadm writes the flag for the runtime's
-endpoint."""
+(kubernetes-sigs/sig-windows-tools hostprocess/PrepareNode.ps1). kubeadm writes the flag for the runtime's endpoint."""
 
 
 _NSSM_DIR = "C:\\Program Files\\nssm"
@@ -52,8 +51,8 @@ _LOG_FOLDER = "C:\\var\\log\\kubelet"
 
 _OF_CLOUD: t.Mapping[str, str] = {"cloud-provider": "external", "node-ip": "0.0.0.0"}  # noqa: S104 - not an interface
 """Flags of a kubelet whose cloud provider is external. Without `node-ip`, the node has no address until the provider
-has set an address, and pods that need the host's address cannot start. 0.0.0.0 is the address that a kubelet without a
-provider finds (kubernetes/kubernetes#125337)."""
+has set an address, and pods that need the host's address cannot start. 0.0.0.0 stands for the address that a kubelet
+without a provider finds (kubernetes/kubernetes#125337)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

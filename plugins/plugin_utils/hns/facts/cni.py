@@ -5,7 +5,8 @@
 Names: flannel pkg/backend/{hostgw,vxlan}; microsoft/SDN Kubernetes/flannel; projectcalico
 node/windows-packaging; Azure/azure-container-networking cni/scripts; WMCO pkg/windows (OVNKubernetesHNSNetwork);
 antrea pkg/agent/util (antrea-hnsnetwork); aws/amazon-vpc-cni-plugins (vpcbr…). State files: AgentBaker
-staging/cni/cleanupnetwork.ps1, kubernetes-for-windows kube-cleanup.ps1, containernetworking plugins/ipam/host-local.
+staging/cse/windows/provisioningscripts/cleanupnetwork.ps1, kubernetes-for-windows kube-cleanup.ps1,
+containernetworking plugins/ipam/host-local.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ _AZURE_STATE = (
     ),
 )
 _CALICO_STATE = ("C:\\var\\run\\calico\\nodename",)
-"""The file with the node's name that Calico writes (projectcalico/calico v3.31.5, node-service.ps1)."""
+"""The file from which Calico's CNI plugin reads the node's name (projectcalico/calico v3.31.5,
+cni-plugin/pkg/install/install_windows.go)."""
 AZURE_PROGRAMS = ("azure-vnet.exe", "azure-vnet-ipam.exe")
 """Programs of azure-cni; leftover processes keep its state files locked (AgentBaker cleanupnetwork.ps1)."""
 

@@ -14,7 +14,7 @@ to no container (kubernetes pkg/proxy/winkernel).
 
 A pod with a network of its own runs in an HNS namespace, and its endpoint belongs to that namespace. If the endpoint is
 removed, for example together with its network, the containers keep running in the namespace, and nothing creates the
-endpoint again (projectcalico/calico#8397). containerd creates no namespace for a HostProcess pod, which uses the host's
+endpoint again (projectcalico/calico#5164). containerd creates no namespace for a HostProcess pod, which uses the host's
 network (containerd internal/cri/server/sandbox_run.go, hostNetwork).
 """
 
@@ -164,8 +164,8 @@ class Ownership:
 
         kube-proxy keeps its objects in memory and recreates them only when a Service or its endpoints change
         (kubernetes pkg/proxy/winkernel/proxier.go, syncProxyRules), so removing a working load balancer would
-        cut off its Service. A load balancer whose endpoints are all missing serves no traffic; kube-proxy fails to
-        delete such objects (kubernetes#112836).
+        cut off its Service. A load balancer whose endpoints are all missing serves no traffic; some versions of
+        kube-proxy leave such objects behind (kubernetes#112836).
         """
         if not policy.endpoints:
             return OwnerEvidence(state="host")
