@@ -202,7 +202,7 @@ def _state_folders(machine: ResetMachine) -> list[ResourceMapping]:
 
 
 def _state_folder(path: str, directories: t.Mapping[str, ResourceMapping]) -> ResourceMapping:
-    """Return a folder that is empty if the preparation makes it, and does not exist otherwise."""
+    """Return the resource that empties a folder if the node's preparation creates it, and removes it otherwise."""
     own = directories.get(path.casefold())
     if own is None:
         return {"type": "StateFolder", "name": path, "state": "absent"}

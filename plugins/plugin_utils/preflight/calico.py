@@ -28,7 +28,8 @@ _UNSUPPORTED = (
     "Windows nodes do not support this value. Change the Installation, or set cni_plugin: none on the Windows hosts."
 )
 _LOGS = "C:\\var\\log\\calico\\cni"
-"""The folder of logs that is removed with Calico (data/networks/calico.yml)."""
+"""The folder of the logs of Calico's CNI plugin. It is in a folder that is removed with Calico
+(data/networks/calico.yml)."""
 Facts: t.TypeAlias = t.Mapping[str, t.Any]
 """The part `calico` of the result of cluster_info."""
 
@@ -341,7 +342,7 @@ def _folders(node: HostVariables, folders: t.Mapping[str, str]) -> list[Problem]
     hints = {
         "cniBinDir": f"{change}, or set container_runtime_cni_bin_dir on the Windows hosts.",
         "cniConfigDir": f"{change}, or set container_runtime_cni_conf_dir on the Windows hosts.",
-        "cniLogDir": f"{change}. This folder is removed when a node leaves Calico.",
+        "cniLogDir": f"{change}. The expected folder is removed when a node leaves Calico.",
     }
     return [
         Problem(

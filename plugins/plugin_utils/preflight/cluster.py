@@ -119,7 +119,7 @@ def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> lis
 
 
 def version_skew(node: HostVariables, server: str) -> list[Problem]:
-    """Return problems with the node's Kubernetes version: it does not fit the API server's, or is not supported."""
+    """Return problems with the node's Kubernetes version: unsupported, or unfit for the API server or containerd."""
     try:
         kubelet, api = Version.parse(node.kubernetes), Version.parse(server.partition("+")[0])
     except ValueError:

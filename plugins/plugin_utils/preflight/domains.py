@@ -46,7 +46,7 @@ def _docker_problems(specs: object) -> t.Iterator[Problem]:
     for name, spec in specs.items() if isinstance(specs, t.Mapping) else ():
         if not _FILE_NAME.fullmatch(str(name)):
             expected = "expected letters, digits, periods, - and _, beginning with a letter or digit, without .json"
-            yield Problem(_DOCKER, str(name), expected, "It is the name of the file.")
+            yield Problem(_DOCKER, str(name), expected, "The key is the name of the file.")
         elif isinstance(spec, t.Mapping):
             try:
                 credential_spec.check(spec, f"{_DOCKER}.{name}")

@@ -148,7 +148,7 @@ class Role:
 
     name: str
     options: t.Mapping[str, Variable]
-    """The variables that users set."""
+    """The variables that users may set."""
     own: frozenset[str]
     """Variables that the role itself sets."""
     sources: t.Mapping[str, str]

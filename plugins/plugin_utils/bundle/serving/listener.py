@@ -167,7 +167,7 @@ class RequestListener:
             self._close(connection)
 
     def _advance(self, connection: _Connection) -> None:
-        """Read the data that has arrived, and handle the request if it is complete."""
+        """Continue the TLS handshake, read the data that has arrived, and handle the request if it is complete."""
         try:
             if not connection.shaken:
                 t.cast("ssl.SSLSocket", connection.socket).do_handshake()

@@ -82,7 +82,7 @@ class CleanupPlan:
     files: tuple[str, ...] = ()
     routes: tuple[AdapterRoute, ...] = ()
     items: tuple[Removal, ...] = ()
-    """All removals, for messages."""
+    """All removals, for messages and the module's result."""
     kept: tuple[KeptObject, ...] = ()
     stop: tuple[str, ...] = ()
     """Services to stop, in order."""
