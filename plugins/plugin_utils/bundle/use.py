@@ -100,7 +100,7 @@ def windows_path(folder: str, entry: IndexEntry) -> str:
     """
     if ":" in entry.path:
         raise BundleError(
-            f"{entry.path}: expected a URL without a port and without an IPv6 address, because the host becomes the name "
-            "of a folder on Windows. Change the URL, or set bundle_push: false"
+            f"{entry.path}: expected a URL without a port and without an IPv6 address, because the host becomes the "
+            "name of a folder on Windows. Change the URL, or set bundle_push: false"
         )
     return "\\".join((folder, *entry.path.split("/")))
