@@ -80,5 +80,5 @@ def _pod_network(node: HostVariables, conf: t.Mapping[str, t.Any], where: str) -
     pods = str(conf.get("Network") or "")
     if not pods or pods == node.pods:
         return []
-    hint = f"flannel's Linux nodes use this network ({where}). Set kube_pods_subnet: {pods}."
+    hint = f"flannel uses {pods} on the Linux nodes ({where}). Set kube_pods_subnet: {pods}."
     return [Problem("cni_pods_subnet (from kube_pods_subnet)", node.pods, f"expected {pods}", hint)]
