@@ -78,7 +78,7 @@ def misspelt(variables: t.Mapping[str, object]) -> tuple[list[checks.Problem], l
             continue
         if difflib.SequenceMatcher(None, close, name).ratio() >= _REFUSED:
             shown = checks.misspelt_value(name, variables[name])
-            hint = f"Did you mean {close}? Rename it if it is a variable of your own."
+            hint = f"Did you mean {close}? Rename {name} if it is a variable of your own."
             problems.append(checks.Problem(name, shown, "expected a variable of winkube.node", hint))
         else:
             warnings.append(f"winkube.node does not read the variable {name}; if it is misspelt, write {close}")
