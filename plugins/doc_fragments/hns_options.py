@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Documentation of the options of all HNS modules (plugin_utils/hns/cleanup/options.py, FACTS_OPTIONS)."""
+"""Documentation of the options that hns_info and hns_cleanup share (plugin_utils/hns/cleanup/options.py)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ class ModuleDocFragment:
     DOCUMENTATION = r"""
 options:
   hns_timeout:
-    description: Seconds that HNS may take for one call. If it takes longer, HNS counts as hanging.
+    description: Seconds that HNS may take for one call. If it takes longer, HNS counts as hanging. A removal may take
+      longer, depending on the number of objects.
     type: float
     default: 60
   cni_conf_dirs:

@@ -24,7 +24,7 @@ def write(
         name: the full reference of the image.
         image: the image as the registry describes it.
         manifests: the manifests to include, the best match first.
-        blobs: configurations and layers by digest.
+        blobs: paths of the downloaded configurations and layers, by digest.
     """
     documents = images.layout_files(name, image.top, manifests[0])
     digests = {image.top.digest, *(one.own.digest for one in manifests)}
@@ -38,7 +38,7 @@ def write(
 
 
 def _header(name: str, size: int) -> tarfile.TarInfo:
-    """Return a tar header that depends only on the content."""
+    """Return a tar header without a time and an owner, so that equal content gives equal archives."""
     header = tarfile.TarInfo(name)
     header.mode, header.size = 0o644, size
     return header

@@ -34,9 +34,11 @@ class BuildOptions:
     parallel: int = 4
     """Number of parallel downloads."""
     refresh: bool = False
-    """Whether to download everything again, because tags and files without a checksum may have changed."""
+    """Whether to download all files again, because tags and files without a checksum may have changed. Archives of
+    images whose manifests are unchanged are kept."""
     prune: bool = False
-    """Whether to remove files that are no longer requested."""
+    """Whether to remove files that do not belong to the bundle, and, if nothing failed, files of an earlier run that
+    are no longer requested."""
     check_mode: bool = False
 
 
@@ -45,7 +47,8 @@ class BuildResult:
     """The result of the build."""
 
     fetched: list[str] = dataclasses.field(default_factory=list)
-    """Paths of the files that were downloaded. In check mode: what would be downloaded, with images by reference."""
+    """Paths of the files that were downloaded or copied. In check mode: what would be downloaded or copied, with images
+    by reference."""
     removed: list[str] = dataclasses.field(default_factory=list)
     failures: list[str] = dataclasses.field(default_factory=list)
     warnings: list[str] = dataclasses.field(default_factory=list)
@@ -85,7 +88,7 @@ class Builder:
         """Download the requested files that are missing. A failed download does not stop other downloads.
 
         Raises:
-            BundleError: the folder cannot be used.
+            BundleError: the folder cannot be used, or another run is building the bundle.
         """
         try:
             if not self._options.check_mode:
@@ -107,7 +110,7 @@ class Builder:
         with (self._work / "lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except BlockingIOError:
                 raise BundleError(
                     f"bundle_dir {self._directory}: another run is building this bundle. Wait until that run has ended"
                 ) from None
@@ -116,15 +119,17 @@ class Builder:
     # --- Existing files.
 
     def _kept(self) -> dict[str, IndexEntry]:
-        """Return the signed entries of an earlier run whose files are unchanged; other files are downloaded again."""
+        """Return the signed entries of an earlier run whose files are unchanged. Other files count as missing."""
         try:
             entries = signing.read(self._directory, self._key, settle=not self._options.check_mode)
         except BundleError as problem:
-            self.made.warnings.append(f"{problem}; everything is verified and downloaded again")
+            self.made.warnings.append(f"{problem}; everything is downloaded and verified again")
             return {}
         with concurrent.futures.ThreadPoolExecutor(self._options.parallel) as pool:
             problems = list(pool.map(lambda entry: verify.file_problem(self._directory, entry), entries.values()))
-        self.made.warnings += [f"{problem}; the file is downloaded again" for problem in problems if problem]
+        self.made.warnings += [
+            f"{problem}; the file is downloaded again if a host needs it" for problem in problems if problem
+        ]
         return {path: entry for (path, entry), problem in zip(entries.items(), problems, strict=True) if not problem}
 
     # --- Downloading.
@@ -178,10 +183,11 @@ class Builder:
         return pairs
 
     def _is(self, file: BundleFile, entry: IndexEntry) -> bool:
-        """Return whether a file in the bundle has the expected checksum. The index contains only SHA-256 checksums."""
+        """Return whether a file in the bundle has the expected checksum, if one is expected."""
         if file.checksum is None:
             return True
         expected = file.checksum.digest.lower()
+        # The index contains only SHA-256 checksums.
         if file.checksum.algorithm == "SHA256":
             return expected == entry.sha256
         try:
@@ -250,7 +256,10 @@ class Builder:
     def _archives(
         self, image: BundleImage, described: Image, registry: RegistryClient, kept: t.Mapping[str, IndexEntry]
     ) -> list[IndexEntry]:
-        """Return one archive for each set of manifests; versions of Windows that use the same set share an archive."""
+        """Download the missing archives of an image, and return the entries of all its archives.
+
+        Versions of Windows that use the same set of manifests share an archive.
+        """
         versions: dict[str, list[str]] = {}
         for version, manifests in described.manifests.items():
             if manifests:
@@ -339,7 +348,7 @@ class Builder:
         entries = dict(self.made.entries)
         for path, entry in kept.items():
             # A file whose download failed in this run keeps its earlier entry. Files that are no longer requested stay
-            # unless `prune` is on.
+            # unless `prune` is on and nothing failed.
             goes = self._options.prune and not self.made.failures
             if path not in entries and not goes and not self._replaced(entry):
                 entries[path] = entry

@@ -120,7 +120,7 @@ def of_resources(
         registries: as in `registry.endpoints`.
 
     Raises:
-        BundleError: a resource cannot be bundled.
+        BundleError: a resource cannot be bundled, or two resources expect different content of one file or image.
     """
     files: dict[str, BundleFile] = {}
     images: dict[str, BundleImage] = {}

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Downloads on the controller: streamed to a file, resumed after an interruption, retried with backoff, verified.
 
-Exceptions of this module never contain a query, a user or a header.
+The messages of this module's exceptions never contain a query, a user or a header.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class FetchError(BundleError):
     def __init__(self, url: str, why: str, status: int = 0, challenge: str = "") -> None:
         super().__init__(f"{bare(url)}: {why}")
         self.status = status
-        """Status of the HTTP response; 0: there was no response."""
+        """HTTP status if an error status is the reason; 0: another reason, such as no response or wrong content.
+        registry.py uses 403 if it cannot authenticate."""
         self.challenge = challenge
         """The authentication that the server requires (WWW-Authenticate)."""
 
@@ -67,7 +68,7 @@ class ContentError(FetchError):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FetchSource:
-    """A source with its proxy settings. Every field may be secret."""
+    """A source with its proxy settings. `url`, `headers` and `proxy` may contain secrets."""
 
     url: str = dataclasses.field(repr=False)
     headers: t.Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
@@ -80,7 +81,7 @@ class FetchSource:
     CURL_CA_BUNDLE, or the certificates that the library requests trusts."""
     verify: bool = True
     inside: frozenset[str] | None = None
-    """The hosts in private networks to which URLs from untrusted documents may lead; None: all hosts."""
+    """For URLs from untrusted documents: the hosts that are allowed although they are not public. None: all hosts."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -147,7 +148,7 @@ class Fetcher:
         return self._with_retries(once)
 
     def file(self, source: FetchSource, target: pathlib.Path, checksum: Checksum | None = None) -> Fetched:
-        """Download a file. An unfinished download is resumed if a checksum can verify the result.
+        """Download a file. The unfinished download of an earlier call is resumed if a checksum can verify the result.
 
         Args:
             source: the source of the file.
@@ -184,7 +185,8 @@ class Fetcher:
         Args:
             source: the source of the file.
             target: the unfinished download.
-            tag: the ETag of an earlier attempt, if any; a different ETag means that the file has changed.
+            tag: the ETag in the response to the previous attempt, if any. This attempt replaces it. If the file has a
+                different ETag now, the server sends the whole file.
         """
         have = target.stat().st_size if target.exists() else 0
         headers = {"Range": f"bytes={have}-"} if have else {}
@@ -353,7 +355,7 @@ class _RetryableError(Exception):
 
 
 def _refuse(url: str, answer: requests.Response) -> None:
-    """Raise an exception if the response is an error."""
+    """Raise an exception if the response is an error. Status 416 is accepted: nothing is left to download."""
     status = answer.status_code
     if status in (200, 206, 416):
         return
@@ -385,7 +387,7 @@ def _problem(url: str, error: Exception) -> Exception:
         return FetchError(url, "the TLS handshake failed")
     if isinstance(error, requests.exceptions.ProxyError):
         refused = re.search(r"Tunnel connection failed: (\d{3})", text)
-        return _RetryableError(url, f"the proxy refused the connection{f' ({refused[1]})' if refused else ''}")
+        return _RetryableError(url, f"the proxy {f'refused the connection ({refused[1]})' if refused else 'failed'}")
     if isinstance(error, (requests.exceptions.InvalidURL, requests.exceptions.MissingSchema, ValueError)):
         return FetchError(url, "it is not a valid URL")
     if isinstance(error, (requests.Timeout, TimeoutError)) or "timed out" in text.lower():

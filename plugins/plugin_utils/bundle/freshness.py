@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reject bundles that are older than the newest one that this controller has used: old software may be vulnerable."""
+"""Reject bundles that are older than a maximum age, or than the last one used: old software may be vulnerable."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def check(
     if max_age and (age is None or age > datetime.timedelta(days=max_age)):
         made = stamp.made or "at an unknown time"
         raise BundleError(
-            f"{where}: expected an index that was signed within {max_age} days (bundle_max_age), got one signed "
+            f"{where}: expected an index that was signed in the last {max_age} days (bundle_max_age), got one signed "
             f"{made}. Build it again with bundle.yml and bundle_refresh: true, or set bundle_max_age"
         )
     name = _name(bundle, public)
@@ -63,7 +63,7 @@ def check(
             seen = _read(state)
             last = seen.get(name, 0)
             if stamp.serial < last and not allow_older:
-                raise BundleError(_OLDER.format(where, stamp.serial, stamp.made or "long ago", last))
+                raise BundleError(_OLDER.format(where, stamp.serial, stamp.made or "at an unknown time", last))
             if stamp.serial != last:
                 _write(state, {**seen, name: stamp.serial})
     except OSError as error:

@@ -139,7 +139,7 @@ def fits(platform: t.Mapping[str, t.Any], windows: str) -> bool:
     """Return whether a version of Windows Server can run images of a platform.
 
     Args:
-        platform: a mapping with `os`, `architecture` and optionally `os.version`.
+        platform: a mapping with `os`, and optionally `architecture` (default amd64) and `os.version`.
         windows: one of windows_versions.NAMES.
     """
     if platform.get("os") != "windows" or platform.get("architecture", "amd64") != "amd64":
@@ -173,7 +173,7 @@ def supported_entries(entries: t.Sequence[Descriptor], windows: str) -> list[Des
 
 
 def layout_files(name: str, top: Descriptor, best: Manifest) -> dict[str, bytes]:
-    """Return the documents of an archive: an OCI image layout that `docker load` also accepts.
+    """Return the documents of an archive by path: an OCI image layout that `docker load` also accepts.
 
     containerd prefers the layout and reads the name from the annotation (core/images/archive/importer.go). Docker's own
     store reads manifest.json, whose layers may be compressed (moby/moby image/tarexport/load.go).

@@ -46,20 +46,21 @@ class IndexEntry:
     name: str
     version: str
     source: str
-    """The file's origin, without user, query and fragment."""
+    """The file's origin: its URL without user, query and fragment, the path of a copied file, or an image's
+    reference."""
     sha256: str
     size: int
     time: str
-    """Time of the download (UTC, ISO 8601)."""
+    """Start of the run that downloaded or copied the file (UTC, ISO 8601)."""
     windows: tuple[str, ...] = ()
     """Versions of Windows Server that use the file; empty: all."""
     digest: str = ""
-    """For container images: the digest that the reference named."""
+    """For container images: the digest of the index or manifest that the reference named."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IndexStamp:
-    """The version of an index. A controller that has used an index rejects all older indexes."""
+    """The version of an index. A controller that has used an index rejects older ones of the same bundle by default."""
 
     serial: int = 0
     """Number of the index, which grows with each signature; 0: the index has no number."""
@@ -86,7 +87,7 @@ def path_problem(path: str) -> str:
     if not path or len(path) > _LONGEST:
         return "it is empty or too long"
     if not path.isprintable() or any(letter in path for letter in '\\"<>|?*'):
-        return "it has characters that no file name on Windows may have"
+        return "it has characters that cannot be printed, or that no file name on Windows may have"
     parts = path.split("/")
     if any(part in ("", ".", "..") or part != part.strip() or part.endswith(".") for part in parts):
         return "it points outside the bundle's folder, or has a part that is not a plain name"
@@ -108,7 +109,7 @@ def mirror_path(url: str) -> str:
     'dl.k8s.io/v1.37.1/a.tar.gz'
 
     Raises:
-        BundleError: the URL names no host, or a bundle cannot contain its path.
+        BundleError: the URL names no host, its port is invalid, or a bundle cannot contain its path.
     """
     try:
         parts = urllib.parse.urlsplit(url)
@@ -116,7 +117,7 @@ def mirror_path(url: str) -> str:
     except ValueError:  # a port that is not a number
         parts, host = urllib.parse.urlsplit(""), ""
     path = f"{host}{urllib.parse.unquote(parts.path)}"
-    problem = "it names no host" if not host else path_problem(path)
+    problem = "it names no host, or its port is invalid" if not host else path_problem(path)
     if problem:
         hint = f"A bundle cannot contain it: {problem}."
         raise BundleError(refusal("url", bare(url), "expected the URL of one file", hint))
@@ -124,7 +125,7 @@ def mirror_path(url: str) -> str:
 
 
 def bare(url: str) -> str:
-    """Return a URL without user, query and fragment, for messages."""
+    """Return a URL without user, query and fragment, for messages and the index."""
     head = re.split(r"[?#]", url, maxsplit=1)[0]
     scheme, separator, rest = head.rpartition("://")
     authority, slash, path = rest.partition("/")
@@ -158,7 +159,7 @@ def load(data: bytes) -> dict[str, IndexEntry]:
         The entries by path.
 
     Raises:
-        BundleError: the data is not an index.
+        BundleError: the data is not a valid index.
     """
     document = _document(data)
     files = document.get("files")

@@ -26,6 +26,7 @@ else:
     _MISSING = None
 
 _EXPECTED = "expected an Ed25519 key in PEM, as created by `openssl genpkey -algorithm ed25519`"
+_EXPECTED_PUBLIC = "expected an Ed25519 public key in PEM, as bundle.yml writes it next to bundle_key"
 
 
 def _require() -> None:
@@ -38,13 +39,13 @@ def private_key(path: str, passphrase: str = "") -> tuple[Ed25519PrivateKey, boo
 
     Args:
         path: path of the key on the controller.
-        passphrase: passphrase of an encrypted key.
+        passphrase: passphrase of the key, also of one that is created; empty: the key is not encrypted.
 
     Returns:
         The key, and whether it was created.
 
     Raises:
-        BundleError: the key cannot be read or created, or other users can read it.
+        BundleError: the key cannot be read or created, is not an Ed25519 key, or is a file that other users can read.
     """
     _require()
     where = pathlib.Path(path).expanduser()
@@ -93,7 +94,7 @@ def public_key(given: str) -> Ed25519PublicKey:
         given: the key in PEM, or the path of its file.
 
     Raises:
-        BundleError: the value is not a public key.
+        BundleError: the file cannot be read, or the key is not an Ed25519 public key.
     """
     _require()
     shown = "(PEM)" if "-----BEGIN" in given else given
@@ -101,11 +102,11 @@ def public_key(given: str) -> Ed25519PublicKey:
         data = given.encode() if "-----BEGIN" in given else pathlib.Path(given).expanduser().read_bytes()
         key = serialization.load_pem_public_key(data)
     except OSError as error:
-        raise BundleError(f"bundle_public_key {shown}: {_EXPECTED}: {error.strerror}") from error
+        raise BundleError(f"bundle_public_key {shown}: {_EXPECTED_PUBLIC}: {error.strerror}") from error
     except (ValueError, UnsupportedAlgorithm):
-        raise BundleError(f"bundle_public_key {shown}: {_EXPECTED}, got something other than a public key") from None
+        raise BundleError(f"bundle_public_key {shown}: {_EXPECTED_PUBLIC}, got something else") from None
     if not isinstance(key, Ed25519PublicKey):
-        raise BundleError(f"bundle_public_key {shown}: {_EXPECTED}, got a key of a different kind")
+        raise BundleError(f"bundle_public_key {shown}: {_EXPECTED_PUBLIC}, got a key of a different kind")
     return key
 
 

@@ -78,13 +78,13 @@ class Push:
         self._session, self._node, self._bundle = session, session.node, bundle
         self._folder = use.PUSHED
         self.pushed: list[str] = []
-        """Paths of the uploaded files."""
+        """The uploaded files, as paths below the bundle's folder."""
 
     def run(self, entries: t.Sequence[IndexEntry]) -> None:
         """Upload the missing files in pieces, which the node then joins.
 
         Raises:
-            NodeError: the node could not store the files.
+            NodeError: the node lacks disk space, or could not store or join the files.
             BundleError: a file cannot be uploaded.
             AnsibleConnectionFailure: the node cannot be reached.
         """
@@ -109,7 +109,10 @@ class Push:
             self._join(calls, missing)
 
     def _part(self, entry: IndexEntry) -> str:
-        """Return the folder of a file's pieces; its path is short because one command line names all pieces."""
+        """Return the beginning of the paths of a file's pieces. It is short, because one command line names all pieces.
+
+        It contains the file's checksum, so that pieces of different content are never joined.
+        """
         return f"{self._folder}\\{_PIECES}\\{hashlib.sha256(f'{entry.path} {entry.sha256}'.encode()).hexdigest()[:16]}"
 
     def _inspection_calls(self, entries: t.Sequence[IndexEntry], targets: t.Mapping[str, str]) -> tuple[Call, ...]:

@@ -115,7 +115,7 @@ class RegistryClient:
         """Download a blob to a file.
 
         Raises:
-            BundleError: no endpoint has the blob.
+            BundleError: no endpoint and no URL in the descriptor delivers the blob.
         """
         ref = images.reference(name)
         checksum = Checksum(algorithm="SHA256", digest=blob.digest.partition(":")[2])
@@ -133,8 +133,8 @@ class RegistryClient:
     def _foreign(self, name: str, blob: Descriptor, target: pathlib.Path, checksum: Checksum) -> None:
         """Download a foreign layer from the URLs that its descriptor names (image-spec, descriptor.md).
 
-        The author of the manifest chose these URLs. So they must not lead the controller into a private network, and
-        they must use HTTPS if the registry uses HTTPS.
+        The author of the manifest chose these URLs. So they must not lead the controller into a private network, except
+        to the registry's own hosts, and they must use HTTPS if all of the registry's endpoints do.
         """
         problems = []
         own = frozenset(urllib.parse.urlsplit(endpoint.url).hostname or "" for endpoint in self._endpoints)

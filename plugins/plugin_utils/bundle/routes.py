@@ -37,7 +37,7 @@ def is_inside(url: str, allowed: t.Collection[str] = ()) -> bool:
 
     Args:
         url: an http or https URL.
-        allowed: hosts that are always allowed.
+        allowed: hosts that count as public whatever their addresses are.
     """
     host = urllib.parse.urlsplit(url).hostname or ""
     if host in allowed:
@@ -51,6 +51,6 @@ def is_inside(url: str, allowed: t.Collection[str] = ()) -> bool:
 
 
 def origin(url: str) -> tuple[str, str]:
-    """Return the origin of a URL, for which its credentials are valid: scheme, host and port."""
+    """Return the origin of a URL, for which its credentials are valid: scheme, and user, host and port as written."""
     parts = urllib.parse.urlsplit(url)
     return parts.scheme, parts.netloc

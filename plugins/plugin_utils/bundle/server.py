@@ -186,7 +186,7 @@ def own_address(node: str) -> str:
         node: name or address of the node.
 
     Raises:
-        BundleError: there is no route to the node.
+        BundleError: there is no route to the node, or its name cannot be resolved.
     """
     try:
         family, kind, protocol, dummy, target = socket.getaddrinfo(node, 9, type=socket.SOCK_DGRAM)[0]

@@ -22,7 +22,7 @@ if t.TYPE_CHECKING:
 
 
 def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[IndexEntry]) -> bool:
-    """Write the index and its signature, unless the existing index has the same entries.
+    """Write the index and its signature, unless the existing index has the same entries and is signed with this key.
 
     Args:
         directory: the bundle's folder, with its working folder.
@@ -83,9 +83,7 @@ def read(directory: pathlib.Path, key: Ed25519PrivateKey, *, settle: bool) -> di
     try:
         return index.load(data)
     except BundleError as error:
-        raise BundleError(
-            f"bundle_dir {directory}: {INDEX}: {error}. Remove this file to build the bundle again"
-        ) from None
+        raise BundleError(f"bundle_dir {directory}: {INDEX}: {error}") from None
 
 
 def _pair(directory: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:

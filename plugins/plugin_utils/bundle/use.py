@@ -40,7 +40,7 @@ def _revocation(url: str) -> dict[str, bool]:
 
 
 def images(entries: t.Iterable[IndexEntry], url: str) -> dict[str, list[dict[str, t.Any]]]:
-    """Return the URLs of container images' archives, by reference.
+    """Return the archives of container images by reference: their URLs, versions of Windows, checksums and sizes.
 
     Args:
         entries: entries of the index.
@@ -96,11 +96,11 @@ def windows_path(folder: str, entry: IndexEntry) -> str:
     """Return an uploaded file's path on the node.
 
     Raises:
-        BundleError: the path is not a valid Windows file name.
+        BundleError: the path contains a colon, which no file name on Windows may have.
     """
     if ":" in entry.path:
         raise BundleError(
-            f"{entry.path}: expected a URL without a port, because the host becomes the name of a folder on Windows. "
-            "Change the URL, or set bundle_push: false"
+            f"{entry.path}: expected a URL without a port and without an IPv6 address, because the host becomes the "
+            "name of a folder on Windows. Change the URL, or set bundle_push: false"
         )
     return "\\".join((folder, *entry.path.split("/")))

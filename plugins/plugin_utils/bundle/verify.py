@@ -43,7 +43,8 @@ def read_index(directory: pathlib.Path, public: str) -> tuple[dict[str, IndexEnt
         public: the public key, or the path of its file.
 
     Raises:
-        BundleError: there is no index, it is malformed, or the public key does not verify its signature.
+        BundleError: the public key cannot be used or does not verify the index's signature, or the index or signature
+            is missing, unreadable or malformed.
     """
     key = keys.public_key(public)
     index, signature = directory / bundle_index.INDEX, directory / bundle_index.SIGNATURE

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where artifacts are downloaded from: the variables `artifact_*` that all roles share, as one value."""
+"""Where artifacts are downloaded from: `bundle_sites` and variables `artifact_*` that all roles share, as one value."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ VARIABLES: t.Mapping[str, tuple[str, t.Any]] = {
 SITES = ("bundle_sites", "artifact_sites")
 """Variables that list additional sources. The sources of a bundle come first."""
 UPSTREAM = "artifact_upstream"
-"""Variable that decides whether the publishers' own servers are used; by default, they are used if there is no
-bundle."""
+"""Variable that decides whether the publishers' own servers are used after the sites; by default, they are if there is
+no bundle. If there are no sites, they are always used."""
 NAMES = (*SITES, UPSTREAM, *(name for name, dummy in VARIABLES.values()))
 """All variables that this module reads."""
 
@@ -35,7 +35,7 @@ def artifact_sources(optional: t.Callable[[str, t.Any], t.Any]) -> dict[str, t.A
     sites: list[t.Any] = []
     for name in SITES:
         given = optional(name, [])
-        # A value that is not a list is rejected later, with the name of its variable.
+        # A single URL or mapping counts as a list of one site. Values that are not sites are rejected later.
         sites += given if isinstance(given, list) else [given]
     bundled = optional(SITES[0], None) is not None
     settings = {key: optional(name, default) for key, (name, default) in VARIABLES.items()}

@@ -24,7 +24,7 @@ _ALLOWED = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses"
 """CCG activates only the classes below this key (Win32 reference, GetPasswordCredentials)."""
 _ADMINISTRATORS = struct.pack("<BB6sII", 1, 2, b"\0\0\0\0\0\5", 32, 544)
 _CALLERS = tuple(struct.pack("<BB6sI", 1, 1, b"\0\0\0\0\0\5", identity) for identity in (18, 6))
-"""The accounts that may call a plugin: SYSTEM and SERVICE."""
+"""Binary SIDs of the accounts that may call a plugin: SYSTEM and SERVICE."""
 _LOCAL = 0xB
 """COM_RIGHTS_EXECUTE, COM_RIGHTS_EXECUTE_LOCAL and COM_RIGHTS_ACTIVATE_LOCAL."""
 
@@ -40,12 +40,12 @@ def permissions() -> list[int]:
 
 
 def resources(plugins: t.Sequence[CcgPlugin], downloads: Downloads, stops: t.Sequence[str]) -> list[ResourceMapping]:
-    """Return the resources of the plugins: first their files, then the registry entries that register them.
+    """Return the resources of the plugins: for each plugin its files, then the registry entries that register it.
 
     Args:
         plugins: the plugins.
         downloads: the sources of the role's artifacts.
-        stops: services that stop before a file is replaced; each precedes the services on which it depends.
+        stops: services that stop before a file is replaced, in this order.
 
     Raises:
         ArtifactError: the settings of a download are invalid.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The configuration files of cloudbase-init: cloudbase-init.conf for its service, and the one for Windows Setup.
+"""The configuration files of cloudbase-init, for its service and for its run by Windows Setup.
 
 The files have the format of oslo.config: cloudbase/cloudbase-init 1.1.8 cloudbaseinit/conf.
 """
@@ -26,7 +26,7 @@ OPTION = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Platform:
-    """What runs on a platform, as the names of cloudbase-init's classes."""
+    """The metadata services and plugins for a platform, as names of cloudbase-init's classes, and its settings."""
 
     services: tuple[str, ...]
     unattend_services: tuple[str, ...]
@@ -81,7 +81,9 @@ def of_service(variables: ConfigurationVariables) -> str:
 
 
 def of_setup(variables: ConfigurationVariables) -> str:
-    """Return cloudbase-init-unattend.conf, with which Windows Setup runs cloudbase-init (cloudbase-init's answer file).
+    """Return cloudbase-init-unattend.conf, for the run of cloudbase-init in Windows Setup.
+
+    cloudbase-init's own answer file for Windows Setup starts this run (lifecycle/sysprep.py).
 
     Args:
         variables: the role's variables.
@@ -102,7 +104,7 @@ def of_setup(variables: ConfigurationVariables) -> str:
 
 
 def lacks_services(platform: object, services: object, unattend_services: object) -> bool:
-    """Return whether cloudbase-init would have no metadata services.
+    """Return whether cloudbase-init would have no metadata services, as a service or during Windows Setup.
 
     Args:
         platform: the platform; empty if there is none.

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The resources of role cloudbase_init: the program, its configuration, and what starts it at the first boot.
 
-The service stays disabled while the image is built. Role sysprep then gives it the start mode of MODE, and Windows
-Setup runs SetupComplete.cmd at its end, which starts it: learn.microsoft.com/windows-hardware/manufacture/desktop/
-add-a-custom-script-to-windows-setup. The publisher's SetSetupComplete.cmd does the same.
+The service stays disabled while the image is built. Role sysprep then gives the service the start mode MODE. At its
+end, Windows Setup runs SetupComplete.cmd, which starts the service: learn.microsoft.com/windows-hardware/manufacture/
+desktop/add-a-custom-script-to-windows-setup. The publisher's SetSetupComplete.cmd does the same.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from .variables import Variables
 
 ROLE = "cloudbase_init"
 BUILDS_IMAGE = "winkube_builds_image"
-"""The variable of playbooks that build images. On a live machine, the service would configure the machine again."""
+"""Variable that is true where an image or a bundle is built. Elsewhere the role has no resources, because on a live
+machine, the service would configure the machine again."""
 MODE = "demand"
 _SETUP_COMPLETE = "C:\\Windows\\Setup\\Scripts\\SetupComplete.cmd"
 _COMPLETE = """@echo off
@@ -107,13 +108,13 @@ def plugin_file() -> ResourceMapping:
 
 
 def _url(settings: CloudbaseInitSettings) -> str:
-    """Return the user's URL with the version instead of the placeholders `{version}` and `{underscores}`."""
+    """Return the user's URL with the version in place of `{version}`, and with 1_2_3 for 1.2.3 as `{underscores}`."""
     version = settings.version
     return settings.url.replace("{version}", version).replace("{underscores}", version.replace(".", "_"))
 
 
 def _mode(service: str) -> ResourceMapping:
-    """Return the note of the start mode that role sysprep gives the service."""
+    """Return the registry value that records the start mode that role sysprep gives the service."""
     return {
         "type": "Registry",
         "key": managed_marks.KEY,

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role cni: the programs and folders of the pod network, and the record of the node's network."""
+"""The resources of role cni: what the pod network needs on a node, its record, and the removal of a former network."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def cluster_settings(variables: Variables) -> ClusterSettings:
     """Return the settings from which the network's objects in the cluster are built.
 
     Args:
-        variables: the variables of the host that applies the objects for all hosts.
+        variables: the host's variables. Objects are built from those of the host that applies them for all hosts.
     """
     image_variables = (
         *("flannel_image", "kube_proxy_image", "host_process_image"),
@@ -240,7 +240,7 @@ def former_remains(former: KnownNetwork, mode: str, network: PodNetwork, variabl
 
     Programs of pods stay, because Windows cannot remove a program that runs, and a pod may take a long time to end.
     Services are not restarted: a restart of HNS would remove all endpoints of pods. It would also remove a new network
-    that does not persist, for example flannel's overlay (flannel-io/flannel pkg/backend/vxlan/vxlan_windows.go,
+    that does not persist, for example flannel's overlay (flannel-io/flannel pkg/backend/vxlan/device_windows.go,
     EnableNonPersistent).
 
     Args:
@@ -254,7 +254,7 @@ def former_remains(former: KnownNetwork, mode: str, network: PodNetwork, variabl
 
 
 def remains(former: KnownNetwork, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
-    """Return the resources that remove a network's CNI plugins, firewall rules and registry from a node.
+    """Return the resources that remove a network's CNI plugins, firewall rules and registry entries from a node.
 
     What the preparation of the node for `network` installs stays. If both are the same network, only what its pods
     installed is removed.
@@ -331,7 +331,7 @@ def _folders(settings: CniSettings) -> list[ResourceMapping]:
 
 
 def _registry(network: PodNetwork) -> list[ResourceMapping]:
-    """Return the registry values of the network. A change restarts services that the pods use."""
+    """Return the registry values of the network. A change restarts the services that the network's data file names."""
     return [
         {
             "type": "Registry",

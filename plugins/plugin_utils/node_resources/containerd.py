@@ -25,7 +25,7 @@ class ContainerdSettings(ContainerdVariables):
 
     downloads: Downloads
     network_services: tuple[str, ...] = ()
-    """Services of the pod network, which depend on the kubelet; each precedes the services on which it depends."""
+    """Services of the pod network, which depend on the kubelet, in the order in which they stop."""
     unsupported_versions: bool = False
     """Whether a version that is not supported is accepted: users allow it, or have set a URL of containerd."""
 
@@ -141,7 +141,7 @@ def unpacked_crictl(artifact: ResourceMapping, install_dir: str) -> ResourceMapp
 
     Args:
         artifact: the resource that downloads crictl.
-        install_dir: containerd's folder.
+        install_dir: `container_runtime_install_dir`.
 
     Returns:
         A resource of type Archive.
@@ -154,7 +154,7 @@ def environment(programs: str, install_dir: str, pipe: str) -> list[ResourceMapp
 
     Args:
         programs: folder of the runtime's own programs.
-        install_dir: containerd's folder, which contains crictl's folder.
+        install_dir: `container_runtime_install_dir`, which contains crictl's folder.
         pipe: endpoint of the runtime.
 
     Returns:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of Docker as the node's container runtime: the services dockerd and cri-dockerd (run by nssm)."""
+"""The resources of Docker as the node's container runtime: dockerd, and cri-dockerd, which nssm runs as a service."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .services import DOCKER_NETWORK_SERVICES, recovery
 from .variables import Variables
 
 STOPS = (*DOCKER_NETWORK_SERVICES, "kubelet", "cri-dockerd", "docker")
-"""Services to stop before dockerd.exe is replaced. Services come before the services that they depend on."""
+"""Services to stop, in this order, before dockerd.exe is replaced."""
 _EVENT_SOURCE = "HKLM:\\SYSTEM\\CurrentControlSet\\Services\\EventLog\\Application\\docker"
 
 
@@ -59,7 +59,7 @@ class DockerSettings(DockerVariables):
 
     @property
     def program_folders(self) -> list[str]:
-        """Folders of programs that run as SYSTEM."""
+        """Folders of programs that run as SYSTEM or that administrators run."""
         return [self.docker_dir, self.cri_dockerd_dir, self.nssm_dir, self.install_dir]
 
     @property
@@ -78,7 +78,7 @@ def resources(settings: DockerSettings) -> list[ResourceMapping]:
         The resources, in the order in which they are applied.
 
     Raises:
-        ResourceError: a registry is invalid.
+        ResourceError: a registry is invalid, or Docker does not support its settings.
         ArtifactError: the settings of a download are invalid.
         ValueError: another variable is invalid.
     """
@@ -122,7 +122,7 @@ def daemon_configuration(settings: DockerSettings) -> dict[str, t.Any]:
         The content. The keys of `container_runtime_docker_daemon` override the collection's keys.
 
     Raises:
-        ResourceError: Docker does not support a registry setting.
+        ResourceError: a registry is invalid.
     """
     proxy = settings.downloads.proxy
     urls = {"http-proxy": proxy.http_proxy, "https-proxy": proxy.https_proxy, "no-proxy": proxy.no_proxy}
@@ -137,7 +137,7 @@ def daemon_configuration(settings: DockerSettings) -> dict[str, t.Any]:
 
 
 def cri_dockerd_arguments(settings: DockerSettings) -> list[str]:
-    """Return cri-dockerd's command line.
+    """Return the arguments of cri-dockerd.
 
     The CNI folders are passed as arguments, because cri-dockerd's defaults differ from the collection's folders
     (Mirantis/cri-dockerd cmd/cri/options/options.go).

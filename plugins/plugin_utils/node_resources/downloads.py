@@ -78,7 +78,7 @@ class Proxy(ServiceProxyVariables):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Downloads(DownloadVariables):
-    """Sources of a role's artifacts, and their folder on the node."""
+    """Sources of a role's artifacts, their folder on the node, and the proxy."""
 
     proxy: Proxy
 
@@ -157,7 +157,7 @@ def unpacked_file(
         member: the file's path in the archive.
         folder: folder for the file.
         file: name of the file in the folder.
-        stops: services that run the file; each precedes the services on which it depends.
+        stops: services that run the file, in the order in which they stop before the file is replaced.
 
     Returns:
         The resource.

@@ -104,7 +104,7 @@ def artifacts(settings: ArtifactCacheSettings, installed: t.Sequence[str]) -> li
         installed: files in the cache that roles other than image_cache install. These files are never pruned.
 
     Returns:
-        Artifact resources, and an ArtifactCache resource if versions that are no longer needed must be removed.
+        Artifact resources, and, if the role prunes the cache, an ArtifactCache resource that removes other versions.
 
     Raises:
         ArtifactError: a version is invalid.
@@ -136,7 +136,7 @@ def artifacts(settings: ArtifactCacheSettings, installed: t.Sequence[str]) -> li
 
 
 def images(settings: ImageSettings, downloads: Downloads) -> list[ResourceMapping]:
-    """Return the resources of the container images in the runtime's store, pulled or built.
+    """Return the resources of the images that are pulled or built into the runtime's store, and of unused images.
 
     Args:
         settings: the role's variables.

@@ -11,7 +11,7 @@ twice, the labels of both apply (component-base cli/flag/map_string_string.go). 
 kubelet, too (nssm.cc/usage: process tree).
 
 Other projects also run the kubelet with a script under nssm: kubernetes-sigs/sig-windows-tools
-kubeadm/scripts/StartKubelet.ps1, and kubernetes-sigs/image-builder
+hostprocess/PrepareNode.ps1 (writes StartKubelet.ps1), and kubernetes-sigs/image-builder
 images/capi/ansible/windows/roles/kubernetes/templates/StartKubelet.ps1.
 """
 

@@ -33,8 +33,8 @@ _ARGUMENTS = (
 )
 _DROPINS = (f"--config-dir={node_paths.KUBELET_DROPINS}",)
 _WITHOUT_DROPINS = ("--resolv-conf=", "--cgroups-per-qos=false", "--enforce-node-allocatable=")
-"""The settings of `kubelet_configuration` as flags, for kubelets that read no drop-ins (kubernetes-sigs/
-sig-windows-tools kubeadm/scripts/PrepareNode.ps1). kubeadm writes the flag for the runtime's endpoint."""
+"""The settings that `kubelet_configuration` always contains, as flags for kubelets that read no drop-ins
+(kubernetes-sigs/sig-windows-tools hostprocess/PrepareNode.ps1). kubeadm writes the flag for the runtime's endpoint."""
 
 
 _NSSM_DIR = "C:\\Program Files\\nssm"
@@ -51,8 +51,8 @@ _LOG_FOLDER = "C:\\var\\log\\kubelet"
 
 _OF_CLOUD: t.Mapping[str, str] = {"cloud-provider": "external", "node-ip": "0.0.0.0"}  # noqa: S104 - not an interface
 """Flags of a kubelet whose cloud provider is external. Without `node-ip`, the node has no address until the provider
-has set an address, and pods that need the host's address cannot start. 0.0.0.0 is the address that a kubelet without a
-provider finds (kubernetes/kubernetes#125337)."""
+has set an address, and pods that need the host's address cannot start. 0.0.0.0 stands for the address that a kubelet
+without a provider finds (kubernetes/kubernetes#125337)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -62,11 +62,12 @@ class KubernetesSettings(KubeletVariables):
     downloads: Downloads
     is_docker: bool
     network_services: tuple[str, ...] = ()
-    """Services of the pod network, which depend on the kubelet; each precedes the services on which it depends."""
+    """Services of the pod network, which depend on the kubelet, in the order in which they stop."""
     nssm_dir: str = ""
-    """Folder of nssm, if it runs the kubelet."""
+    """Folder of nssm, which runs the kubelet unless `kubelet_service` is native."""
     network_labels: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Labels of nodes with this pod network. A machine that joins by itself registers with these labels."""
+    """Labels of nodes with this pod network, with which a machine that joins by itself registers; empty without the
+    launcher."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> KubernetesSettings:
@@ -143,7 +144,7 @@ class KubernetesSettings(KubeletVariables):
 
 
 def resources(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the Kubernetes resources of a node. The kubelet's service comes last; it starts only when the node joins.
+    """Return the Kubernetes resources of a node. The kubelet's service comes last; these resources do not start it.
 
     Args:
         settings: the role's variables.
@@ -167,8 +168,8 @@ def resources(settings: KubernetesSettings) -> list[ResourceMapping]:
             members=[f"kubernetes/node/bin/{program}" for program in programs],
             strip_components=3,
             check=programs,
-            # kube-proxy may also be a service whose program comes from this archive. Services come before the services
-            # that they depend on.
+            # kube-proxy may also be a service whose program comes from this archive. All of these services depend on
+            # the kubelet, so it stops last.
             stops=[*settings.network_services, "kubelet"],
         ),
         {"type": "Environment", "name": "PATH", "path_entries": [settings.install_dir]},
@@ -192,7 +193,7 @@ def resources(settings: KubernetesSettings) -> list[ResourceMapping]:
 
 
 def kubelet_configuration(settings: KubernetesSettings) -> dict[str, t.Any]:
-    """Return the kubelet's drop-in: settings that are missing in kubeadm's configuration, which is meant for Linux.
+    """Return the kubelet's drop-in: additions and changes to kubeadm's configuration, which is meant for Linux.
 
     Args:
         settings: the role's variables.
@@ -226,13 +227,13 @@ def _resources(settings: KubernetesSettings) -> dict[str, t.Any]:
 
 
 def kubelet_services(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the kubelet's service, and the settings of nssm if nssm runs it. The service is the last resource.
+    """Return the kubelet's service, and the settings of nssm or the launcher if it runs the kubelet.
 
     Args:
         settings: the role's variables.
 
     Returns:
-        The resources. The service has no state, because it starts when the node joins.
+        The resources. The service comes last, and has no state, because the join starts it.
     """
     service = kubelet_service(settings)
     if settings.kubelet_service == "native":
@@ -287,7 +288,7 @@ def kubelet_service(settings: KubernetesSettings) -> ResourceMapping:
         settings: the role's variables.
 
     Returns:
-        A Service resource without a state, because the service starts when the node joins.
+        A Service resource without a state, because the join starts the service.
     """
     proxy = settings.downloads.proxy
     return {
@@ -347,13 +348,13 @@ def started_with(settings: KubernetesSettings, flags: t.Sequence[str]) -> dict[s
 
 
 def _folders(settings: KubernetesSettings) -> list[ResourceMapping]:
-    r"""Return the folders of the programs that run as SYSTEM, of their settings, and of the node's key.
+    r"""Return the folders of the programs that run as SYSTEM, of their settings and logs, and of the node's key.
 
-    Access to these folders is restricted before any file is written there. The exception is C:\var\lib\kubelet\pods,
+    Access to these folders is restricted before any file is written there. One exception is C:\var\lib\kubelet\pods,
     which contains the volumes of pods: containers that run as ContainerUser write to volumes with the rights of the
-    group Users (kubernetes/kubernetes#75049). That folder keeps the access list that Windows gives to folders in C:\. A
-    live node is drained (`disrupts`) before untrusted content, such as a kubelet.exe that a user owns, is moved out of
-    the restricted folders.
+    group Users (kubernetes/kubernetes#75049). That folder keeps the access list that Windows gives to folders in C:\.
+    The other exception is a folder of the kubelet's log outside C:\var\log. A live node is drained (`disrupts`) before
+    untrusted content, such as a kubelet.exe that a user owns, is moved out of the folders of programs and settings.
     """
     return [
         *closed([settings.install_dir], users="read", disrupts=True),

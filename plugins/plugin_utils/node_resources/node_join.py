@@ -51,7 +51,8 @@ class JoinedNode:
     cluster_cidr: str
     """Network of all pods."""
     tokens: t.Mapping[str, str]
-    """Tokens of the service accounts of the network and of kube-proxy, by `NAMESPACE/NAME` of the account."""
+    """Tokens of the service accounts of the network and of kube-proxy, by `NAMESPACE/NAME` of the account; empty if
+    they do not run as services."""
     tokens_known: bool
     conf_dir: str
     """Folder of CNI configurations."""

@@ -47,7 +47,8 @@ _PLACEHOLDERS: t.Mapping[str, t.Any] = {
     "network_changes": False,
     "former_services": "",
 }
-"""Values for what is known only after a join. The types and names of the join's resources do not depend on them."""
+"""Values for what is known only after a join. The types and names of the join's resources do not depend on them. The
+exception is the file that reserves kube-proxy's address, whose folder a reset empties."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -102,7 +103,7 @@ class ResetMachine:
     def joined(self) -> JoinedNode:
         """A placeholder for this machine as a node.
 
-        Its resources have the same types and names as the resources of a real join.
+        Its resources have the same types and names as the resources of a real join (see `_PLACEHOLDERS`).
         """
         tokens = dict.fromkeys(accounts(name for name, known in catalogue().items() if "service" in known.run_as), "")
         return JoinedNode(
@@ -153,7 +154,7 @@ def service_names() -> tuple[str, ...]:
 
 
 def _kubelet(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the kubelet's service as the preparation defines it, without the flags that kubeadm wrote.
+    """Return the kubelet's service, stopped, but otherwise as the preparation defines it, without kubeadm's flags.
 
     If nssm runs the kubelet, the arguments are a resource of their own.
     """
@@ -167,7 +168,7 @@ def _kubelet(settings: KubernetesSettings) -> list[ResourceMapping]:
 
 
 def _removed(made: t.Iterable[ResourceMapping], machine: ResetMachine) -> t.Iterator[ResourceMapping]:
-    """Yield the resources that remove what a join made and the preparation does not define."""
+    """Yield the resources that remove what a join made and the preparation does not define, except folders."""
     prepared = {(one["type"], _name(one).casefold()) for one in machine.prepared}
     made = [one for one in made if (one["type"], _name(one).casefold()) not in prepared]
     services = [f"{SERVICES}\\{one['name']}" for one in made if one["type"] == "Service"]
@@ -182,7 +183,7 @@ def _removed(made: t.Iterable[ResourceMapping], machine: ResetMachine) -> t.Iter
 
 
 def _state_folders(machine: ResetMachine) -> list[ResourceMapping]:
-    """Return the folders with state, without folders that are in another of these folders."""
+    """Return the folders with state, except folders inside another of these and, if logs are kept, folders of logs."""
     made = [str(one["name"]) for one in node_join.possible(machine.joined) if one["type"] == "Directory"]
     of_networks = [
         path
@@ -201,7 +202,7 @@ def _state_folders(machine: ResetMachine) -> list[ResourceMapping]:
 
 
 def _state_folder(path: str, directories: t.Mapping[str, ResourceMapping]) -> ResourceMapping:
-    """Return a folder that is empty if the preparation makes it, and does not exist otherwise."""
+    """Return the resource that empties a folder if the node's preparation creates it, and removes it otherwise."""
     own = directories.get(path.casefold())
     if own is None:
         return {"type": "StateFolder", "name": path, "state": "absent"}

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Evaluate the templates of the roles' own defaults, each compiled once for all hosts.
+"""Evaluate the templates of the roles' own defaults and variables, each compiled once for all hosts.
 
-Ansible compiles each template again in each worker, and prepares all variables of the host for each template. For the
-two hundred short templates in the roles' defaults, that took 60 % of the CPU time of plan.yml per node. This module
-compiles the simple templates before Ansible forks. Ansible still evaluates all other templates: the users' templates,
-templates with plugins that this module does not know, and templates whose evaluation fails here. So users see Ansible's
-own error messages.
+Ansible compiles each template again in each worker, and prepares all variables of the host for each template. For more
+than two hundred short templates in the roles' defaults/main.yml and vars/main.yml, that took 60 % of the CPU time of
+plan.yml per node. This module compiles the simple templates before Ansible forks. Ansible still evaluates all other
+templates: the users' templates, templates with plugins that this module does not know, and templates whose evaluation
+fails here. So users see Ansible's own error messages.
 """
 
 from __future__ import annotations
@@ -115,11 +115,11 @@ class OwnTemplates:
         return expression.evaluate(values, lookup=self._lookup)
 
     def of_cluster(self, name: str, default: t.Any = "") -> t.Any:
-        """Return a variable of the host or, if the host lacks it, of the first host of the cluster that has it.
+        """Return a variable of the host or, if the host lacks it, of the first of `cluster_hosts` that has it.
 
         Args:
-            name: name of the variable.
-            default: returned if no host has the variable.
+            name: name of the variable. A host whose value is null lacks it.
+            default: returned if none of these hosts has the variable.
         """
         own = self.variable(name) if name in self._variables else None
         if own is not None:
@@ -187,7 +187,7 @@ def _texts(value: t.Any) -> t.Iterator[str]:
 
 
 def _compile(environment: jinja2.Environment, text: str) -> _Expression | None:
-    """Return a compiled template; None if it is more than one expression, or if only Ansible can evaluate it."""
+    """Return a compiled template; None if it is not exactly one expression, or if only Ansible can evaluate it."""
     match = _EXPRESSION.fullmatch(text)
     if match is None:
         return None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files with settings of registries for container runtimes, and the removal of files that are no longer listed."""
+"""Files with the settings of registries for containerd, Docker and BuildKit, and the removal of unneeded files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .downloads import ResourceMapping
 
 
 def of_containerd(given: t.Mapping[str, t.Any], folder: str) -> list[ResourceMapping]:
-    """Return the resources of containerd's files for registries, and of the removal of unlisted registries' files.
+    """Return the resources of containerd's files for registries, and of the removal of unneeded files.
 
     Args:
         given: the user's registries.
@@ -36,7 +36,7 @@ def of_docker(given: t.Mapping[str, t.Any], config_dir: str = registries.DOCKER_
         config_dir: folder of docker.exe's config.json.
 
     Raises:
-        ResourceError: an entry is invalid.
+        ResourceError: an entry is invalid, or Docker does not support it.
     """
     parsed = registries.read(given)
     return [

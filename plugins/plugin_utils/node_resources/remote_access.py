@@ -20,7 +20,8 @@ _SSH_ACL = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;AU)"
 """The access list that sshd gives to its folder: github.com/PowerShell/openssh-portable
 contrib/win32/win32compat/wmain_sshd.c (create_prgdata_ssh_folder)."""
 _CAPABILITY = "OpenSSH.Server~~~~0.0.1.0"
-"""learn.microsoft.com/windows-server/administration/openssh/openssh_install_firstuse."""
+"""Windows' optional feature with the OpenSSH server:
+learn.microsoft.com/windows-server/administration/openssh/openssh_install_firstuse."""
 _KEYS = f"{_SSH_DATA}\\administrators_authorized_keys"
 """Keys of all administrators. sshd ignores the file if other users can write to it:
 learn.microsoft.com/windows-server/administration/openssh/openssh_keymanagement."""
@@ -30,8 +31,8 @@ Subsystem sftp sftp-server.exe
 Match Group administrators
        AuthorizedKeysFile __PROGRAMDATA__/ssh/administrators_authorized_keys
 """
-"""The settings of github.com/PowerShell/openssh-portable contrib/win32/openssh/sshd_config that differ from sshd's own
-defaults, and the setting for passwords."""
+"""The settings for keys and passwords, and the settings for SFTP and for administrators' keys of
+github.com/PowerShell/openssh-portable contrib/win32/openssh/sshd_config."""
 
 
 def resources(settings: SystemVariables, proxy: Proxy) -> list[ResourceMapping]:

@@ -49,7 +49,10 @@ def _image_cache(variables: Variables) -> list[ResourceMapping]:
 
 
 def _installed(variables: Variables) -> list[str]:
-    """Return the cached files that roles other than image_cache install, even if the play lacks those roles."""
+    """Return the cached files that roles other than image_cache install.
+
+    A role counts if the host has its variables, even if the play does not apply the role.
+    """
     paths: list[str] = []
     for role in (container_runtime.ROLE, cni.ROLE, kubernetes_node.ROLE, cloudbase_init.ROLE):
         if variables.optional(f"{role}_artifact_cache"):

@@ -45,8 +45,8 @@ def installed(
     Args:
         archive: the artifact.
         settings: the version and the folder.
-        stops: services that nssm runs, and services that depend on them; each precedes the services on which it
-            depends.
+        stops: services that nssm runs, and services that depend on them, in the order in which they stop before
+            nssm.exe is replaced.
     """
     return unpacked(
         archive,
@@ -59,7 +59,7 @@ def installed(
 
 
 def resources(settings: ServiceManagerSettings, *, stops: t.Sequence[str]) -> list[ResourceMapping]:
-    """Return the resources of nssm on a node on which it runs only the services of the pod network.
+    """Return the resources of nssm on a node with containerd, where it runs the pod network's services or the kubelet.
 
     Args:
         settings: the role's variables.

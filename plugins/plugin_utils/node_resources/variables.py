@@ -50,7 +50,7 @@ class Variables:
         self._other_hosts: dict[str, t.Mapping[str, t.Any]] = {}
 
     def value(self, name: str) -> t.Any:
-        """Return a variable's value without Ansible's tags, as the user wrote it.
+        """Return a variable's value, templated, but not converted to its type, and without Ansible's tags.
 
         Args:
             name: name of the variable.
@@ -179,14 +179,15 @@ class Variables:
         with the same prefix. A dataclass with a method `of(variables, prefix)` fills itself.
 
         Args:
-            settings: the dataclass. Its annotations are the types of the variables. It derives from a dataclass in
-                `role_variables`, which declares the variables that users set.
+            settings: the dataclass. Its annotations are the types of the variables. Most such dataclasses are in
+                `role_variables`, or derive from one there, which declares the variables that users set.
             prefix: prefix of the variables' names, which is the role's name.
 
         Returns:
             The dataclass.
 
         Raises:
+            MissingVariableError: the host does not have a variable.
             ResourceError: a value does not match the type of its field.
         """
         own: t.Callable[[Variables, str], Settings] | None = getattr(settings, "of", None)
@@ -204,6 +205,7 @@ class Variables:
             The dataclass.
 
         Raises:
+            MissingVariableError: as in `read`.
             ResourceError: as in `read`.
         """
         values = dict(given)

@@ -25,7 +25,7 @@ _ROLES = (container_runtime.ROLE, cni.ROLE, kubernetes_node.ROLE)
 
 
 class SettableComponent(t.NamedTuple):
-    """A component, and the variables that set its version: that of the role first."""
+    """A component, and the variables that set its version, the role's own variable first."""
 
     component: VersionedComponent
     variables: tuple[str, ...]
@@ -39,7 +39,7 @@ class Variants(t.NamedTuple):
     """The host's resources."""
     variants: list[VersionVariant]
     refused: list[str]
-    """Why a cached version has no resources, one sentence each."""
+    """Why cached versions have no resources, one text for each version."""
 
 
 def variants(host: Variables, changed: t.Callable[[t.Mapping[str, str]], Variables]) -> Variants:
@@ -74,7 +74,7 @@ def variants(host: Variables, changed: t.Callable[[t.Mapping[str, str]], Variabl
 
 
 def components(host: Variables) -> list[SettableComponent]:
-    """Return the components that the host's roles install, in this order.
+    """Return the components that the host's roles install, in the order of these roles.
 
     Args:
         host: the host's variables.

@@ -17,7 +17,7 @@ def resources(settings: WindowsFeaturesVariables) -> list[ResourceMapping]:
         settings: the role's variables.
 
     Returns:
-        WindowsFeature resources without duplicates.
+        WindowsFeature resources: first the features to install, without duplicates.
     """
     hyper_v = ["Hyper-V", "Hyper-V-PowerShell"] if settings.hyper_v else []
     return [

@@ -40,7 +40,7 @@ class WindowsSettings(SystemVariables):
 
 
 def resources(settings: WindowsSettings) -> list[ResourceMapping]:
-    """Return the resources that must be applied before any download.
+    """Return the resources of the role, which must be applied before the downloads of other roles.
 
     Args:
         settings: the role's variables.

@@ -3,6 +3,6 @@
 """The networks of pods that a node can have: a plugin in a mode, such as flannel with vxlan (no I/O).
 
 `catalogue.py` loads what is known about each network (data/networks), `settings.py` defines the settings that variables
-give, and each network has a module of its own, such as `flannel.py`. All other packages use the class in `network.py`:
-read that class first.
+give, and each network has a module of its own, such as `flannel.py`. Read the class in `network.py` first: it is what
+most other packages use.
 """

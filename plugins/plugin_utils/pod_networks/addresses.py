@@ -15,7 +15,7 @@ roles/kubespray_defaults/defaults/main/main.yml)."""
 
 
 def kubespray_dns(services: str) -> str:
-    """Return the address that kubespray gives to the cluster's DNS; empty if the text is not a network.
+    """Return the address that kubespray gives to the cluster's DNS; empty if no network of sufficient size is given.
 
     Args:
         services: network of the services in CIDR notation, or several networks separated by commas, of which the first

@@ -52,7 +52,7 @@ def mode_of(facts: t.Mapping[str, t.Any]) -> str:
 
 
 def runs_elsewhere(facts: t.Mapping[str, t.Any]) -> bool:
-    """Return whether something else runs Calico on Windows nodes: the operator, or another DaemonSet.
+    """Return whether something other than this collection runs Calico on Windows nodes: the operator or a DaemonSet.
 
     Args:
         facts: as for `mode_of`.

@@ -3,7 +3,7 @@
 """The configuration of Calico's CNI plugin for Windows, as Calico's container install-cni completes and writes it.
 
 Keys and placeholders: tigera/operator v1.40.8 pkg/render/windows.go, projectcalico/calico v3.31.5
-cni-plugin/pkg/install/install.go.
+cni-plugin/pkg/install (install.go, install_windows.go).
 """
 
 from __future__ import annotations

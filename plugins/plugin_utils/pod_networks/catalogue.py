@@ -68,7 +68,7 @@ class Mode:
     routing: bool = False
     """Whether this mode needs Windows' own router, which is a part of Remote Access."""
     flannel_backend: t.Literal["host-gw", "vxlan", ""] = ""
-    """The backend with which flanneld creates the HNS network and its routes; empty: flanneld is not used."""
+    """The backend with which flanneld creates the HNS network; empty: flanneld is not used."""
     delegate: str = ""
     """The CNI plugin that flannel's CNI plugin calls."""
     patches: t.Mapping[str, Patches] = dataclasses.field(default_factory=dict)
@@ -94,7 +94,7 @@ class Program:
     """Whether the programs are replaced only while the node is drained. This applies to CNI plugins, for example,
     because every new pod needs them."""
     stops: tuple[str, ...] = ()
-    """Services that run these programs, if the network runs as services."""
+    """Services to stop, in this order, before these programs are replaced, if the network runs as services."""
     source: str
 
 
@@ -107,7 +107,7 @@ class NetworkFiles:
     folders: tuple[str, ...] = ()
     """Folders of the network's state that only administrators may change."""
     service_folders: tuple[str, ...] = ()
-    """Folders like `folders`, but which exist only if the network runs as services, and are removed with them."""
+    """Folders like `folders` that exist only if the network runs as services, and are removed with these services."""
     service_logs: tuple[str, ...] = ()
     """Folders of the services' logs, which are removed with the services."""
     service_files: tuple[str, ...] = ()
@@ -117,7 +117,8 @@ class NetworkFiles:
     beside: tuple[str, ...] = ()
     """Files in the folder of CNI configurations that must be removed with the network."""
     installed: tuple[str, ...] = ()
-    """Programs that the network's container installs in the folder of CNI plugins, and that are removed with it."""
+    """Programs that a container of the network installs in the folder of CNI plugins. They are removed with the
+    network."""
     registry_keys: tuple[str, ...] = ()
     """Registry keys that must be removed with the network."""
     firewall_rules: tuple[str, ...] = ()
@@ -189,7 +190,7 @@ class NetworkRelease:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BrokenReleases:
-    """Releases of a network that do not work on Windows."""
+    """Releases of a network that do not work on Windows in some modes."""
 
     modes: tuple[str, ...]
     since: str
@@ -314,7 +315,7 @@ class KnownNetwork:
         return version if broken is None else self.working_release(broken.before, mode)
 
     def support_problem(self, *, kubernetes: str, windows: str, runtime: str) -> str | None:
-        """Return what the network expects instead of unsupported versions; None if they are supported.
+        """Return what the network expects instead of an unsupported version or runtime; None if all are supported.
 
         Args:
             kubernetes: version of Kubernetes; empty if unknown.
@@ -354,7 +355,8 @@ def catalogue() -> t.Mapping[str, KnownNetwork]:
     """Return all networks by name.
 
     Raises:
-        ResourceError: a file has an unknown or missing key, or a value of the wrong type.
+        ResourceError: a file has an unknown or missing key, a value of the wrong type, the wrong name, or a
+            mode_variable that does not fit the number of modes.
     """
     return types.MappingProxyType({name: parsed(name, network_data.text_of(name)) for name in NAMES})
 

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""The part of a pod's batch file that writes the CNI configuration of networks that have no pod for this.
+r"""The part of the batch file of kube-proxy's pod that writes the CNI configuration, if no pod of the network does.
 
-On a node that no playbook has joined, nothing else writes it. A playbook writes the same text. HostProcess pods start
-although the node has no CNI configuration yet, because they use the network of the host (kubernetes
-pkg/kubelet/kubelet.go, SyncPod).
+On a node that no playbook has joined, nothing else writes this configuration. A playbook writes the same text.
+HostProcess pods start although the node has no CNI configuration yet, because they use the network of the host
+(kubernetes pkg/kubelet/kubelet.go, SyncPod).
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from .node_batch import ACCESS, replaced
 from .settings import NetworkFile
 
 ADDRESS = "%HOST_IP%"
-"""Stands for the address of the node in the configuration. cmd.exe replaces it with the variable of the container."""
+"""Stands for the address of the node in the configuration. cmd.exe replaces it with the value of the container's
+variable."""
 HEAD, TAIL = "cni-head.json", "cni-tail.json"
 """Names of the files in the pod's volume: the configuration up to the line with the node's address, and the rest."""
 
@@ -31,7 +32,8 @@ def files(configuration: NetworkFile) -> dict[str, str]:
 def lines(configuration: NetworkFile) -> list[str]:
     """Return the lines of the batch file.
 
-    The folder of CNI configurations is not created here, because only administrators may write to it.
+    The folder of CNI configurations is not created here, because it would get the wrong access list. Role cni creates
+    the folder.
 
     Args:
         configuration: the CNI configuration.

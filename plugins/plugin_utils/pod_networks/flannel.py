@@ -145,7 +145,7 @@ class Flannel(NetworkRules):
         ]
 
     def _pod(self, cluster: ClusterSettings) -> dict[str, t.Any]:
-        """Return the pod of flannel's DaemonSet: the node's own flanneld.exe, or the image that the user gives."""
+        """Return the pod of flannel's DaemonSet, which runs the node's own flanneld.exe or the user's own image."""
         image, known = cluster.images["host_process_image"], environment()
         own_image = cluster.images.get("flannel_image", "")
         program = {

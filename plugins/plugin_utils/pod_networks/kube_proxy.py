@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What kube-proxy needs with a network: the name of the HNS network, and a source address on an overlay."""
+"""What kube-proxy needs with a network: its configuration, its feature gates, and a source address on an overlay."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def endpoint_address(overlay_address: str) -> str:
 
 
 def winkernel(mode: Mode, pod_cidr: str, overlay_address: str = "") -> dict[str, t.Any]:
-    """Return the section `winkernel` of kube-proxy's configuration.
+    """Return the section `winkernel` of kube-proxy's configuration; empty if another tool runs kube-proxy.
 
     Args:
         mode: the network's mode.
@@ -132,9 +132,9 @@ def feature_gates(mode: Mode, kubernetes: str) -> dict[str, bool]:
     """Return the feature gates that kube-proxy needs.
 
     Direct server return needs the gate WinDSR, which is off by default until 1.32, on in 1.33, and part of kube-proxy
-    since 1.34 (kubernetes test/compatibility_lifecycle/reference/versioned_feature_list.yaml). Later versions remove
-    the gate (kubernetes/kubernetes#142125) and refuse unknown gates. WinOverlay is on by default in all supported
-    versions.
+    since 1.34 (kubernetes test/compatibility_lifecycle/reference/versioned_feature_list.yaml). A later version has no
+    such gate any more (kubernetes/kubernetes#142125), and kube-proxy refuses unknown gates. WinOverlay is on by default
+    in all supported versions.
 
     Args:
         mode: the network's mode.

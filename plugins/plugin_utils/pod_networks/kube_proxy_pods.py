@@ -95,7 +95,7 @@ def _of_all_nodes(given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def _pod(cluster: ClusterSettings, own_image: str, cni: NetworkFile | None, *, configures: bool) -> dict[str, t.Any]:
-    """Return kube-proxy's pod: the node's own kube-proxy.exe, or the image that the user gives.
+    """Return kube-proxy's pod, which runs the node's own kube-proxy.exe or the user's own image.
 
     If `configures` is true, the pod runs the batch file first.
     """
@@ -116,7 +116,7 @@ def _setup_container(cluster: ClusterSettings, cni: NetworkFile | None) -> dict[
 def _cached_program(cluster: ClusterSettings) -> dict[str, t.Any]:
     """Return the container that runs the node's own kube-proxy.exe.
 
-    kube-proxy's configuration is a file on the node, so the path in it to the volume must be the same for every pod.
+    kube-proxy's configuration is a file on the node, so the kubeconfig's path in it must be the same for every pod.
     """
     return container(
         "kube-proxy",

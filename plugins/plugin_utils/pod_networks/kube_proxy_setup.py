@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""The part of a pod's batch file that writes kube-proxy's configuration.
+r"""The part of the batch file of kube-proxy's pod that writes kube-proxy's configuration.
 
-On a node that no playbook has joined, nothing else writes it. kubectl.exe, which is in the same folder as
-kube-proxy.exe, reads the field of the Node object from which the source address on an overlay is computed.
+On a node that no playbook has joined, nothing else writes this configuration. kubectl.exe, which is in the same folder
+as kube-proxy.exe, reads the field of the Node object from which the source address on an overlay is computed.
 
 cmd.exe computes with signed integers of 32 bits; `>>` keeps the sign, which `&255` removes (learn.microsoft.com: set).
 """

@@ -23,7 +23,7 @@ class LabelledManager:
     """Pattern for the value of the label or annotation."""
     title: str
     reverts: bool
-    """Whether the tool reverts other changes at once."""
+    """Whether the tool at once reverts changes that it did not make."""
     remedy: str
     source: str
 

@@ -56,7 +56,7 @@ def host_process_pod(
     config_map: str,
     init_containers: t.Sequence[t.Mapping[str, t.Any]] = (),
 ) -> dict[str, t.Any]:
-    """Return the specification of a HostProcess pod that runs on every Windows node whose network runs in pods.
+    """Return the specification of a HostProcess pod for all Windows nodes except those whose network runs as services.
 
     Docker cannot run HostProcess containers, so the network of a node with Docker runs as services instead.
 

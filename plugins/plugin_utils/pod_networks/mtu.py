@@ -31,7 +31,7 @@ class LinuxMtu:
 
 
 def linux_mtu(known: KnownNetwork, mode: str, cluster: t.Mapping[str, t.Any]) -> LinuxMtu | None:
-    """Return the MTU that Linux nodes are configured with; None if the network is no overlay, or if it is unknown.
+    """Return the configured MTU of Linux nodes; None if it is unknown, or if the network is not an overlay.
 
     Without a setting, each Linux node derives the MTU from its own network adapter, which the cluster does not show.
 

@@ -136,7 +136,8 @@ class PodNetwork:
     def writes_configuration(self) -> bool:
         """Whether playbooks write the CNI configuration on the node. Otherwise the network's pod or another tool does.
 
-        If the network runs as pods, kube-proxy's pod writes the same file on nodes that join by themselves.
+        If playbooks write it for a network that runs as pods, kube-proxy's pod writes the same file on nodes that join
+        by themselves.
         """
         return self.is_managed and (self.runs_as_services or self.rules.configured_on_node)
 
@@ -147,7 +148,7 @@ class PodNetwork:
             internal_ip: address of the node in the cluster; empty if unknown.
 
         Returns:
-            None if the network's own container or another tool writes the file.
+            None if only the network's own container or another tool can write the file.
         """
         configuration = self.rules.cni_configuration(internal_ip)
         return None if configuration is None else (self.files.configuration, configuration)
@@ -209,7 +210,7 @@ class PodNetwork:
         ]
 
     def _configuration_by_pod(self, cluster: ClusterSettings) -> NetworkFile | None:
-        """Return the CNI configuration that kube-proxy's pod writes, which completes the address of the node."""
+        """Return the CNI configuration that kube-proxy's pod completes with the node's address and writes."""
         named = self.cni_configuration(cni_setup.ADDRESS)
         if named is None:
             return None
@@ -234,7 +235,7 @@ class PodNetwork:
 
 
 def cluster_mode(known: KnownNetwork, facts: t.Mapping[str, t.Any], of_cluster: t.Callable[[str], t.Any]) -> str:
-    """Return the mode of a network on the cluster's Linux nodes; empty if the network has no such mode.
+    """Return the mode of a network on the cluster's Linux nodes; empty if the cluster does not determine the mode.
 
     Args:
         known: the network.
@@ -246,6 +247,8 @@ def cluster_mode(known: KnownNetwork, facts: t.Mapping[str, t.Any], of_cluster: 
 
 def images(settings: NetworkSettings, cluster: ClusterSettings) -> list[str]:
     """Return the container images of a network that its DaemonSets pull, without the base image.
+
+    The user's own images of flannel and kube-proxy are not among them.
 
     Args:
         settings: the network's variables.

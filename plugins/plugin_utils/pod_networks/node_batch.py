@@ -41,10 +41,10 @@ def batch(install_dir: str, *parts: t.Iterable[str]) -> str:
 
 
 def replaced(target: str, *, new: str, generated: str, unfinished: str) -> list[str]:
-    """Return the lines that replace a file, unless a run of a playbook wrote it.
+    """Return the lines that replace a file, unless a run of a playbook has changed it.
 
-    A file of a playbook differs from what the last pod wrote, so the batch file recognizes it. The file is replaced by
-    a file in the same folder, so that other programs never read half of it.
+    The batch file recognizes such a change, because the file then differs from what the last pod wrote. The new content
+    is moved into place from the same folder, so that other programs never read half of it.
 
     Args:
         target: path of the file.

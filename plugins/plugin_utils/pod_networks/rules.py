@@ -29,7 +29,7 @@ class NetworkRules:
 
     @staticmethod
     def cluster_mode(facts: t.Mapping[str, t.Any], of_cluster: t.Callable[[str], t.Any]) -> str:  # noqa: ARG004
-        """Return the mode that the cluster's Linux nodes have, or will have; empty if the network has no such mode.
+        """Return the mode that the cluster's Linux nodes have, or will have; empty if they do not determine the mode.
 
         Args:
             facts: how the network is installed on Linux nodes, as cluster_info returns it; empty if unknown.
@@ -38,7 +38,7 @@ class NetworkRules:
         return ""
 
     def cni_configuration(self, internal_ip: str = "") -> dict[str, t.Any] | None:  # noqa: ARG002  # for subclasses
-        """Return the CNI configuration; None if the network's own container or another tool writes it.
+        """Return the CNI configuration; None if only the network's own container or another tool can write it.
 
         Args:
             internal_ip: address of the node in the cluster; empty if unknown.
@@ -54,7 +54,7 @@ class NetworkRules:
         return []
 
     def images(self, cluster: ClusterSettings) -> list[str]:  # noqa: ARG002  # for subclasses
-        """Return the container images that the network's DaemonSets pull, without the base image.
+        """Return the container images that the network's DaemonSets pull, without the base image and flannel's image.
 
         Args:
             cluster: the cluster.
@@ -63,7 +63,7 @@ class NetworkRules:
 
     @staticmethod
     def account_objects() -> list[KubernetesObject]:
-        """Return the objects of the network's service accounts in the cluster, if its programs are services."""
+        """Return the objects in the cluster for the service accounts whose tokens the network's services need."""
         return []
 
     def files(self, node: NodeSettings) -> list[NetworkFile]:  # noqa: ARG002  # for subclasses

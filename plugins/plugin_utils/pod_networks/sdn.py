@@ -10,7 +10,7 @@ from .flannel import Flannel
 from .policies import EndpointPolicy, access_list, nested
 
 _CNI_VERSION = "0.3.0"
-"""Version of the CNI specification. All versions of the plugins accept 0.3.0, but none accepts 0.3.1 or 1.1.0
+"""Version of the CNI specification. The plugins accept 0.3.0 since their version 0.2.2, but none accepts 0.3.1 or 1.1.0
 (microsoft/windows-container-networking cni/cni.go, VersionsSupported)."""
 
 
@@ -34,8 +34,8 @@ class SdnBridge(Flannel):
     def _flags(self) -> dict[str, t.Any]:
         """Return the plugin's flags.
 
-        Packets to other nodes leave through the endpoint of the host, the second address of the subnet, which this flag
-        makes the gateway (microsoft/windows-container-networking#40).
+        Packets to other nodes leave through the endpoint of the host, which has the second address of the subnet.
+        forceBridgeGateway makes this address the gateway (microsoft/windows-container-networking#40).
         """
         return {"optionalFlags": {"forceBridgeGateway": True}}
 

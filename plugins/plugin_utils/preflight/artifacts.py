@@ -46,7 +46,7 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def warnings(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[str]:
-    """Return a warning for each unverified download.
+    """Return warnings about unverified downloads.
 
     The warnings name no host, so that a report can merge the warnings of many hosts.
 
@@ -135,7 +135,7 @@ def _check_signers(given: object) -> None:
 
 
 def _folder_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
-    """Check the cache folder only once, because all roles share it."""
+    """Check each role's cache folder. All roles share the folder, so `problems` drops equal problems."""
     for name, given in values.items():
         if name.endswith("_artifact_cache"):
             try:
@@ -145,7 +145,7 @@ def _folder_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
 
 
 def _own_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
-    """Check the URLs and checksums that replace or pin the artifacts of roles."""
+    """Check the URLs and checksums that replace or pin the artifacts of roles, and the artifacts' versions."""
     for kind in catalogue.catalogue().values():
         if not kind.variables:
             continue

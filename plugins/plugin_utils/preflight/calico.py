@@ -14,6 +14,7 @@ import typing as t
 from ..pod_networks.calico import host_path, mode_of, runs_elsewhere
 from ..pod_networks.catalogue import network
 from ..role_decisions.calico import is_unreachable, windows_objects
+from ..values.shown import AsItIs
 from ..values.versions import Version
 from .host import HostVariables
 from .variables import Problem, RequestedChange
@@ -23,11 +24,12 @@ _VXLAN_SETTINGS = (
     "Set calico_network_backend: vxlan, calico_vxlan_mode: Always and calico_ipip_mode: Never in kubespray's "
     "inventory, or change the IPPool."
 )
-_NOTHING_ELSE = (
-    "Windows nodes support nothing else. Change the Installation, or set cni_plugin: none on the Windows hosts."
+_UNSUPPORTED = (
+    "Windows nodes do not support this value. Change the Installation, or set cni_plugin: none on the Windows hosts."
 )
 _LOGS = "C:\\var\\log\\calico\\cni"
-"""The folder of logs that is removed with Calico (data/networks/calico.yml)."""
+"""The folder of the logs of Calico's CNI plugin. It is in a folder that is removed with Calico
+(data/networks/calico.yml)."""
 Facts: t.TypeAlias = t.Mapping[str, t.Any]
 """The part `calico` of the result of cluster_info."""
 
@@ -43,8 +45,8 @@ def problems(node: HostVariables, calico: Facts) -> list[Problem]:
         return [
             Problem(
                 _PLUGIN,
-                node.cni_plugin,
-                "expected Calico in the cluster, got no DaemonSet calico-node in kube-system or calico-system",
+                AsItIs("no DaemonSet calico-node in kube-system or calico-system"),
+                "expected Calico in the cluster",
                 "Install Calico on the Linux nodes first, or set cni_plugin: none on the Windows hosts.",
             )
         ]
@@ -139,7 +141,7 @@ def _version(node: HostVariables, calico: Facts) -> list[Problem]:
             where,
             text,
             f"expected {oldest} or later",
-            "Earlier versions have no usable HostProcess containers for Windows. Upgrade Calico on the Linux nodes.",
+            "In earlier versions, pods on Windows nodes fail after 24 hours. Upgrade Calico on the Linux nodes.",
         )
     ]
 
@@ -294,7 +296,7 @@ def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
         return []
     where = "of the Installation default"
     different = [
-        Problem(f"{field} {where}", installation[key], f"expected {accepted}", _NOTHING_ELSE)
+        Problem(f"{field} {where}", installation[key], f"expected {accepted}", _UNSUPPORTED)
         for field, key, accepted, is_wrong in (
             ("cni.type", "cni_type", "Calico", installation["cni_type"] != "Calico"),
             ("calicoNetwork.linuxDataplane", "linux_dataplane", "Iptables", installation["linux_dataplane"] == "BPF"),
@@ -340,7 +342,7 @@ def _folders(node: HostVariables, folders: t.Mapping[str, str]) -> list[Problem]
     hints = {
         "cniBinDir": f"{change}, or set container_runtime_cni_bin_dir on the Windows hosts.",
         "cniConfigDir": f"{change}, or set container_runtime_cni_conf_dir on the Windows hosts.",
-        "cniLogDir": f"{change}. This folder is removed when a node leaves Calico.",
+        "cniLogDir": f"{change}. The expected folder is removed when a node leaves Calico.",
     }
     return [
         Problem(

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check the variables of cloudbase-init, whose mistakes would appear at the first boot of a new machine (no I/O)."""
+"""Check the variables of cloudbase-init. A mistake would otherwise appear only when a new machine boots (no I/O)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from .variables import Problem
 
 _ROLE = "cloudbase_init"
 _LISTS = ("metadata_services", "plugins", "unattend_metadata_services", "unattend_plugins")
+_VALUE = "expected a text in one line, a number, true, false, or a list without commas in its items"
 _SERIAL = re.compile(r"COM[1-9][0-9]?,[0-9]{3,6},[NEOMS],[5-8]", re.ASCII)
 _ACCOUNT = re.compile(r"[^\"/\\\[\]:;|=,+*?<>@\s](?:[^\"/\\\[\]:;|=,+*?<>@\r\n\t]{0,18}[^\"/\\\[\]:;|=,+*?<>@\s.])?")
 """Names of local accounts: learn.microsoft.com/windows-server/administration/windows-commands/net-user."""
@@ -74,9 +75,7 @@ def _options(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
                 if not configuration.OPTION.fullmatch(str(one))
             )
             yield from (
-                Problem(f"{where}.{option}", given, "expected a text in one line, a number, true, false, or a list")
-                for option, given in section.items()
-                if not _is_value(given)
+                Problem(f"{where}.{option}", given, _VALUE) for option, given in section.items() if not _is_value(given)
             )
 
 

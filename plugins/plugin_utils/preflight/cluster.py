@@ -19,6 +19,11 @@ from .pod_networks import supported_versions
 from .variables import Problem, RequestedChange, UnsupportedVersion, allowed_versions, version_problems
 
 _VERSION = "kubernetes_node_version (from kube_version)"
+_SHARED: t.Mapping[str, tuple[str, str]] = {
+    "cni_pods_subnet": ("the pods' network", "kube_pods_subnet"),
+    "cni_services_subnet": ("the services' network", "kube_service_addresses"),
+}
+"""What each of NETWORKS is, and the shared variable that sets it."""
 Facts: t.TypeAlias = t.Mapping[str, t.Any]
 
 
@@ -105,21 +110,22 @@ def requested_changes(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> li
 
 
 def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> list[str]:
-    """Return a warning if nothing defines the cluster's networks, so that the proxy exceptions lack them.
+    """Return a warning if the proxy exceptions lack a network of the cluster, because nothing defines this network.
 
     Args:
         proxy: the node's proxy, or an empty string.
         given: networks that the inventory defines.
         kubeconfig: kubeconfig for reading the networks from the cluster, or an empty string.
     """
-    if not proxy or kubeconfig or len(given) == len(NETWORKS):
+    lacking = [_SHARED[name] for name in NETWORKS if name not in given]
+    if not proxy or kubeconfig or not lacking:
         return []
-    lacking = "no_proxy lacks the networks of pods and services until the node joins, because no kubeconfig is set"
-    return [f"{lacking}; set kube_pods_subnet and kube_service_addresses to add these networks now"]
+    what, shared = (" and ".join(texts) for texts in zip(*lacking, strict=True))
+    return [f"no_proxy lacks {what} until the node joins, because no kubeconfig is set; to avoid this, set {shared}"]
 
 
 def version_skew(node: HostVariables, server: str) -> list[Problem]:
-    """Return the problem if the node's Kubernetes version does not fit the API server's version."""
+    """Return problems with the node's Kubernetes version: unsupported, or unfit for the API server or containerd."""
     try:
         kubelet, api = Version.parse(node.kubernetes), Version.parse(server.partition("+")[0])
     except ValueError:

@@ -45,8 +45,8 @@ def _docker_problems(specs: object) -> t.Iterator[Problem]:
     """Check the files for `docker run`. No value of a credential spec is in a message."""
     for name, spec in specs.items() if isinstance(specs, t.Mapping) else ():
         if not _FILE_NAME.fullmatch(str(name)):
-            expected = "expected letters, digits, periods, - and _, without .json"
-            yield Problem(_DOCKER, str(name), expected, "It is the name of the file.")
+            expected = "expected letters, digits, periods, - and _, beginning with a letter or digit, without .json"
+            yield Problem(_DOCKER, str(name), expected, "The key is the name of the file.")
         elif isinstance(spec, t.Mapping):
             try:
                 credential_spec.check(spec, f"{_DOCKER}.{name}")

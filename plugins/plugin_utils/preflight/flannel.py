@@ -17,7 +17,7 @@ _VXLAN_DEFAULTS = {"VNI": 1, "Port": 8472}
 
 
 def problems(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the node's flannel settings that differ from the settings of the Linux nodes.
+    """Return flannel settings that differ between the node and the Linux nodes, or that Windows does not support.
 
     Args:
         node: the host.
@@ -80,5 +80,5 @@ def _pod_network(node: HostVariables, conf: t.Mapping[str, t.Any], where: str) -
     pods = str(conf.get("Network") or "")
     if not pods or pods == node.pods:
         return []
-    hint = f"flannel's Linux nodes use this network ({where}). Set kube_pods_subnet: {pods}."
+    hint = f"flannel uses {pods} on the Linux nodes ({where}). Set kube_pods_subnet: {pods}."
     return [Problem("cni_pods_subnet (from kube_pods_subnet)", node.pods, f"expected {pods}", hint)]

@@ -17,7 +17,8 @@ _SUFFIXES = ("_dir", "_log_file", "_artifact_cache")
 _ON_THE_CONTROLLER = frozenset({"node_prepare_bundle_dir"})
 _PATH = re.compile(r"[A-Za-z]:([\\/][^\\/:*?\"<>|&^%!;\x00-\x1f]+)+[\\/]?")
 _EXPECTED = (
-    'expected an absolute path on the node, such as C:\\k, without any of : * ? " < > | & ^ % ! ; and without .. in it'
+    "expected an absolute path on the node, such as C:\\k, without .. and, after the drive, without any of "
+    ': * ? " < > | & ^ % ! ;'
 )
 
 

@@ -30,7 +30,7 @@ class HostVariables:
     cni_conf_dir: str = ""
     """Folder of CNI configurations; empty: unknown."""
     mtu: int = 0
-    """The MTU of the pods' packets (cni_mtu); 0: the network adapter's MTU minus the headers of the overlay."""
+    """The MTU of the pods' packets (cni_mtu); 0: not set, so the usual MTU of network adapters is assumed."""
     cluster_dns: tuple[str, ...] = ()
     """DNS addresses that replace the addresses in kubeadm's configuration."""
     pods: str

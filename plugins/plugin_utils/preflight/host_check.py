@@ -39,7 +39,7 @@ class HostCheck:
         self._templates = self._host.templates
 
     def run_for_roles(self, names: t.Collection[str]) -> tuple[list[str], list[str]]:
-        """Return the problems and the warnings of a host that is not a node, one sentence each.
+        """Return the problems and the warnings of a host that is not a node, one text each.
 
         The variables of other roles may contain templates that only nodes can evaluate, so their values are not read.
 
@@ -56,7 +56,7 @@ class HostCheck:
         return [str(problem) for problem in problems], warnings
 
     def run(self, options: t.Mapping[str, t.Any]) -> tuple[list[str], list[str]]:
-        """Return the problems and the warnings, one sentence each.
+        """Return the problems and the warnings, one text each.
 
         Args:
             options: the options of the module preflight.
@@ -112,7 +112,7 @@ class HostCheck:
         return values, problems
 
     def _networks(self, values: t.Mapping[str, t.Any]) -> dict[str, str]:
-        """Return the networks that run as pods.
+        """Return the networks of the hosts on whose nodes DaemonSets run, by host.
 
         All hosts would have the same result, so it is empty except on the first host.
         """

@@ -15,7 +15,7 @@ ROLE = "sysprep"
 def problems(
     variables: t.Container[str], values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role]
 ) -> list[Problem]:
-    """Return the proxies whose passwords would end up in the image.
+    """Return the proxies whose credentials would end up in the image.
 
     Args:
         variables: names of all variables of a host. The names include role sysprep's own variables if the play makes an
@@ -27,9 +27,9 @@ def problems(
     if not makes_image or values.get("sysprep_proxy_credentials", "refuse") != "refuse":
         return []
     sources = {name: source for role in known_roles for name, source in role.sources.items()}
-    expected = "expected a proxy without a password"
+    expected = "expected a proxy without user and password"
     hint = (
-        "Every user of the image's machines could read the password. Remove it, or set sysprep_proxy_credentials to "
+        "Every user of the image's machines could read them. Remove them, or set sysprep_proxy_credentials to "
         "remove (the image has no such proxy; its machines get it when they are prepared) or to keep (it stays)."
     )
     by_source: dict[str, Problem] = {}

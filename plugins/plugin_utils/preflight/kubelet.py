@@ -44,7 +44,7 @@ _ONLY_ON_LINUX: t.Mapping[str, tuple[t.Callable[[t.Any], bool], str]] = types.Ma
         "userNamespaces": (lambda value: value is None, "expected no value"),
     }
 )
-"""Fields of which a kubelet on Windows accepts only one value (kubernetes/kubernetes,
+"""Fields that a kubelet on Windows accepts only if they turn the feature off (kubernetes/kubernetes,
 pkg/kubelet/apis/config/validation/validation_windows.go). With another value, the kubelet does not start."""
 
 
@@ -101,7 +101,7 @@ def _flag_objections(flags: t.Mapping[str, t.Any], version: str) -> t.Iterator[O
     for name in kubelet_flags.unknown(map(str, flags), version):
         # The value of an unknown flag may be a secret.
         expected = f"expected a flag of the kubelet of Kubernetes {minor}"
-        hint = "Give its name without hyphens at its beginning." if name.startswith("-") else ""
+        hint = "Write the flag's name without leading hyphens." if name.startswith("-") else ""
         yield Objection(name, AsItIs(hidden("a value")), expected, hint)
     configuration: dict[str, dict[str, str]] = {}
     for flag, (field, separator) in _FLAGS_OF_FIELDS.items():

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Check kubespray's variables of Calico, without a cluster, for values that Windows nodes do not support (no I/O).
 
-Only variables that the inventory sets are checked. kubespray's defaults fit, except the default of strict affinity
-(kubernetes-sigs/kubespray v2.31.0, roles/network_plugin/calico_defaults/defaults/main.yml). What the cluster really has
-is checked in calico.py.
+A problem is reported only if the inventory sets one of the variables concerned. kubespray's defaults suit Windows
+nodes, except the default of strict affinity (kubernetes-sigs/kubespray v2.31.0,
+roles/network_plugin/calico_defaults/defaults/main.yml). What the cluster really has is checked in calico.py.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _encapsulation(ask: Ask) -> list[Problem]:
         return [Problem("calico_network_backend", backend, "expected vxlan or bird", hint)]
     # kubespray's default of calico_vxlan_mode is Always.
     if backend == "bird" and mode != "Never":
-        hint = "Calico on Windows supports BGP without encapsulation only. Or set calico_network_backend: vxlan."
+        hint = "With BGP, Calico on Windows supports no encapsulation. Or set calico_network_backend: vxlan."
         return [Problem("calico_vxlan_mode", mode or "Always", "expected Never, because of BGP", hint)]
     if mode == "Never" and backend != "bird":
         hint = "Without encapsulation, only BGP makes routes between nodes. Or set calico_vxlan_mode: Always."
@@ -141,7 +141,7 @@ def _version(ask: Ask) -> list[Problem]:
     except ValueError:
         return []  # not set; or a form that only kubespray understands
     if version < Version.parse(known.oldest_version):
-        hint = "Earlier versions have no usable HostProcess containers for Windows."
+        hint = "In earlier versions, pods on Windows nodes fail after 24 hours."
         return [Problem("calico_version", text, f"expected {known.oldest_version} or later", hint)]
     if broken is None:
         return []

@@ -67,7 +67,7 @@ def findings(
 
 
 def _refused(problem: Problem) -> Finding:
-    """Return the finding for a problem for which the run is refused."""
+    """Return the finding for a problem because of which the run is refused."""
     return Finding(
         outcome="refused",
         finding="Windows nodes cannot use this network",
@@ -93,7 +93,8 @@ def _requested(change: RequestedChange) -> Finding:
 def mtu(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Finding]:
     """Return a finding if the pods' packets have a different MTU on Linux nodes than on Windows nodes.
 
-    The MTU on Windows nodes is `cni_mtu`, or else the usual MTU of network adapters minus the overlay's headers.
+    The MTU on Windows nodes is taken to be `cni_mtu`, or, if this is 0, the usual MTU of network adapters minus the
+    overlay's headers.
 
     Args:
         node: the host.

@@ -127,7 +127,7 @@ def _network(text: str) -> _Network:
 
 
 def _nearest(text: str) -> str:
-    """Return an example network. If the text is an address with a prefix length, return its network."""
+    """Return an example for a message: the network of the text if it is an address with a prefix length."""
     example: object = "10.244.0.0/16"
     if "/" in text:
         with contextlib.suppress(ValueError):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check a host's variables about patches, and that their files exist on the controller, before any node is touched."""
+"""Check a host's variables about patches before any node is touched, and that files exist whose place is known."""
 
 from __future__ import annotations
 

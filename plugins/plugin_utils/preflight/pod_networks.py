@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check whether the selected pod network works with the host's versions and runtime (no I/O)."""
+"""Check whether the selected pod network works with the host's versions, runtime and other variables (no I/O)."""
 
 from __future__ import annotations
 
@@ -147,7 +147,8 @@ def _mtu(values: t.Mapping[str, t.Any]) -> list[Problem]:
     mtu = values.get("cni_mtu")
     if not isinstance(mtu, int) or isinstance(mtu, bool) or mtu == 0 or mtu >= _SMALLEST_MTU:
         return []  # any other value is refused as such
-    return [Problem("cni_mtu", mtu, f"expected at least {_SMALLEST_MTU}, or 0 for that of the network adapter")]
+    expected = f"expected at least {_SMALLEST_MTU}, or 0 for the network adapter's MTU minus the overlay's headers"
+    return [Problem("cni_mtu", mtu, expected)]
 
 
 def _daemon_sets(values: t.Mapping[str, t.Any]) -> list[Problem]:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check the variables of the OpenSSH server, and of accounts that an image must not contain (no I/O)."""
+"""Check the variables of the OpenSSH server, and the limit for how full the disk of an image may be (no I/O)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _archive(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
     value = str(values.get(name) or "")
     if values.get(f"{_SSH}_server") == "archive" and not _SHA256.fullmatch(value):
         hint = (
-            "The publisher of Win32-OpenSSH provides none. Download the archive once, check it, and compute its hash."
+            "Win32-OpenSSH is published without checksums. Download the archive once, check it, and compute its hash."
         )
         yield Problem(name, value, f"expected the SHA-256 of {_SSH}_url", hint)
 

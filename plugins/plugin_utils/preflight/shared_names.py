@@ -34,7 +34,7 @@ _WORD = re.compile(r"\b[a-z]\w+")
 _SHORTEST = 7
 """Minimum length of a name for a comparison."""
 _REFUSED, _WARNED = 0.9, 0.85
-"""Similarity (difflib's ratio) above which a name is an error, and above which it is a warning."""
+"""Similarity (difflib's ratio) from which on a name is an error, and from which on it is a warning."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +78,7 @@ def misspelt(variables: t.Mapping[str, object]) -> tuple[list[checks.Problem], l
             continue
         if difflib.SequenceMatcher(None, close, name).ratio() >= _REFUSED:
             shown = checks.misspelt_value(name, variables[name])
-            hint = f"Did you mean {close}? Rename it if it is a variable of your own."
+            hint = f"Did you mean {close}? Rename {name} if it is a variable of your own."
             problems.append(checks.Problem(name, shown, "expected a variable of winkube.node", hint))
         else:
             warnings.append(f"winkube.node does not read the variable {name}; if it is misspelt, write {close}")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Find the tags of a playbook. With an unknown tag, Ansible itself runs nothing and reports success.
+"""Find the tags of a playbook. With an unknown tag, Ansible itself runs only tasks tagged `always`, and succeeds.
 
 The tags are read from the playbook's files, so no separate list can get out of date.
 """

@@ -66,7 +66,7 @@ class RequestedChange(t.NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class UnsupportedVersion(Problem):
-    """A version that is not supported, but that users may allow."""
+    """A version that is not supported. Users may allow it, unless `nearest` is empty."""
 
     subject: version_support.Subject = "kubernetes"
     nearest: str = ""
@@ -130,8 +130,8 @@ NO_VERSION = Problem(
     "kubernetes_node_version (from kube_version)",
     None,
     EXPECTED,
-    "Without kube_version the version is read from the cluster, for which kubeconfig must be set. Only site.yml, "
-    "join_nodes.yml, upgrade_nodes.yml and plan.yml use it.",
+    "Without kube_version the version is read from the cluster, for which kubeconfig must be set. Only playbooks that "
+    "join or upgrade nodes, and plan.yml, do so.",
 )
 """The problem if no Kubernetes version is set and there is no cluster from which to read it."""
 
@@ -148,7 +148,7 @@ class Role:
 
     name: str
     options: t.Mapping[str, Variable]
-    """The variables that users set."""
+    """The variables that users may set."""
     own: frozenset[str]
     """Variables that the role itself sets."""
     sources: t.Mapping[str, str]
@@ -290,7 +290,8 @@ def name_problems(names: t.Mapping[str, str]) -> list[Problem]:
     for host, name in names.items():
         where = f"kubernetes_node_hostname of {host}"
         if not _HOST_NAME.fullmatch(name) or name.isdigit():
-            problems.append(Problem(where, name, "expected at most 63 letters, digits and hyphens, not only digits"))
+            expected = "expected at most 63 letters, digits and hyphens, no hyphen at either end, and not only digits"
+            problems.append(Problem(where, name, expected))
             continue
         short = name[:NETBIOS_LENGTH].lower()
         if short in seen:
@@ -348,7 +349,8 @@ def kubeconfig_problems(path: str, *, joins: bool, missing: bool, role: str = "n
 def rollout_problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return problems with a rollout's limits (nodes at a time, nodes that may fail) and its maintenance windows.
 
-    Ansible treats 0 and negative numbers as all nodes at once, and ends with a traceback for anything but a number.
+    Ansible treats 0 and negative numbers as all nodes at once, and ends with a traceback for anything other than a
+    number or a percentage.
 
     Args:
         values: templated values of the roles' options that are set.

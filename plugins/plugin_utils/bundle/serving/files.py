@@ -16,7 +16,7 @@ class BusyError(Exception):
 
 
 class Files:
-    """The files that may be downloaded, and whether they are unchanged since they were verified.
+    """The files that may be downloaded, and whether they are unchanged since the server started.
 
     Args:
         directory: the bundle's folder.
@@ -33,7 +33,11 @@ class Files:
         return self._files[path][1]
 
     def open(self, path: str) -> t.BinaryIO | None:
-        """Open a file of the index; None if the index has no such file, or if it has changed since it was verified.
+        """Open a file of the index.
+
+        Returns:
+            The file. None if the index has no such file, or if the file cannot be opened, has a different size from the
+            index, or has changed since the server started.
 
         Raises:
             BusyError: no descriptor is left to open it.
@@ -63,7 +67,7 @@ class Files:
 def requested_range(header: str | None, size: int) -> range | None:
     """Return the range of a Range header (RFC 9110, 14.1.2); None: the whole file.
 
-    If the requested range cannot be satisfied, the returned range begins at `size`.
+    If the requested range cannot be satisfied, the returned range is empty.
     """
     match = re.fullmatch(r"bytes=(\d{0,18})-(\d{0,18})", (header or "").strip(), re.ASCII)
     if match is None or not (match[1] or match[2]):

@@ -23,7 +23,8 @@ from .nodes import Nodes
 _CHECK_INTERVAL = 0.5
 """Seconds between two checks for connections whose time limit has passed."""
 _HEAD, _HEAD_TIME = 16 * 1024, 10.0
-"""Maximum size of a request's head in bytes, and the time limit in seconds until the head is complete."""
+"""Size in bytes that an incomplete head of a request must not exceed, and the time limit in seconds until the head is
+complete."""
 _IDLE, _STALL = 30.0, 60.0
 """Time limits in seconds: for the pause between two requests, and for a response that makes no progress."""
 _WAITING = 256
@@ -35,7 +36,7 @@ _RATE, _STRANGERS = 100.0, 20.0
 _FULL = 0.01
 """Seconds until the next connection is accepted if no descriptor is left."""
 _ACCEPTED = 256
-"""Number of new connections to accept before the waiting connections are checked again."""
+"""Maximum number of new connections to accept before the waiting connections are checked again."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -52,7 +53,7 @@ class _Connection:
 class RequestListener:
     """Listens for connections. One loop waits for the requests; only a node's complete request gets a thread.
 
-    So a silent or slow client uses only one descriptor for a limited time.
+    So a client that is silent or sends its request slowly uses only one descriptor, for a limited time.
 
     Args:
         address: address to listen on.
@@ -166,7 +167,7 @@ class RequestListener:
             self._close(connection)
 
     def _advance(self, connection: _Connection) -> None:
-        """Read the data that has arrived, and handle the request if it is complete."""
+        """Continue the TLS handshake, read the data that has arrived, and handle the request if it is complete."""
         try:
             if not connection.shaken:
                 t.cast("ssl.SSLSocket", connection.socket).do_handshake()

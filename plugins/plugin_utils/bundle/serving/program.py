@@ -75,7 +75,7 @@ def _revoked(path: str) -> list[str]:
 
 
 def _remove(path: str) -> None:
-    """Remove the file of revoked tokens."""
+    """Remove the file of revoked tokens and its folder."""
     if path:
         pathlib.Path(path).unlink(missing_ok=True)
         with contextlib.suppress(OSError):

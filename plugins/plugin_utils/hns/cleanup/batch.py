@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Turn the plan of a cleanup into the calls of its batch (no I/O).
 
-For each kind of object, the node filters one listing and pipes it into one removal cmdlet. These cmdlets try every
-object and continue after a failure (microsoft/SDN Kubernetes/windows/hns.psm1, Remove-Hns*), so only a second listing
-shows what is left. Docs: docs/hns.md.
+For each kind of object, the node filters one listing and pipes it into one removal cmdlet. These cmdlets usually try
+every object and continue after a failure (microsoft/SDN Kubernetes/windows/hns.psm1, Remove-Hns*), so only a second
+listing shows what is left. Docs: docs/hns.md.
 """
 
 from __future__ import annotations

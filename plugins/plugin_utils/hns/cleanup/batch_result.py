@@ -38,7 +38,7 @@ class BatchResult:
     restored: tuple[str, ...] = ()
     """Restored settings of adapters, such as `Ethernet: address.0, dns`."""
     started: tuple[str, ...] = ()
-    """Services that were running at the end."""
+    """Services that the batch started successfully."""
     hang: str = ""
     """The HNS call that exceeded its time limit; empty if there is none."""
     aborted: bool = False

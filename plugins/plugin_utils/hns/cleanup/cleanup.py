@@ -147,13 +147,15 @@ class Cleanup:
         try:
             return self._node.run(batch, step=step)
         except AnsibleConnectionFailure as error:
+            # Only a detached batch outlives its session, and only with a journal can the next run find a batch.
+            state = "continues" if batch.long else "may still run"
+            finds = "reads the batch's result and " if any(call.id == hns_journal.ID for call in batch.calls) else ""
             known = (
                 f"it last reported progress{_where(last[-1])}" if last else self.outcome.last_known_progress(removes)
             )
             raise AnsibleConnectionFailure(
-                f"{error}: the node did not come back. The batch of {len(batch.calls)} calls continues on the node; "
-                f"{known}. The batch's task: {self.outcome.intent(removes)}. The next run reads the batch's result and "
-                "completes the work"
+                f"{error}: the node did not come back. The batch of {len(batch.calls)} calls {state} on the node; "
+                f"{known}. The batch's task: {self.outcome.intent(removes)}. The next run {finds}completes the work"
             ) from error
 
     # --- HNS hangs.
@@ -162,12 +164,14 @@ class Cleanup:
         """Restart HNS; if that is not allowed or did not help, reboot the node.
 
         Raises:
-            NodeError: the options allow no further step.
+            NodeError: the options allow no further step, or the run is in check mode.
         """
-        waited = self._options.facts.hns_timeout
-        self.outcome.step("wait", f"HNS did not respond to {call} within {waited:g} s")
+        # A removal gets more time than hns_timeout, depending on the number of objects.
+        removes = call.startswith("Remove-")
+        late = "within its time limit" if removes else f"within {self._options.facts.hns_timeout:g} s"
+        self.outcome.step("wait", f"HNS did not respond to {call} {late}")
         if self._check_mode:
-            raise NodeError(f"{self._node.name}: HNS does not respond: {call} did not return within {waited:g} s")
+            raise NodeError(f"{self._node.name}: HNS does not respond: {call} did not return {late}")
         if not self._restarted and self._options.may_restart:
             self._restarted = True
             if self._restart(facts):
@@ -178,9 +182,7 @@ class Cleanup:
             self.outcome.rebooted = True
             self.outcome.step("reboot", "the node is back")
             return
-        raise NodeError(
-            f"{self._node.name}: HNS does not respond: {call} did not return within {waited:g} s{self._advice()}"
-        )
+        raise NodeError(f"{self._node.name}: HNS does not respond: {call} did not return {late}{self._advice()}")
 
     def _advice(self) -> str:
         if self._rebooted:
@@ -194,6 +196,8 @@ class Cleanup:
 
     def _restart(self, facts: HnsFacts) -> bool:
         """Stop the services that use HNS, restart HNS, and start the services again, even if the restart fails.
+
+        Services that the request leaves stopped are not started.
 
         Returns:
             Whether HNS responds again, or may respond again because the node lost the batch.

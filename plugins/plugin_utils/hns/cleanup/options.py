@@ -22,7 +22,7 @@ FACTS_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "docker": {"type": "str", "default": "docker.exe"},
     "containerd_namespaces": {"type": "list", "elements": "str", "default": list(OTHERS)},
 }
-"""Options of all HNS modules."""
+"""Options that hns_info and hns_cleanup share."""
 CLEANUP_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     **FACTS_OPTIONS,
     "scope": {"type": "str", "required": True, "choices": list(SCOPES)},
@@ -39,7 +39,6 @@ CLEANUP_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "restart_timeout": {"type": "int", "default": 120},
     "allow_hns_restart": {"type": "bool", "default": False},
     "allow_reboot": {"type": "bool", "default": False},
-    # A batch that takes longer counts as lost.
     "timeout": {"type": "int", "default": 900},
 }
 """Options of hns_cleanup."""
@@ -65,7 +64,7 @@ def cleanup_request(options: t.Mapping[str, t.Any]) -> CleanupRequest:
     """Return the request of hns_cleanup.
 
     Raises:
-        ScopeError: the options contradict each other.
+        ScopeError: the options contradict each other, or a number of seconds is out of range.
     """
     if options["networks"] and options["scope"] != "networks":
         expected = f"expected no networks with scope {options['scope']}"

@@ -82,12 +82,13 @@ class CleanupPlan:
     files: tuple[str, ...] = ()
     routes: tuple[AdapterRoute, ...] = ()
     items: tuple[Removal, ...] = ()
-    """All removals, for messages."""
+    """All removals, for messages and the module's result."""
     kept: tuple[KeptObject, ...] = ()
     stop: tuple[str, ...] = ()
     """Services to stop, in order."""
     start: tuple[str, ...] = ()
-    """Services to start at the end, in order: all services that this cleanup or an earlier cleanup stops."""
+    """Services to start at the end, in order: those that this cleanup or an interrupted one stops, except services that
+    the request leaves stopped."""
     uplinks: tuple[Uplink, ...] = ()
     """Static settings of adapters that must exist at the end."""
     repair: tuple[str, ...] = ()

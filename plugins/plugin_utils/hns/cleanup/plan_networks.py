@@ -31,7 +31,7 @@ class _TargetNetworks:
     on_targets: tuple[HnsEndpoint, ...]
     """Endpoints of the targets; in scope `all` also endpoints without a network."""
     busy_networks: frozenset[str]
-    """Ids of networks that running containers use."""
+    """Ids of networks that running containers use, if these must keep running; otherwise empty."""
     busy: frozenset[str]
     """Ids of the endpoints to keep on busy networks. A running container also needs the host's endpoint."""
     why: str
@@ -127,7 +127,11 @@ def plan_networks(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
 def _references(
     request: CleanupRequest, facts: HnsFacts, removed: set[str]
 ) -> tuple[tuple[PolicyList, ...], tuple[Namespace, ...]]:
-    """Return policy lists and namespaces that refer to removed endpoints or, in scope `all`, to no kept endpoint."""
+    """Return the policy lists and namespaces to remove in addition to the endpoints.
+
+    These are the policy lists that refer to a removed endpoint, and the namespaces whose endpoints are all removed. In
+    scope `all`, policy lists without a kept endpoint are added and, unless containers keep running, empty namespaces.
+    """
     objects = facts.last.objects
     stay = {item.id for item in objects.endpoints} - removed
     policies = tuple(
@@ -211,7 +215,7 @@ def _containers(
 ) -> tuple[Owner, ...]:
     """Return the containers to stop: those with endpoints on the networks, and pods that create networks.
 
-    `CleanupRequest.containers` and `CleanupRequest.pods_without_endpoints` add further containers.
+    Scope `all`, `CleanupRequest.containers` and `CleanupRequest.pods_without_endpoints` add further containers.
     """
     runtime = facts.last.runtime
     pods = [owner for owner in runtime.owners.values() if owner.kind == "pod"]

@@ -5,7 +5,8 @@
 Names: flannel pkg/backend/{hostgw,vxlan}; microsoft/SDN Kubernetes/flannel; projectcalico
 node/windows-packaging; Azure/azure-container-networking cni/scripts; WMCO pkg/windows (OVNKubernetesHNSNetwork);
 antrea pkg/agent/util (antrea-hnsnetwork); aws/amazon-vpc-cni-plugins (vpcbr…). State files: AgentBaker
-staging/cni/cleanupnetwork.ps1, kubernetes-for-windows kube-cleanup.ps1, containernetworking plugins/ipam/host-local.
+staging/cse/windows/provisioningscripts/cleanupnetwork.ps1, kubernetes-for-windows kube-cleanup.ps1,
+containernetworking plugins/ipam/host-local.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ _NAMES = re.compile(
     r"|(base)?ovnkubernetes.*|antrea-hnsnetwork",
     re.IGNORECASE,
 )
-"""Names of networks that CNIs create without naming them in a configuration file."""
+"""Names that CNIs give their networks. A network with such a name counts as a CNI's network, even if no configuration
+names it."""
 _NEVER = ("nat", "ics", "internal", "private")
 """Types of networks. A CNI is assumed to have created such a network only if the CNI's configuration names it."""
 _AZURE_STATE = (
@@ -42,7 +44,8 @@ _AZURE_STATE = (
     ),
 )
 _CALICO_STATE = ("C:\\var\\run\\calico\\nodename",)
-"""The file with the node's name that Calico writes (projectcalico/calico v3.31.5, node-service.ps1)."""
+"""The file from which Calico's CNI plugin reads the node's name (projectcalico/calico v3.31.5,
+cni-plugin/pkg/install/install_windows.go)."""
 AZURE_PROGRAMS = ("azure-vnet.exe", "azure-vnet-ipam.exe")
 """Programs of azure-cni; leftover processes keep its state files locked (AgentBaker cleanupnetwork.ps1)."""
 
@@ -54,11 +57,11 @@ class Cni:
     names: frozenset[str] = frozenset()
     """Names of networks in the configuration, in lower case."""
     overlay: bool = False
-    """Whether flannel uses vxlan; kube-proxy then needs flannel's network to start."""
+    """Whether the configuration is for an overlay (vxlan); kube-proxy then needs flannel's network to start."""
     state_files: tuple[str, ...] = ()
     """Existing state files and folders."""
     pods_subnet: str = ""
-    """Address range of the cluster's pods, if flannel's configuration contains it."""
+    """Address range of the cluster's pods, which flannel's subnet.env contains; empty if unknown."""
 
     def made(self, network: HnsNetwork) -> bool:
         """Return whether a CNI created a network."""

@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The journal of a cleanup on the node, with which a later cleanup can finish an interrupted cleanup (no I/O).
 
-The file is written before anything is changed, and removed when the work is complete. A cleanup that finds a journal
-knows which services ran, which static addresses the adapters had, and which batch did the work.
+If services or static addresses have to be restored, the file is written before anything is changed, and removed when
+the work is complete. A cleanup that finds a journal knows which services ran, which static addresses the adapters had,
+and which batch did the work.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from ...wire.messages import Call
 from .uplink import Uplink
 
 JOURNAL = f"{PROGRAM_DATA}\\hns\\cleanup.json"
+ID = "journal"
+"""Id of the call that writes the journal."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,7 +62,7 @@ class Journal:
             "uplinks": [uplink.to_json() for uplink in self.uplinks],
         }
         return action(
-            "journal",
+            ID,
             "@write-file",
             {"path": JOURNAL, "content": json.dumps(document), "sddl": ADMINISTRATORS_ONLY_FILE},
             select=None,

@@ -81,7 +81,7 @@ class HnsFacts:
     journal: Journal | None = None
     """The journal of an interrupted cleanup."""
     hang: str = ""
-    """The cmdlet that exceeded its time limit; empty if there is none."""
+    """The HNS cmdlet that exceeded its time limit; empty if there is none."""
     problem: str = ""
     """Why HNS cannot be queried, for example because it is not installed; empty if it can be queried."""
 
@@ -154,7 +154,7 @@ def _snapshot(results: t.Mapping[str, CallResult], installed: t.Collection[str])
 
 
 def hang(seen: t.Mapping[str, CallResult]) -> str:
-    """Return the first cmdlet that exceeded its time limit; empty if there is none."""
+    """Return the first HNS cmdlet that exceeded its time limit; empty if there is none."""
     late = (name for name, result in seen.items() if result.error is not None and result.error.id == LATE)
     return next((cmdlet(name) for name in late if not hns_services.is_of_service(name)), "")
 

@@ -3,7 +3,8 @@
 """The objects of Windows' Host Networking Service, as its cmdlets list them (no I/O).
 
 Source of their properties: hcsshim internal/hns (hnsnetwork.go, hnsendpoint.go, namespace.go) and hcn. The cmdlets
-return some ids in upper case and some in lower case (projectcalico/calico#8465); here all ids are in upper case.
+return some ids in upper case and some in lower case (projectcalico/calico#8465); here the ids of HNS's objects are in
+upper case.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ...wire.scopes import Scope
 REMOVE = Scope("remove-")
 """Scope of the calls that remove objects; in each call's id, the kind follows."""
 EXTERNAL = ("l2bridge", "overlay", "transparent", "l2tunnel")
-"""Types of networks that use the external adapter; creating or removing such a network interrupts the node's
+"""Types of networks that use the external adapter; creating or removing such a network may interrupt the node's
 connections."""
 LISTINGS: t.Mapping[str, tuple[str, tuple[str, ...]]] = {
     "policies": ("Get-HnsPolicyList", ("ID", "Policies", "References")),
@@ -78,7 +79,8 @@ class HnsEndpoint:
     containers: tuple[str, ...] = ()
     """Ids of the endpoint's containers in lower case; empty with Hyper-V isolation (projectcalico/calico#8913)."""
     shared: str = ""
-    """`SharedContainers` as PowerShell prints it. The node compares this text again before it removes the endpoint."""
+    """`SharedContainers` as PowerShell prints it. If a cleanup stops no services, the node compares this text again
+    before it removes the endpoint."""
     namespace: str = ""
     """Id of the network namespace."""
     state: int = 0
@@ -140,7 +142,7 @@ def cmdlet(call_id: str) -> str:
 
 
 def listing_calls(timeout: float) -> tuple[Call, ...]:
-    """Return a listing for each kind, with the kind as its id. If a listing times out, later listings are skipped.
+    """Return a listing for each kind, with the kind as its id. If a listing fails, later listings are skipped.
 
     Args:
         timeout: time limit of each listing in seconds.

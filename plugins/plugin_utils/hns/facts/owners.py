@@ -3,7 +3,8 @@
 """Find out who owns each HNS object, and which objects are unused (no I/O).
 
 An object is stale if it names its owners and none of them exists; an object without owners belongs to the host. There
-are two exceptions: empty namespaces (`_empty`), and remote endpoints whose address a local pod has now (`_elsewhere`).
+are exceptions: empty namespaces (`_empty`), remote endpoints whose address a local pod has now (`_elsewhere`), and
+endpoints of containers that Docker stopped (`_lost_by_docker`). A policy list is used if its endpoints are (`_policy`).
 An endpoint names its owner in `SharedContainers` (empty with Hyper-V isolation, projectcalico/calico#8913), in its
 namespace (hcsshim internal/hns/namespace.go), or in its own name: `SANDBOX_NETWORK` (containernetworking/plugins
 pkg/hns/endpoint_windows.go, ConstructEndpointName; Calico does the same), `SANDBOX[:8]-eth0`
@@ -13,7 +14,7 @@ to no container (kubernetes pkg/proxy/winkernel).
 
 A pod with a network of its own runs in an HNS namespace, and its endpoint belongs to that namespace. If the endpoint is
 removed, for example together with its network, the containers keep running in the namespace, and nothing creates the
-endpoint again (projectcalico/calico#8397). containerd creates no namespace for a HostProcess pod, which uses the host's
+endpoint again (projectcalico/calico#5164). containerd creates no namespace for a HostProcess pod, which uses the host's
 network (containerd internal/cri/server/sandbox_run.go, hostNetwork).
 """
 
@@ -46,7 +47,7 @@ class OwnerEvidence:
     """`stopped`: the object's container exists but is not running. `unknown`: the runtime could not be queried, or does
     not report whether the object is in use."""
     owner: str = ""
-    """`namespace/pod`, the name of a container, or the id of a missing owner."""
+    """`namespace/pod`, the name of a container, the id of a missing owner, or a description of what is known."""
     ids: tuple[str, ...] = ()
     """Ids of the containers and sandboxes that the object names."""
     note: str = ""
@@ -142,7 +143,7 @@ class Ownership:
         all_evidence = [*inside, *([own] if namespace.containers else [])]
         if not all_evidence:
             return self._empty()
-        # An endpoint that is not stale, such as one of the host or an unknown owner, keeps the namespace in use.
+        # An endpoint that is not stale, such as one of the host or an unknown owner, means that the namespace is not.
         return min(all_evidence, key=_strength)
 
     def _empty(self) -> OwnerEvidence:
@@ -163,8 +164,8 @@ class Ownership:
 
         kube-proxy keeps its objects in memory and recreates them only when a Service or its endpoints change
         (kubernetes pkg/proxy/winkernel/proxier.go, syncProxyRules), so removing a working load balancer would
-        cut off its Service. A load balancer whose endpoints are all missing serves no traffic; kube-proxy fails to
-        delete such objects (kubernetes#112836).
+        cut off its Service. A load balancer whose endpoints are all missing serves no traffic; some versions of
+        kube-proxy leave such objects behind (kubernetes#112836).
         """
         if not policy.endpoints:
             return OwnerEvidence(state="host")
@@ -197,7 +198,7 @@ def _elsewhere(user: str | None) -> OwnerEvidence:
 
 
 def _strength(evidence: OwnerEvidence) -> tuple[int, str]:
-    """Return an owner's sort key, which puts owners that certainly use the object before owners that may use it."""
+    """Return an owner's sort key, which puts owners that certainly use the object first, and then owners that may."""
     return ("in use", "unknown", "host", "remote", "stopped", "stale").index(evidence.state), evidence.owner
 
 

@@ -46,14 +46,15 @@ class Programs:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Owner:
-    """A container, a pod sandbox, or a sandbox that is being created."""
+    """A container or a pod sandbox, perhaps one that is being created."""
 
     id: str
     """Id in lower case."""
     kind: t.Literal["pod", "container", "creating"]
     """`creating`: the owner is being created and may have an endpoint that does not name it yet."""
     name: str = ""
-    """`namespace/pod` of a pod, or the name of a container."""
+    """`namespace/pod` of a pod or, with Docker, of a pod's container; for other containers, the name in Docker, or the
+    containerd namespace and the id; empty if unknown."""
     running: bool = True
     runtime: str = "containerd"
     """The runtime: containerd or docker."""
@@ -165,7 +166,7 @@ def _read_containerd(answers: t.Mapping[str, CallResult], owners: dict[str, Owne
     answered = {name: answers[name] for name in named if not _missing(answers.get(name))}
     problems += [_why(named[name], result) for name, result in answered.items() if not result.ok]
     if not answered:
-        problems.append("neither crictl nor ctr is on the node's PATH")
+        problems.append("neither crictl nor ctr was found on the node")
     for name, result in answered.items():
         if not result.ok or name == "pods":
             continue

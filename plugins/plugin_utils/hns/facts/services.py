@@ -99,7 +99,7 @@ def installed_runtimes(services: t.Iterable[InstalledService]) -> tuple[str, ...
 
 
 def start_order(names: t.Iterable[str], *, overlay: bool) -> tuple[str, ...]:
-    """Return services in the start order.
+    """Return services in the start order, without services that have no place in it.
 
     Args:
         names: the services.
@@ -130,7 +130,7 @@ def stop_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
 
 def start_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
     """Return the calls that start services. They run even if earlier calls of the batch failed."""
-    starts = tuple(
+    return tuple(
         action(
             START.id(name),
             "Start-Service",
@@ -142,22 +142,6 @@ def start_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
             timeout=_SERVICE_TIMEOUT,
         )
         for name in names
-    )
-    return (*starts, *after_calls(names))
-
-
-def after_calls(names: t.Sequence[str]) -> tuple[Call, ...]:
-    """Return the calls that read services at the end of a batch."""
-    if not names:
-        return ()
-    return (
-        query(
-            "services-after",
-            "Get-Service",
-            {"Name": list(names), "ErrorAction": "SilentlyContinue"},
-            select=("Name", "Status"),
-            always=True,
-        ),
     )
 
 

@@ -81,8 +81,8 @@ class AdapterFacts:
     routes: tuple[AdapterRoute, ...] = ()
     """Routes with a next hop."""
     at_risk: tuple[Uplink, ...] = ()
-    """Working adapters that the first external network may take over. Empty if a virtual switch exists already, because
-    a second adapter with a static address, such as one for storage, may never get a switch."""
+    """Working adapters with static addresses, which the first external network may take over. Empty if a virtual switch
+    exists already, because a second adapter with a static address, such as one for storage, may never get a switch."""
 
 
 def calls() -> tuple[Call, ...]:
@@ -191,7 +191,7 @@ def restore_calls(uplink: Uplink, scope: Scope, *, seconds: int = 30) -> tuple[C
     Args:
         uplink: the earlier settings.
         scope: scope of the calls; the last call, `check`, succeeds if the adapter has its first static address.
-        seconds: maximum number of seconds to wait until the adapter appears.
+        seconds: maximum number of seconds to wait for each of the adapter, its interface and its address.
     """
     calls = list(_find_interface(uplink, seconds))
     for number, (address, length) in enumerate(uplink.addresses):

@@ -23,22 +23,22 @@ from ..facts import uplink as adapters
 from ..facts.uplink import Uplink
 
 NOTE = f"{PROGRAM_DATA}\\hns\\uplink.json"
-"""File with the adapters' settings, for an administrator at the console."""
+"""File with the adapters' settings and the guard's key, for later runs and for an administrator at the console."""
 _BETWEEN = 3.0
 """Seconds between two checks for the switch."""
 _TURNS = (Scope("first."), Scope("second."))
 """Scopes of the two comparisons; the inner scope of each adapter is its number."""
 _COMPARISON = 120
-"""Maximum duration of one comparison in seconds, if the adapter, its interface and its address are missing."""
+"""Maximum duration of the comparison of one adapter in seconds, if it, its interface and its address are missing."""
 
 
 def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle: float) -> tuple[Call, ...]:
-    """Return the guard's batch: it records the adapters' settings, and compares them twice after a switch appears.
+    """Return the guard's batch: it records the adapters' settings, waits for a switch, and compares the settings twice.
 
     Args:
         uplinks: the present settings of the adapters.
         key: the batch's idempotency key, by which a later run finds it.
-        network_timeout: time limit for a network to appear, in seconds.
+        network_timeout: time limit for a network to appear, in seconds; the settings are compared even if none appears.
         settle: seconds until the second comparison, because settings may be lost shortly after the switch appears.
     """
     content = json.dumps(to_json(uplinks, key))
@@ -72,7 +72,7 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
 
 
 def time_limit(uplinks: t.Sequence[Uplink], *, network_timeout: int, settle: float) -> float:
-    """Return the time limit of the batch in seconds. Ansible's watchdog on the node ends it minutes later."""
+    """Return the time limit of the batch in seconds. Ansible's watchdog kills the batch 600 seconds later."""
     return network_timeout + settle + 120 + _COMPARISON * len(_TURNS) * len(uplinks)
 
 

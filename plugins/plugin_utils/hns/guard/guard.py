@@ -98,7 +98,7 @@ class AddressGuard:
     def _start(self, at_risk: t.Sequence[Uplink]) -> dict[str, Json]:
         """Start a guard on the node, and return it."""
         key, node = str(uuid.uuid4()), self._node
-        # The watchdog on the node ends a batch at its time limit, so the limit must cover the guard's whole time.
+        # A watchdog kills a batch some time after its time limit, so the limit must cover the guard's whole time.
         limit = addresses.time_limit(at_risk, network_timeout=self._network_timeout, settle=self._settle)
         node.timeouts = dataclasses.replace(node.timeouts, batch=limit)
         calls = addresses.calls(at_risk, key, network_timeout=self._network_timeout, settle=self._settle)

@@ -110,7 +110,7 @@ def test_a_file_that_is_not_what_was_signed_is_fetched_again(folder: pathlib.Pat
     made = build(folder, servers, requested)
     assert made.fetched == ["dl.example/v1/kubelet.exe"]
     assert len(made.warnings) == 1
-    assert made.warnings[0].endswith("; the file is downloaded again")
+    assert made.warnings[0].endswith("; the file is downloaded again if a host needs it")
     assert there(folder) == {"dl.example/v1/kubelet.exe": b"new"}
 
 

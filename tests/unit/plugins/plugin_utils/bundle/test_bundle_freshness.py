@@ -81,7 +81,7 @@ def test_an_index_without_a_serial_is_older_than_any_other(folder: Path, tmp_pat
 def test_a_bundle_expires_if_configured(folder: Path, tmp_path: Path) -> None:
     state = tmp_path / "bundles.json"
     assert check(folder, state, max_age=30, days=29) == ""
-    with pytest.raises(BundleError, match=r"signed within 30 days .bundle_max_age..*bundle_refresh: true"):
+    with pytest.raises(BundleError, match=r"signed in the last 30 days .bundle_max_age..*bundle_refresh: true"):
         check(folder, state, max_age=30, days=31)
     assert check(folder, state, days=3000) == ""
 

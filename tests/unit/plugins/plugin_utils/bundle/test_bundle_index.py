@@ -269,7 +269,7 @@ def test_invalid_keys_are_refused(made: Made, tmp_path: pathlib.Path) -> None:
     wrong.write_text("no key")
     wrong.chmod(0o600)
     for path in (str(wrong), str(tmp_path / "missing")):
-        with pytest.raises(BundleError, match=r"bundle_public_key .*expected an Ed25519 key in PEM"):
+        with pytest.raises(BundleError, match=r"bundle_public_key .*expected an Ed25519 public key in PEM"):
             verify.verify(str(made.folder), path)
     with pytest.raises(BundleError, match=r"bundle_key .*expected an Ed25519 key in PEM"):
         keys.private_key(str(wrong))

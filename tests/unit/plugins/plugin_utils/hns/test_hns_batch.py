@@ -85,7 +85,7 @@ def test_objects_are_removed_in_the_documented_order() -> None:
     ids = [call.id for call in calls_of(plan)]
     order = ["journal", "stop.kube-proxy", "stop.kubelet", "containers.0", "remove-policies", "remove-endpoints",
              "remove-namespaces", "remove-networks", "uplink.0.check", "port-pools", "files", "networks-after",
-             "start.kubelet", "start.kube-proxy", "services-after", "network-again", "settle", "uplink-again.0.check",
+             "start.kubelet", "start.kube-proxy", "network-again", "settle", "uplink-again.0.check",
              "journal-done"]  # fmt: skip
     assert [name for name in ids if name in order] == order
     # The next network may be a different one. Only its type determines whether it uses the adapter.
@@ -104,7 +104,7 @@ def test_mandatory_calls_always_run(model: Model) -> None:
     plan = dataclasses.replace(plan_of(model, "all"), uplinks=(CARD,))
     calls = {call.id: call for call in calls_of(plan)}
     for name, call in calls.items():
-        if name.startswith(("start.", "uplink", "journal-done", "services-after")):
+        if name.startswith(("start.", "uplink", "journal-done")):
             assert call.always, name
             assert call.on_error == "continue"
     if plan.stop:

@@ -47,8 +47,6 @@ def test_the_observing_calls() -> None:
         "facts with options": facts_calls(options),
         "stop services": services.stop_calls(("kube-proxy", "kubelet")),
         "start services": services.start_calls(("kubelet", "kube-proxy")),
-        "services afterwards": services.after_calls(("kubelet", "kube-proxy")),
-        "no services afterwards": services.after_calls(()),
         "restart HNS": services.restart_hns_calls(90.0, 30.0),
         "guard": addresses.calls([CARD, SECOND], "key", network_timeout=61, settle=1.5),
         "look at the guard": addresses.inspection_calls(),

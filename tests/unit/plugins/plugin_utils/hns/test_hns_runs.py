@@ -161,6 +161,7 @@ def cases() -> dict[str, Case]:
         "HNS hangs in check mode": Case(Answers(HANGS), check_mode=True),
         "HNS hangs, and the restart is lost": Case(Answers(HANGS, calm(), runs=[LOST])),
         "HNS hangs during the removal": Case(Answers(whole(), calm(), runs=[but(endpoints_after=LATE), good])),
+        "HNS hangs while it removes endpoints": Case(Answers(whole(), calm(), runs=[but(remove_endpoints=LATE), good])),
         "no HNS": Case(Answers(nodes()["no HNS"])),
         "HNS fails": Case(Answers(nodes()["HNS fails"])),
         "the runtime does not answer": Case(Answers(nodes()["the runtime does not answer"])),

@@ -61,7 +61,7 @@ def messages(version: str = "1.37.1", **values: t.Any) -> list[str]:
             f"{FLAGS}.pod-infra-container-image: expected a flag of the kubelet of Kubernetes 1.37, got",
         ),
         ({FLAGS: {"source": "a"}}, f"{FLAGS}.source: expected a flag of the kubelet"),
-        ({FLAGS: {"--v": 2}}, "Give its name without hyphens at its beginning."),
+        ({FLAGS: {"--v": 2}}, "Write the flag's name without leading hyphens."),
         ({FLAGS: {"feature-gates": "WinDSR=true,CPUManager=true"}}, f"{FLAGS}.feature-gates.CPUManager: expected"),
         (
             {FLAGS: {"eviction-hard": "memory.available<500Mi,nodefs.inodesFree<5%"}},
