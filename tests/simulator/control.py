@@ -43,7 +43,7 @@ def deploy(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
     """Start a new machine from the disk of another machine.
 
     Raises:
-        ValueError: see `Fleet.deploy_image`.
+        ValueError, OSError: see `Fleet.deploy_image`.
         KeyError: a key of the request is missing, or the other machine does not exist.
     """
     others = {key: value for key, value in request.items() if key not in ("from", "name", "address")}

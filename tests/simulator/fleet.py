@@ -88,7 +88,7 @@ class FleetNode:
 
 
 def _memory() -> Path | None:
-    """Return a folder in memory; None if too little memory is free or the user chose a folder (TMPDIR).
+    """Return a folder in memory; None if there is none, too little of it is free, or the user chose one (TMPDIR).
 
     The disks of nodes are many small files. On a real file system, the journal would cause half of the kernel's work
     for a fleet.
@@ -107,6 +107,7 @@ class Fleet:
         nodes: the settings of the nodes.
         state: the folder for the files of the nodes. The default is a temporary folder, which `stop` deletes.
         http_port, https_port: the WinRM ports of every node.
+        families: the families of commands that the nodes have; by default all.
     """
 
     def __init__(
@@ -144,8 +145,13 @@ class Fleet:
             self.stop()
             raise
 
-    def add(self, settings: MachineSettings, source: Machine | None = None, *, power_on: bool = True) -> FleetNode:
-        """Add a machine with a new disk or a copy of another machine's disk, and boot the machine.
+    def add(self, settings: MachineSettings, source: Machine | None = None) -> FleetNode:
+        """Add a machine, and boot it.
+
+        Args:
+            settings: the settings of the machine.
+            source: the machine whose disk is copied. If it is None, Windows is installed on the machine's folder; files
+                from an earlier run in a folder `state` that the caller chose are kept.
 
         Raises:
             OSError: the machine cannot listen on its address.
@@ -161,10 +167,9 @@ class Fleet:
         server = NodeServer(settings.address, MachineHost(machine), context, http_port=http, https_port=https)
         node = FleetNode(machine, server)
         self.nodes[settings.name] = node
-        if power_on:
-            machine.power_on()
-            if not server.is_listening:
-                raise OSError(f"{settings.name} cannot listen on {settings.address}")
+        machine.power_on()
+        if not server.is_listening:
+            raise OSError(f"{settings.name} cannot listen on {settings.address}")
         return node
 
     def machine(self, name: str) -> Machine:
@@ -185,8 +190,10 @@ class Fleet:
             changes: further settings of the new machine (`user`, `password`, `disk_gb`, options …).
 
         Raises:
-            ValueError: the machine whose disk is copied is running, or the name or address is already in use.
+            ValueError: the machine whose disk is copied is not off, the name or address is already in use, or a setting
+                is invalid.
             KeyError: the machine whose disk is copied does not exist.
+            OSError: the new machine cannot listen on its address.
         """
         other = self.machine(from_node)
         if other.power.state != "off":

@@ -58,7 +58,7 @@ def kubernetes_node(version: str) -> bytes:
 
 
 def kubernetes_windows_zip(version: str) -> bytes:
-    """Return the zip file that AKS builds from the node archive (v1.37.1-1int.zip): `kubernetes/node/bin`."""
+    """Return the zip file that AKS builds from the node archive (v1.37.1-1int.zip), with `kubernetes/node/bin` only."""
     programs = ("kube-proxy", "kubeadm", "kubectl", "kubelet")
     return zip_archive({f"kubernetes/node/bin/{name}.exe": program(name, version) for name in programs})
 

@@ -38,7 +38,7 @@ def assets_folder() -> Path | None:
 
 @functools.cache
 def assets_version(folder: Path) -> str:
-    """Return the version of the programs in a folder, as kubeadm reports it when it is first asked.
+    """Return the version of the programs in a folder, as kubeadm reports it at the first call.
 
     Returns:
         A version such as "1.37.1".
@@ -114,10 +114,6 @@ class ControlPlane:
     def ca_file(self) -> Path:
         """The cluster's CA certificate in PEM."""
         return self._pki / "ca.crt"
-
-    def pids(self) -> dict[str, int]:
-        """Return the process ids of the programs, by name."""
-        return self._processes.pids()
 
     def stop(self) -> None:
         """Stop the programs, and remove the folder."""

@@ -235,7 +235,7 @@ class Operator:
             self._client.merge(f"{_INSTALLATION}/status", {"status": status})
 
     def _check(self, spec: Mapping[str, Any]) -> Rendered:
-        """Check what the Windows controller needs (windows_controller.go)."""
+        """Check what the Windows controller needs (windows_controller.go), and return the values to render."""
         if not self._client.items("/apis/operator.tigera.io/v1/apiservers"):
             raise _DegradedError("ResourceNotReady", "Waiting for IPAMConfiguration watch to be established")
         ipam = self._client.find(f"{_CRD}/ipamconfigs/default") or {}

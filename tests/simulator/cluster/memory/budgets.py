@@ -102,7 +102,8 @@ def charge(budgets: list[Object], pod: Object) -> Object | None:
         The new status of the budget; None if no status changes.
 
     Raises:
-        ApiErrorResponse: the budget allows no disruption (429), or more than one budget applies to the pod (500).
+        ApiErrorResponse: the budget allows no disruption or has changed since its status was computed (429), or more
+            than one budget applies to the pod (500).
     """
     if needs_no_budget(pod) or not budgets:
         return None

@@ -62,7 +62,11 @@ def already_exists(plural: str, group: str, name: str) -> ApiErrorResponse:
 
 
 def conflict(plural: str, group: str, name: str, why: str = "") -> ApiErrorResponse:
-    """Return the error for an object that has changed since the client read it."""
+    """Return the error for a change that does not fit the current object.
+
+    Args:
+        why: the reason; by default, the object has changed since the client read it.
+    """
     why = why or "the object has been modified; please apply your changes to the latest version and try again"
     text = f'Operation cannot be fulfilled on {qualified(plural, group)} "{name}": {why}'
     return ApiErrorResponse(409, "Conflict", text, _details(plural, group, name))

@@ -7,7 +7,6 @@ from __future__ import annotations
 import copy
 import threading
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .errors import expired
@@ -78,7 +77,7 @@ class ObjectStore:
         return copy.deepcopy(self.peek(plural, namespace, name))
 
     def peek_all(self, plural: str, namespace: str = "") -> list[Object]:
-        """Return the objects of a type, sorted; the caller must not change them.
+        """Return the objects of a type, sorted by namespace and name; the caller must not change them.
 
         Args:
             namespace: the namespace; empty: all namespaces.
@@ -150,11 +149,7 @@ class ObjectStore:
             self.changed.wait_for(lambda: self.closed or self.revision > after, seconds)
 
     def close(self) -> None:
-        """End all watches."""
+        """End all watches and the loop of the controllers."""
         with self.changed:
             self.closed = True
             self.changed.notify_all()
-
-    def namespaces(self) -> Iterator[str]:
-        """Return the names of all namespaces."""
-        return (one["metadata"]["name"] for one in self.peek_all("namespaces"))

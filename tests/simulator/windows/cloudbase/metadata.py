@@ -38,7 +38,7 @@ class MetadataNotExistingError(Exception):
 
 
 class UnknownMetadataServiceError(Exception):
-    """A class in `metadata_services` that does not exist, which ends the run."""
+    """A class in `metadata_services` does not exist, which ends the run."""
 
 
 class CloudbaseService:
@@ -59,7 +59,7 @@ class CloudbaseService:
         return []
 
     def get_admin_username(self) -> str | None:
-        """Return the name of the account."""
+        """Return the name of the account to create; None for the name in the configuration."""
         return None
 
     def get_user_data(self) -> bytes | None:
@@ -152,7 +152,7 @@ class OpenStackDrive(_ConfigDrive):
         return [key.strip() for key in (self._data().get("public_keys") or {}).values()]
 
     def get_admin_username(self) -> str | None:
-        """Return the name of the account."""
+        """Return the name of the account to create; None for the name in the configuration."""
         return (self._data().get("meta") or {}).get("admin_username")
 
     def get_user_data(self) -> bytes | None:
@@ -167,7 +167,11 @@ _DRIVES: Mapping[str, type[_ConfigDrive]] = {
 
 
 def load_service(run: CloudbaseRun) -> CloudbaseService | None:
-    """Return the first configured service that has data or is the empty one; None without one (metadata/factory.py)."""
+    """Return the first configured service that has data or is the empty one; None without one (metadata/factory.py).
+
+    Raises:
+        UnknownMetadataServiceError: a service before it does not exist.
+    """
     drive = run.machine.settings.option("config_drive")
     for name in run.configuration.items("metadata_services"):
         if name == "cloudbaseinit.metadata.services.base.EmptyMetadataService":

@@ -144,7 +144,7 @@ class _Printer:
     def result(self, *, worst: bool) -> ProgramResult:
         """Return the result.
 
-        Its exit code is that of the last transfer, or that of a failed transfer if they are parallel.
+        Its exit code is that of the last transfer or, if transfers are parallel, of the last one that failed.
         """
         failed = [code for code in self._codes if code]
         code = (failed[-1] if failed else 0) if worst else self._codes[-1]

@@ -319,7 +319,7 @@ _REDIRECTED: Protocols = {**_GIVEN, "proto-redir": "http,https"}
 
 
 def _split(url: str, config: OperationOptions, protocols: Protocols = _GIVEN) -> SplitResult:
-    """Parse a URL. A URL without a scheme uses HTTP.
+    """Parse a URL. A URL without a scheme uses the protocol of --proto-default, or HTTP.
 
     For a redirect, both `--proto` and `--proto-redir` must allow the protocol (lib/url.c, findprotocol).
 

@@ -27,13 +27,13 @@ _CHUNK = 65536
 
 @dataclass
 class Limits:
-    """The limits of one transfer. Times are in seconds; except for `connect_timeout`, 0 means no limit.
+    """The limits of one transfer. Times are in seconds. For `max_time`, `speed_limit` and `rate`, 0 means no limit.
 
     Args:
         stop: set when the process must end.
         max_time, connect_timeout: the values of --max-time and --connect-timeout.
         speed_limit, speed_time: a transfer fails if it is slower than `speed_limit` bytes per second for `speed_time`
-            seconds.
+            seconds (for 30 seconds if `speed_time` is 0).
         rate: the maximum number of bytes per second (--limit-rate).
     """
 
@@ -116,7 +116,11 @@ class Stream:
             raise CurlError(55, "Send failure: Connection was reset") from error
 
     def receive(self) -> bytes:
-        """Return the next data; empty if the other side has closed the connection. Raise CurlError if it breaks."""
+        """Return the next data; empty if the other side has closed the connection.
+
+        Raises:
+            CurlError: the connection breaks, or a limit is exceeded.
+        """
         if self._buffer:
             data, self._buffer = self._buffer, b""
             return data

@@ -110,7 +110,11 @@ class DomainDirectory:
         self.computers[computer] = account
 
     def _authenticated(self, user: str, password: str) -> str:
-        r"""Return the name of `DOMAIN\user`, `user@domain` or `user`. Raise NetJoinError if the password is wrong."""
+        r"""Return the name of `DOMAIN\user`, `user@domain` or `user`.
+
+        Raises:
+            NetJoinError: the domain is another one, or the user or the password is wrong.
+        """
         domain, _, name = user.rpartition("\\")
         if not domain and "@" in user:
             name, _, domain = user.partition("@")

@@ -21,7 +21,10 @@ _HOSTS = r"C:\Windows\System32\drivers\etc\hosts"
 
 
 def resolve(machine: Machine, name: str) -> list[str]:
-    """Return the IPv4 addresses of a name; none if the name cannot be resolved."""
+    """Return the addresses of a name, or the given address itself; empty if the name cannot be resolved.
+
+    DNS is asked only for IPv4 addresses.
+    """
     try:
         return [str(ipaddress.ip_address(name.strip("[]")))]
     except ValueError:

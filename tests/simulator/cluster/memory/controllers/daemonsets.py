@@ -121,7 +121,10 @@ class DaemonSetController:
         self._objects.delete(type_of("pods"), metadata["namespace"], metadata["name"], {})
 
     def _replace_outdated(self, daemon: Object, pods: list[Object], requested: set[str], revision: str) -> None:
-        """Delete outdated pods, at most as many at a time as may be unavailable; new pods are created later."""
+        """Delete all outdated pods that are not ready, and as many others as may be unavailable at a time.
+
+        A later sync creates the new pods.
+        """
         strategy = daemon["spec"]["updateStrategy"]
         if strategy["type"] != "RollingUpdate":
             return
