@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Certificates: Import-Certificate, New-SelfSignedCertificate, certutil.exe.
+"""Certificates: Import-Certificate, Export-Certificate, New-SelfSignedCertificate, certutil.exe.
 
 https://learn.microsoft.com/powershell/module/pki/import-certificate
 """

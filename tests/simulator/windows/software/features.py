@@ -299,7 +299,10 @@ def _lose_effect(machine: Machine, feature: Feature) -> None:
 
 
 def on_boot(machine: Machine) -> None:
-    """Apply pending changes. Hyper-V's switch takes over the network adapter, so the link is down for some seconds."""
+    """Apply pending changes.
+
+    When Hyper-V takes effect, its switch takes over the network adapter, so the link is down for some seconds.
+    """
     state, known = state_of(machine), catalogue(machine)
     new, gone = state.pending_install, state.pending_removal
     state.pending_install, state.pending_removal = set(), set()

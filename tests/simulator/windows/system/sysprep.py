@@ -158,7 +158,11 @@ def _leave(machine: Machine, options: Sequence[str]) -> None:
 
 
 def on_boot(machine: Machine) -> None:
-    """Set up a new machine from a generalized disk: default settings of WinRM, and names from the answer file."""
+    """Set up a new machine from a generalized disk.
+
+    WinRM gets its default settings. The answer file sets the computer name and the time zone, and its commands and
+    SetupComplete.cmd run.
+    """
     sealed = machine.part(Sealed)
     if not sealed.generalized:
         return

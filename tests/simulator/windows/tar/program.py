@@ -138,7 +138,7 @@ def _shown(entry: ArchiveEntry, *, long: bool) -> str:
 
 
 def _create(machine: Machine, invocation: Invocation, arguments: TarArguments) -> ProgramResult:
-    """Create an archive. The format depends on --format and other options, or (with -a) on the archive's name."""
+    """Create an archive. --format, -z, -j and -J or (with -a) the archive's name determine format and compression."""
     if not arguments.names:
         raise _FatalError("no files or directories specified")
     errors: list[str] = []

@@ -118,7 +118,10 @@ def _from_microsoft(machine: Machine) -> list[Update]:
 
 
 def _named(machine: Machine, entries: Iterable[object]) -> list[Update]:
-    """Return the updates that a list of articles or of definitions in the fleet file describes."""
+    """Return the updates that a list of articles or definitions in the fleet file describes.
+
+    Articles that are not in the catalogue are left out.
+    """
     found: list[Update] = []
     for entry in entries:
         update = (
