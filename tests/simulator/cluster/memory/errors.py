@@ -104,10 +104,10 @@ def method_not_allowed() -> ApiErrorResponse:
     )
 
 
-def unsupported_media_type(found: str, accepted: Sequence[str]) -> ApiErrorResponse:
-    """Return the error for a body or patch with an unsupported media type."""
+def unsupported_media_type(accepted: Sequence[str]) -> ApiErrorResponse:
+    """Return the error for a body or patch whose media type is not one of the accepted types."""
     text = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
-    return ApiErrorResponse(415, "UnsupportedMediaType", f"{text} (not {found})", {})
+    return ApiErrorResponse(415, "UnsupportedMediaType", text, {})
 
 
 def expired(revision: int, oldest: int) -> ApiErrorResponse:

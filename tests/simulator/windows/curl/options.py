@@ -204,7 +204,7 @@ class CurlCommandLine:
             case "write-out" if value.startswith("@"):
                 config.values[option.name] = self.read_config(value[1:])
             case "limit-rate":
-                config.values[option.name] = str(_rate(value, spelled))
+                config.values[option.name] = str(self._rate(value, spelled))
             case _:
                 config.values[option.name] = value
 
@@ -237,7 +237,11 @@ class CurlCommandLine:
         from simulator.windows.curl.config_file import entries
 
         shown = "<stdin>" if name == "-" else name
-        for line, key, value in entries(self.read_config(name)):
+        try:
+            text = self.read_config(name)
+        except CurlUsageError as error:
+            raise CurlUsageError(f"cannot read config from '{name}'") from error
+        for line, key, value in entries(text):
             try:
                 option, on = self._find(key)
                 if option.argument and value is None:
@@ -249,9 +253,9 @@ class CurlCommandLine:
                 reason = str(error).partition(": ")[2] or str(error)
                 self.warnings.append(f"{shown}:{line}: warning: '{key}' {reason}")
 
-
-def _rate(value: str, spelled: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgG]?)[bB]?", value)
-    if not found:
-        raise CurlUsageError(f"option {spelled}: unsupported unit")
-    return float(found[1]) * {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}[found[2].casefold()]
+    def _rate(self, value: str, spelled: str) -> float:
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgG]?)[bB]?", value)
+        if not found:
+            self.warnings.append("unsupported rate unit. Use G, M, K or B")
+            raise CurlUsageError(f"option {spelled}: is badly used here")
+        return float(found[1]) * {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}[found[2].casefold()]

@@ -53,7 +53,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
             return invocation.stdin.decode("utf-8", "replace")
         path = name if ":" in name or name.startswith("\\") else f"{invocation.directory}\\{name}"
         if not machine.files.is_file(path):
-            raise CurlUsageError(f"option -K: cannot read config from '{name}'")
+            raise CurlUsageError(f"Failed to open {name}")
         return machine.files.read_text(path)
 
     line = CurlCommandLine(version, read)

@@ -46,8 +46,8 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
     try:
         arguments = parse(invocation.argv)
     except TarUsageError as error:
-        usage = _USAGE if "not supported" in str(error) or "Must specify" in str(error) else ""
-        return ProgramResult(1, "", f"tar: {error}\n{usage}")
+        message = f"tar: {error}\n" if str(error) else ""
+        return ProgramResult(1, "", message + (_USAGE if error.usage else ""))
     if "V" in arguments.flags:
         return ProgramResult(0, _VERSIONS.get(machine.windows.key, _NEWEST) + "\n")
     if arguments.list_file:
