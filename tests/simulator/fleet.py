@@ -28,7 +28,7 @@ from types import TracebackType
 import yaml
 
 from simulator.machine.endpoint import MachineHost
-from simulator.machine.families import Families, load
+from simulator.machine.families import load
 from simulator.machine.machine import Machine
 from simulator.machine.settings import MachineSettings
 from simulator.transport.certificates import FleetCertificate, make_fleet_certificate
@@ -107,7 +107,6 @@ class Fleet:
         nodes: the settings of the nodes.
         state: the folder for the files of the nodes. The default is a temporary folder, which `stop` deletes.
         http_port, https_port: the WinRM ports of every node.
-        families: the families of commands that the nodes have; by default all.
     """
 
     def __init__(
@@ -117,13 +116,12 @@ class Fleet:
         *,
         http_port: int = HTTP_PORT,
         https_port: int = HTTPS_PORT,
-        families: Families | None = None,
     ) -> None:
         self._temporary = state is None
         self.state = state or Path(tempfile.mkdtemp(prefix="simulator-", dir=_memory()))
         self.state.mkdir(parents=True, exist_ok=True)
         self._ports = (http_port, https_port)
-        self._families = families if families is not None else load()
+        self._families = load()
         self._settings = tuple(nodes)
         self.nodes: dict[str, FleetNode] = {}
         self.certificate: FleetCertificate | None = None

@@ -46,8 +46,3 @@ def no_cim_object(class_name: str, key: str, value: str, command: str) -> Cmdlet
         "Verify the value of the property and retry.",
         "Microsoft.PowerShell.Cmdletization.Cim.CimJobException",
     )
-
-
-def not_found(message: str, error_id: str, exception: str = "System.Exception") -> CmdletError:
-    """Return an error with the category ObjectNotFound."""
-    return CmdletError("ObjectNotFound", error_id, message, exception)

@@ -155,7 +155,7 @@ class Operator:
         self._client, self._version = client, version
 
     def reconcile(self) -> None:
-        """Compare the cluster with the Installation once, and report the result as TigeraStatus."""
+        """Reconcile the cluster with the Installation once, and report the result as TigeraStatus."""
         installation = self._client.find(_INSTALLATION)
         if installation is None:
             return

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Handle requests: authentication, authorization, and then the requested resource or document."""
+"""Handle requests of authenticated users: authorization, and then the requested resource or document."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def _is_key(path: Path) -> bool:
 
 
 def _drop(obj: Object, path: Path) -> None:
-    """Remove a leaf; the key of a list element is removed only with the element, when nothing else is left there."""
+    """Remove a leaf; the key of a list element is removed only with the element, when the element has nothing else."""
     try:
         parent = _lookup(obj, path[:-1])
         _, remove = _step(parent, path[-1])

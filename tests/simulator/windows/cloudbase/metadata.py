@@ -34,7 +34,7 @@ _ABSENT = frozenset(
 
 
 class MetadataNotExistingError(Exception):
-    """cloudbaseinit.metadata.services.base.NotExistingMetadataException."""
+    """A file is missing in the metadata (cloudbaseinit.metadata.services.base.NotExistingMetadataException)."""
 
 
 class UnknownMetadataServiceError(Exception):
@@ -105,7 +105,7 @@ class _ConfigDrive(CloudbaseService):
 
 
 class NoCloudDrive(_ConfigDrive):
-    """NoCloudConfigDriveService."""
+    """The format of NoCloud on a config drive (NoCloudConfigDriveService)."""
 
     name, label, first = "NoCloudConfigDriveService", "cidata", "meta-data"
 
@@ -131,7 +131,7 @@ class NoCloudDrive(_ConfigDrive):
 
 
 class OpenStackDrive(_ConfigDrive):
-    """ConfigDriveService."""
+    """The format of OpenStack on a config drive (ConfigDriveService)."""
 
     name, label, first = "ConfigDriveService", "config-2", "openstack/latest/meta_data.json"
 

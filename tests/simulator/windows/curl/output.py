@@ -50,6 +50,7 @@ class TransferOutput:
     Args:
         path: the path, as `path_of` returns it.
         append: whether to append to an existing file.
+        modern: whether to word errors as curl 8.0 and later do.
     """
 
     def __init__(
@@ -119,7 +120,7 @@ class TransferOutput:
         self.written = 0
 
     def finish(self) -> None:
-        """Complete a successful transfer. Without data, this creates an empty file.
+        """Complete a successful transfer. If no data has arrived, this opens the file, and creates it if it is missing.
 
         Raises:
             CurlError: exit code 23 if this fails.

@@ -7,7 +7,6 @@ The domain section of a fleet file describes the domain (world.py). Machines fin
 
 from __future__ import annotations
 
-import secrets
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -121,9 +120,3 @@ class DomainDirectory:
         if (domain and not self.is_called(domain)) or self.users.get(name) != password:
             raise NetJoinError(LOGON_FAILURE)
         return name
-
-    def provision(self, computer: str, user: str) -> str:
-        """Create a computer account in advance, as `djoin /provision` does, and return its new password."""
-        with self._lock:
-            self.computers[computer.upper()] = user
-        return secrets.token_urlsafe(90)

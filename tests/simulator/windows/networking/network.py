@@ -45,7 +45,11 @@ def interfaces(machine: Machine) -> list[Interface]:
 
 
 def _select(found: list[PSObject], bound: Bound, class_name: str, keys: tuple[str, ...]) -> list[object]:
-    """Return the objects whose properties match the parameters. Raise an error if a name has no match."""
+    """Return the objects whose properties match the parameters.
+
+    Raises:
+        CmdletError: a parameter without wildcards matches no object.
+    """
     for parameter in keys:
         if parameter not in bound:
             continue

@@ -98,7 +98,7 @@ def fetch(machine: Machine, url: str, options: Options, stop: threading.Event) -
         elif status in _REDIRECTS and answer.head.get("Location") and options.redirections:
             redirections += 1
             if redirections > options.redirections:
-                raise WebError("Too many automatic redirections were attempted.")
+                raise WebError("Too many automatic redirections were attempted.", status)
             current = urlsplit(urljoin(current.geturl(), answer.head.get("Location")))
         elif status >= 400:
             raise WebError(f"The remote server returned an error: ({status}) {answer.head.reason}.", status)

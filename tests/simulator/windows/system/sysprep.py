@@ -3,9 +3,9 @@
 """sysprep.exe: validation, generalization, and the specialize pass at the next boot.
 
 https://learn.microsoft.com/windows-hardware/manufacture/desktop/sysprep-command-line-options
-If a check fails (because of an app that is not provisioned for all users, or a pending reboot for updates), the state
-stays unchanged. If the generalization itself fails, the state becomes IMAGE_STATE_UNDEPLOYABLE. The program runs until
-everything is finished.
+If a check fails (because of an app that is not provisioned for all users, or a pending reboot for features or updates),
+the state stays unchanged. If the generalization itself fails, the state becomes IMAGE_STATE_UNDEPLOYABLE. The program
+runs until everything is finished.
 Settings: `sysprep_seconds`, and `sysprep_fault` (sysprep_faults.py).
 """
 

@@ -40,7 +40,9 @@ class Extractor:
         self.printed = b""
 
     def place(self, name: str) -> str | None:
-        """Return the path for an entry; None if --strip-components removes the whole name.
+        """Return the path of an entry below the folder; empty for the folder itself.
+
+        If --strip-components removes the whole name, the result is None.
 
         Raises:
             Refused: the name contains `..`, and -P is not set.
@@ -135,7 +137,7 @@ class Extractor:
 
 
 def _stripped(name: str, elements: int) -> str | None:
-    """Remove the first elements of a name, including any `.` (libarchive's tar/util.c); None if nothing is left."""
+    """Remove the first elements of a name, counting `.` as one (libarchive's tar/util.c); None if nothing is left."""
     rest = name
     for _ in range(elements):
         _, slash, rest = rest.partition("/")

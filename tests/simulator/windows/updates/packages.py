@@ -172,7 +172,7 @@ def add_package(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def files_of(machine: Machine, path: str) -> list[str]:
-    """Return the files that a package path refers to."""
+    """Return the files that a package path refers to: the packages in a folder, or the path itself."""
     if not machine.files.is_directory(path):
         return [path]
     entries = machine.files.listing(path)

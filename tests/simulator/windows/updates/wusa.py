@@ -32,7 +32,7 @@ def exit_code(hresult: int) -> int:
 
 
 def is_network_logon(run: Invocation) -> bool:
-    """Return whether a program runs in a network logon of WinRM: not as SYSTEM, in a task or with become."""
+    """Return whether a program runs in a network logon of WinRM, and not as SYSTEM, in a task or with become."""
     short = run.user.rsplit("\\", 1)[-1].casefold()
     return short not in ("system", "localsystem") and run.logon != "batch"
 
