@@ -63,13 +63,13 @@ class ControlServer:
                 if self.path == "/simulator/status":
                     _answer(self, 200, {name: node.status() for name, node in fleet.nodes.items()})
                 else:
-                    _answer(self, 404, {"error": f"no {self.path}"})
+                    _answer(self, 404, {"error": f"unknown path {self.path}"})
 
             def do_POST(self) -> None:
                 """Run the requested command."""
                 work = {"/simulator/power": power, "/simulator/deploy": deploy}.get(self.path)
                 if work is None:
-                    _answer(self, 404, {"error": f"no {self.path}"})
+                    _answer(self, 404, {"error": f"unknown path {self.path}"})
                     return
                 try:
                     body = self.rfile.read(int(self.headers.get("Content-Length", 0)))

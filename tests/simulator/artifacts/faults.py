@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Faults of an artifact server or a container registry: their kind, the affected paths, and how often they occur."""
+"""Faults of an artifact server or a container registry: their kind, the affected paths, and how often they occur.
+
+A registry supports the kinds that `SimulatedRegistry.fault` lists.
+"""
 
 from __future__ import annotations
 

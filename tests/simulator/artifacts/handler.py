@@ -52,7 +52,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         if not self._admitted():
             return
         if authority is None:
-            self._send(405, b"no tunnels here\n", {})
+            self._send(405, b"CONNECT is not supported\n", {})
             return
         self.tunnelled = self.path.rpartition(":")[0]
         self.send_response(200, "Connection established")
@@ -70,7 +70,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         expected = "Basic " + base64.b64encode(user.encode()).decode()
         if not user or self.headers.get("Proxy-Authorization") == expected:
             return True
-        self._send(407, b"who are you?\n", {"Proxy-Authenticate": 'Basic realm="proxy"'})
+        self._send(407, b"proxy authentication required\n", {"Proxy-Authenticate": 'Basic realm="proxy"'})
         return False
 
     def do_GET(self) -> None:
@@ -94,7 +94,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         owner = self.server.owner
         expected = "Basic " + base64.b64encode(owner.user.encode()).decode()
         if owner.user and self.headers.get("Authorization") != expected:
-            self._send(401, b"who are you?\n", {"WWW-Authenticate": 'Basic realm="artifacts"'})
+            self._send(401, b"authentication required\n", {"WWW-Authenticate": 'Basic realm="artifacts"'})
             return False
         given = dict(parse_qsl(urlsplit(self.path).query))
         if any(given.get(name) != value for name, value in owner.query.items()):

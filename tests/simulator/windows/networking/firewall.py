@@ -98,6 +98,8 @@ def _security(bound: Bound) -> dict[str, object]:
             if attribute.endswith(("user", "machine")) and text != "Any" and not _SDDL.fullmatch(text):
                 raise _invalid("The parameter is incorrect.")
             changes[attribute] = text
+    if "OverrideBlockRules" in bound:
+        changes["override_block"] = bound.flag("OverrideBlockRules")
     return changes
 
 
@@ -224,8 +226,6 @@ def _get_filter(kind: str) -> Cmdlet:
 def set_security_filter(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Set-NetFirewallSecurityFilter: the accounts that a rule applies to, in SDDL."""
     changes = _security(bound)
-    if "OverrideBlockRules" in bound:
-        changes["override_block"] = bound.flag("OverrideBlockRules")
     for rule in _select(machine, bound, "Set-NetFirewallSecurityFilter"):
         machine.part(Firewall).rules[rule.name.casefold()] = replace(rule, **changes)  # type: ignore[arg-type]
         if bound.flag("PassThru"):

@@ -53,8 +53,9 @@ def on_boot(machine: Machine) -> None:
 
 
 def _before_shutdown(machine: Machine) -> float:
-    """Return the seconds by which "Working on updates" delays a shutdown (preshutdown of TrustedInstaller).
+    """Return the seconds of Windows' time by which "Working on updates" delays a shutdown.
 
+    TrustedInstaller requests this time before the shutdown:
     https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_preshutdown_info
     """
     configured = machine.settings.option("update_shutdown_seconds", 0)
