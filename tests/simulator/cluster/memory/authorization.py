@@ -26,7 +26,7 @@ class Authorizer:
         """Raise an error unless a request is allowed.
 
         Raises:
-            ApiErrorResponse: no rule allows the request (403).
+            ApiErrorResponse: the request is not allowed (403).
         """
         allowed, reason = self.decide(user, target)
         if not allowed:

@@ -167,10 +167,12 @@ _DRIVES: Mapping[str, type[_ConfigDrive]] = {
 
 
 def load_service(run: CloudbaseRun) -> CloudbaseService | None:
-    """Return the first configured service that has data or is the empty one; None without one (metadata/factory.py).
+    """Return the first configured service that has data, or EmptyMetadataService if it comes first; otherwise None.
+
+    Source: metadata/factory.py.
 
     Raises:
-        UnknownMetadataServiceError: a service before it does not exist.
+        UnknownMetadataServiceError: one of the configured services before it does not exist.
     """
     drive = run.machine.settings.option("config_drive")
     for name in run.configuration.items("metadata_services"):

@@ -28,14 +28,14 @@ _USAGE = "A specified value is not valid.\r\n"
 
 def advfirewall(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate `add rule` and `delete rule`."""
-    verb = tuple(word.casefold() for word in run.argv[2:4])
+    verb = " ".join(run.argv[2:4]).casefold()
     options = {key.casefold(): value for key, _is, value in (word.partition("=") for word in run.argv[4:])}
-    if verb not in (("add", "rule"), ("delete", "rule")):
+    if verb not in ("add rule", "delete rule"):
         return ProgramResult(1, f"the simulator does not model netsh {' '.join(run.argv[:4])}\r\n")
     attributes = _attributes(options)
     if not options.get("name") or not set(options) <= _KNOWN or None in attributes.values():
         return ProgramResult(1, _USAGE)
-    if verb[0] == "delete":
+    if verb == "delete rule":
         return _delete(machine, options["name"], attributes)
     if not {"direction", "action"} <= attributes.keys():
         return ProgramResult(1, _USAGE)

@@ -35,8 +35,9 @@ class InstallerPackage:
     Args:
         programs: for the Windows path of each executable, the identity of the program.
         texts: for the Windows path of each text file, its contents.
-        generated: the same for files that its custom actions write. They stay when the product is removed.
-        users: the local users that it creates.
+        generated: for the Windows path of each text file that the package's custom actions write, its contents. These
+            files stay when the product is removed.
+        users: the local users that the package creates.
         system_property: a public property. If it has a value, the services run as LocalSystem, and `users` are not
             created.
         code: the ProductCode, if it is the same for all versions.
