@@ -254,5 +254,7 @@ def byte_range(header: str | None, size: int) -> range | None:
     if not first:
         return range(max(0, size - int(last)), size)
     start = int(first)
+    if last and int(last) < start:
+        return None
     stop = min(size, int(last) + 1) if last else size
     return range(start, max(stop, start))

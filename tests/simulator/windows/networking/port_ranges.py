@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reserved port ranges, as netsh shows them.
+"""Excluded and dynamic port ranges, as netsh shows and sets them.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-interface: `show excludedportrange`.
 The default dynamic range is 49152 to 65535
@@ -54,7 +54,7 @@ class PortRanges:
     Args:
         reserved: the ranges that services have reserved at run time (HNS's pools) for TCP and UDP, by owner.
         administered: the ranges that an administrator excluded, which are shown with an asterisk.
-        listening: the TCP ports of http.sys.
+        listening: the TCP ports of http.sys; 5986 is not among them, even if WinRM has an HTTPS listener.
         dynamic: the dynamic ranges that were changed, by protocol: the first port and the number of ports.
     """
 
