@@ -77,7 +77,7 @@ class ControlServer:
                     if not isinstance(request, dict):
                         raise ValueError("expected the request to be a JSON object")
                     _answer(self, 200, work(fleet, request))
-                except (ValueError, KeyError) as error:
+                except (ValueError, KeyError, OSError) as error:
                     _answer(self, 400, {"error": str(error)})
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name

@@ -120,7 +120,8 @@ def start_cluster(
 
     Raises:
         ClusterUnavailableError: "real" was requested and is not available.
-        ProcessError: a program of the real control plane failed.
+        ProcessError: a program of the real control plane failed or was not ready in time, or no port is free.
+        subprocess.TimeoutExpired: kubeadm or kubectl exceeded its time limit.
         ValueError: an option of Calico is unknown.
     """
     options = ClusterOptions(

@@ -88,8 +88,11 @@ class ControlPlane:
             options: the options; `version` must be the version of the programs.
 
         Raises:
-            ProcessError: a program failed; everything was cleaned up.
+            ProcessError: a program failed or was not ready in time, or no port is free. Everything was cleaned up.
+            subprocess.TimeoutExpired: kubeadm or kubectl exceeded its time limit. Everything was cleaned up.
         """
+        self.port = options.port or free_port(options.address)
+        self.server = f"https://{options.address}:{self.port}"
         self._assets = assets
         self._options = options
         self.folder = Path(tempfile.mkdtemp(prefix="simulator-control-plane-"))
@@ -97,8 +100,6 @@ class ControlPlane:
         # Fewer garbage collections: 0.6 of 3.8 CPU seconds of a start, for 130 MB of memory.
         self._environment = {**minimal_environment(self.folder), "GOGC": "400"}
         self._processes = ProgramGroup(self.folder, self._environment)
-        self.port = options.port or free_port(options.address)
-        self.server = f"https://{options.address}:{self.port}"
         try:
             self._start()
         except BaseException:

@@ -90,7 +90,7 @@ def _objects(options: CalicoOptions) -> list[Object]:
 
 
 def _moved(one: Object) -> Object:
-    """Return an object of the kubespray installation, moved from kube-system to the operator's namespace."""
+    """Change an object of the kubespray installation into the operator's: its namespace, and parts of a DaemonSet."""
     if "namespace" in one["metadata"]:
         one["metadata"]["namespace"] = NAMESPACE
     for subject in one.get("subjects") or []:

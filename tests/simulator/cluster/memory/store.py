@@ -61,9 +61,11 @@ class ObjectStore:
             self._changed_at.setdefault(kind.key, self.revision)
 
     def undefine(self, kind: ResourceType) -> None:
-        """Remove a custom resource type with all its objects."""
+        """Remove one version of a custom resource type; the last version with all objects of the type."""
         with self.lock:
             self._types.pop((kind.group, kind.version, kind.plural), None)
+            if any(other.key == kind.key for other in self._types.values()):
+                return
             for namespace, name in list(self._objects.get(kind.key, {})):
                 self.remove(kind.key, namespace, name)
 

@@ -80,7 +80,7 @@ def _configure(run: CloudbaseRun, version: str) -> bool:
 
 
 def _execute(run: CloudbaseRun, name: str, service: CloudbaseService, instance: str | None) -> bool:
-    """Run a plugin unless it has run for this instance, and return whether the machine reboots."""
+    """Run a plugin unless it is done for this instance, and return whether the machine reboots."""
     short = name.rpartition(".")[2]
     key = f"{_KEY}\\{instance}\\Plugins" if instance else f"{_KEY}\\Plugins"
     if instance is not None and run.machine.registry.data(key, short) == DONE:

@@ -77,7 +77,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 
 def _jobs(config: OperationOptions) -> list[tuple[str, str | None]]:
-    """Return each URL with its output, in the order of both; None if there are fewer outputs than URLs."""
+    """Return each URL with its output, which is None for the last URLs if there are fewer outputs than URLs."""
     outputs: Sequence[str | None] = [*config.outputs, *([None] * len(config.urls))]
     return list(zip(config.urls, outputs, strict=False))
 

@@ -49,6 +49,7 @@ def secure(machine: Machine, stream: Stream, host: str, config: OperationOptions
 
     Raises:
         CurlError: exit code 35, 60, 77 or 28.
+        ProcessEndedError: the process must end.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False

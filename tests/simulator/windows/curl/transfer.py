@@ -197,6 +197,7 @@ class UrlTransfer:
 
         Raises:
             CurlError: there are too many redirects, or a request fails.
+            ProcessEndedError: the process must end.
         """
         config = self._config
         body = "" if config.flag("get") else "&".join(config.data)
@@ -271,7 +272,10 @@ class UrlTransfer:
         return name if ":" in name or name.startswith(("\\", "/")) else f"{self._run.directory}\\{name}"
 
     def _etag(self) -> str | None:
-        """Return the value that --etag-compare sends: the line in the file, or empty quotes if there is none."""
+        """Return the value that --etag-compare sends; None without this option.
+
+        The value is the first line of the file, or empty quotes if there is none.
+        """
         name = self._config.values.get("etag-compare")
         if name is None:
             return None

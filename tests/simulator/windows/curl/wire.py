@@ -50,7 +50,7 @@ class Limits:
     _window_bytes: int = 0
 
     def check(self, *, connecting: bool = False) -> None:
-        """Raise CurlError if a limit is exceeded, or ProcessEndedError if the process has to end."""
+        """Raise CurlError if a limit is exceeded, or ProcessEndedError if the process must end."""
         if self.stop.is_set():
             raise ProcessEndedError
         elapsed = time.monotonic() - self.started
@@ -120,6 +120,7 @@ class Stream:
 
         Raises:
             CurlError: the connection breaks, or a limit is exceeded.
+            ProcessEndedError: the process must end.
         """
         if self._buffer:
             data, self._buffer = self._buffer, b""
@@ -154,6 +155,7 @@ def connect(machine: Machine, host: str, port: int, limits: Limits, *, proxy: bo
     Raises:
         CurlError: exit code 5 or 6 if the name is unknown, 7 if the connection fails, or 28 if a time limit is
             exceeded.
+        ProcessEndedError: the process must end.
     """
     addresses = resolve(machine, host) if machine.network.is_up else []
     if not addresses:

@@ -318,7 +318,7 @@ def on_boot(machine: Machine) -> None:
 
 
 def _create_baseline(machine: Machine) -> None:
-    """Create the services of the features that the fleet file lists."""
+    """Create the services of the features that the machine has from the start."""
     for name in sorted(state_of(machine).installed or ()):
         if name in catalogue(machine):
             _take_effect(machine, catalogue(machine)[name])

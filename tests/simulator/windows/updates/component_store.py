@@ -151,7 +151,11 @@ def retire(store: ComponentStore, update: Update) -> None:
 
 
 def take_in(machine: Machine, update: Update, client: Client) -> StoredUpdate:
-    """Add an update to the store as installed, or as pending until a reboot."""
+    """Add an update to the store as installed, or as pending until a reboot, and with it its servicing stack.
+
+    Returns:
+        The entry of the update.
+    """
     store = store_of(machine)
     with store.lock:
         state: State = "InstallPending" if update.reboots else "Installed"
