@@ -46,7 +46,7 @@ def check_settings(machine: Machine) -> None:
     }
     for name, (known, value) in shapes.items():
         if not isinstance(value, Mapping) or value.keys() - known:
-            raise ValueError(f"{name} of a node: expected the keys {' and '.join(sorted(known))}, got {value!r}")
+            raise ValueError(f"{name} of a node: expected only the keys {' and '.join(sorted(known))}, got {value!r}")
         for entry in (*value.get("offers", []), *value.get("approved", [])):
             if isinstance(entry, Mapping):
                 update_catalogue.read(entry)
