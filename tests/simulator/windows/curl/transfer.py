@@ -87,9 +87,9 @@ class UrlTransfer:
                 url = url._replace(query="&".join([*([url.query] if url.query else []), *self._config.data]))
         except CurlError as error:
             return TransferResult(self._url, error.code, error.message)
-        path = path_of(self._config, self._output, url, self._run.directory)
-        continued = self._config.values.get("continue-at")
         modern = self._version >= (8, 0)
+        path = path_of(self._config, self._output, url, self._run.directory, modern=modern)
+        continued = self._config.values.get("continue-at")
         output = TransferOutput(self._machine, path, self._config, append=continued is not None, modern=modern)
         offset = output.kept if continued == "-" else int(continued or 0)
         left = int(self._config.number("retry"))
