@@ -16,7 +16,7 @@ from simulator.world import World
 
 
 def serve(world: World, control_port: int, kubeconfig: Path | None, stop: threading.Event) -> None:
-    """Report that the fleet is ready, and serve until the event `stop` is set."""
+    """Write the cluster's kubeconfig, report that the fleet is ready, and serve until the event `stop` is set."""
     fleet = world.fleet
     control = ControlServer(fleet, port=control_port)
     control.start()

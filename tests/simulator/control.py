@@ -43,8 +43,8 @@ def deploy(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
     """Start a new machine from the disk of another machine.
 
     Raises:
-        ValueError: see `Fleet.deploy_image`.
-        KeyError: a key of the request is missing, or the other machine does not exist.
+        ValueError, OSError: see `Fleet.deploy_image`.
+        KeyError: a key of the request is missing, or the machine `from` does not exist.
     """
     others = {key: value for key, value in request.items() if key not in ("from", "name", "address")}
     node = fleet.deploy_image(str(request["from"]), str(request["name"]), str(request["address"]), **others)
@@ -63,13 +63,13 @@ class ControlServer:
                 if self.path == "/simulator/status":
                     _answer(self, 200, {name: node.status() for name, node in fleet.nodes.items()})
                 else:
-                    _answer(self, 404, {"error": f"no {self.path}"})
+                    _answer(self, 404, {"error": f"unknown path {self.path}"})
 
             def do_POST(self) -> None:
                 """Run the requested command."""
                 work = {"/simulator/power": power, "/simulator/deploy": deploy}.get(self.path)
                 if work is None:
-                    _answer(self, 404, {"error": f"no {self.path}"})
+                    _answer(self, 404, {"error": f"unknown path {self.path}"})
                     return
                 try:
                     body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -77,7 +77,7 @@ class ControlServer:
                     if not isinstance(request, dict):
                         raise ValueError("expected the request to be a JSON object")
                     _answer(self, 200, work(fleet, request))
-                except (ValueError, KeyError) as error:
+                except (ValueError, KeyError, OSError) as error:
                     _answer(self, 400, {"error": str(error)})
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name

@@ -28,7 +28,7 @@ from types import TracebackType
 import yaml
 
 from simulator.machine.endpoint import MachineHost
-from simulator.machine.families import Families, load
+from simulator.machine.families import load
 from simulator.machine.machine import Machine
 from simulator.machine.settings import MachineSettings
 from simulator.transport.certificates import FleetCertificate, make_fleet_certificate
@@ -88,7 +88,7 @@ class FleetNode:
 
 
 def _memory() -> Path | None:
-    """Return a folder in memory; None if too little memory is free or the user chose a folder (TMPDIR).
+    """Return a folder in memory; None if there is none, too little of it is free, or the user chose one (TMPDIR).
 
     The disks of nodes are many small files. On a real file system, the journal would cause half of the kernel's work
     for a fleet.
@@ -116,13 +116,12 @@ class Fleet:
         *,
         http_port: int = HTTP_PORT,
         https_port: int = HTTPS_PORT,
-        families: Families | None = None,
     ) -> None:
         self._temporary = state is None
         self.state = state or Path(tempfile.mkdtemp(prefix="simulator-", dir=_memory()))
         self.state.mkdir(parents=True, exist_ok=True)
         self._ports = (http_port, https_port)
-        self._families = families if families is not None else load()
+        self._families = load()
         self._settings = tuple(nodes)
         self.nodes: dict[str, FleetNode] = {}
         self.certificate: FleetCertificate | None = None
@@ -144,8 +143,13 @@ class Fleet:
             self.stop()
             raise
 
-    def add(self, settings: MachineSettings, source: Machine | None = None, *, power_on: bool = True) -> FleetNode:
-        """Add a machine with a new disk or a copy of another machine's disk, and boot the machine.
+    def add(self, settings: MachineSettings, source: Machine | None = None) -> FleetNode:
+        """Add a machine, and boot it.
+
+        Args:
+            settings: the settings of the machine.
+            source: the machine whose disk is copied. If it is None, Windows is installed on the machine's folder; files
+                from an earlier run in a folder `state` that the caller chose are kept.
 
         Raises:
             OSError: the machine cannot listen on its address.
@@ -161,10 +165,9 @@ class Fleet:
         server = NodeServer(settings.address, MachineHost(machine), context, http_port=http, https_port=https)
         node = FleetNode(machine, server)
         self.nodes[settings.name] = node
-        if power_on:
-            machine.power_on()
-            if not server.is_listening:
-                raise OSError(f"{settings.name} cannot listen on {settings.address}")
+        machine.power_on()
+        if not server.is_listening:
+            raise OSError(f"{settings.name} cannot listen on {settings.address}")
         return node
 
     def machine(self, name: str) -> Machine:
@@ -185,8 +188,10 @@ class Fleet:
             changes: further settings of the new machine (`user`, `password`, `disk_gb`, options …).
 
         Raises:
-            ValueError: the machine whose disk is copied is running, or the name or address is already in use.
+            ValueError: the machine whose disk is copied is not off, the name or address is already in use, or a setting
+                is invalid.
             KeyError: the machine whose disk is copied does not exist.
+            OSError: the new machine cannot listen on its address.
         """
         other = self.machine(from_node)
         if other.power.state != "off":

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Everything that a fleet file describes, started together: nodes, artifact server, container registry, cluster.
+"""Everything that a fleet file describes, started together: nodes, artifact server, registry, cluster, domain.
 
 nodes: […]                                          # see fleet.py
 artifacts: {address: 127.50.0.1, port: 8081}        # optional; port 0 picks a free port; also user, query, rate

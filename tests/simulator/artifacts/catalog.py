@@ -22,11 +22,12 @@ class Release:
     """One kind of file.
 
     Args:
-        url: the pattern of host and path, with a group `version` (and `program` if `make` needs it).
-        make: returns the contents for a version, or for (program, version) if the pattern has a group `program`; None
-            if this file does not exist.
+        url: the pattern of host and path. It may have the groups `program` and `version`.
+        make: returns the contents; None if this file does not exist. Its arguments are the values of those groups that
+            the pattern has, first `program`, then `version`.
         checksums: the forms of checksum files by suffix (see `checksum_file`).
-        sums: for a release with a single checksum file: the pattern of its URL, and the file's URL (`{version}`).
+        sums: for a release with a single checksum file: the pattern of the URL of this checksum file, and the URL of
+            the file that it lists, with `{version}` in place of the version.
     """
 
     url: str
@@ -138,7 +139,7 @@ RELEASES: Sequence[Release] = (
         windows_software.cloudbase_init,
     ),
     Release(
-        r"www\.cloudbase\.it/downloads/CloudbaseInitSetup_(?P<version>Stable_)?x64\.msi",
+        r"www\.cloudbase\.it/downloads/CloudbaseInitSetup_(?:Stable_)?x64\.msi",
         windows_software.cloudbase_init,
     ),
     # Further files that kubernetes-sigs/image-builder downloads.
@@ -202,9 +203,10 @@ def checksum_file(content: bytes, name: str, suffix: str, form: str) -> bytes:
 
 @functools.lru_cache(maxsize=64)
 def content(url: str) -> bytes | None:
-    """Return the contents of a URL (host and path, without scheme); None if no release has this URL.
+    """Return the contents of a URL (host and path, without scheme); None if there is no file with this URL.
 
-    The contents are the same in every process, because the members of archives are sorted and have fixed dates.
+    The contents are the same in every process, because the members of archives are sorted and have fixed dates, and the
+    padding of programs comes from a random generator with a fixed seed.
     """
     for release in RELEASES:
         found = re.fullmatch(release.url, url)
@@ -222,7 +224,7 @@ def content(url: str) -> bytes | None:
 
 
 def _sums(url: str) -> bytes:
-    """Return a release's checksum file, which lists the archives for all platforms."""
+    """Return a release's checksum file. It lists archives for three platforms; only the hash for Windows is right."""
     file = content(url)
     assert file is not None
     name = url.rpartition("/")[2]

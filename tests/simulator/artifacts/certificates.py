@@ -29,8 +29,9 @@ class PrivateCA:
     """A certificate authority that clients do not trust by default.
 
     Args:
-        crl_url: the distribution point of the revocation list in every certificate. If it is None, the certificates do
-            not name one.
+        name: the common name of the authority.
+        crl_url: the distribution point of the revocation list in every server certificate. If it is None, the
+            certificates do not name one.
     """
 
     def __init__(self, name: str = "Simulated Private CA", crl_url: str | None = None) -> None:

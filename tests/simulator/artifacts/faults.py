@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Faults of an artifact server: their kind, the affected paths, and how often they occur."""
+"""Faults of an artifact server or a container registry: their kind, the affected paths, and how often they occur.
+
+A registry supports the kinds that `SimulatedRegistry.fault` lists.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ KINDS: Mapping[str, str] = {
     "html": "respond with 200 and an HTML page, as a captive portal does",
     "slow": "send `rate` bytes per second",
     "silence": "accept the request and respond after `seconds`",
-    "loop": "redirect to itself",
+    "loop": "redirect to the requested URL",
     "redirect": "redirect to `location`",
     "signature": "require the query `sig=SIGNATURE` (`signature`), else respond with 403",
     "no-range": "ignore Range and send the whole file",
@@ -61,6 +64,7 @@ class ArtifactFault:
 
         Raises:
             ValueError: a key or the kind is unknown.
+            TypeError: the kind is missing.
         """
         unknown = set(data) - {field.name for field in fields(cls)}
         if unknown:

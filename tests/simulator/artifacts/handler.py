@@ -33,7 +33,7 @@ _LAST_MODIFIED = "Thu, 01 Jan 2026 00:00:00 GMT"
 
 
 class ArtifactHandler(BaseHTTPRequestHandler):
-    """Handles GET, HEAD and the control requests."""
+    """Handles GET, HEAD, CONNECT and the control requests."""
 
     protocol_version = "HTTP/1.1"
     server_version = "simulated-artifacts"
@@ -52,7 +52,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         if not self._admitted():
             return
         if authority is None:
-            self._send(405, b"no tunnels here\n", {})
+            self._send(405, b"CONNECT is not supported\n", {})
             return
         self.tunnelled = self.path.rpartition(":")[0]
         self.send_response(200, "Connection established")
@@ -70,7 +70,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         expected = "Basic " + base64.b64encode(user.encode()).decode()
         if not user or self.headers.get("Proxy-Authorization") == expected:
             return True
-        self._send(407, b"who are you?\n", {"Proxy-Authenticate": 'Basic realm="proxy"'})
+        self._send(407, b"proxy authentication required\n", {"Proxy-Authenticate": 'Basic realm="proxy"'})
         return False
 
     def do_GET(self) -> None:
@@ -94,7 +94,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         owner = self.server.owner
         expected = "Basic " + base64.b64encode(owner.user.encode()).decode()
         if owner.user and self.headers.get("Authorization") != expected:
-            self._send(401, b"who are you?\n", {"WWW-Authenticate": 'Basic realm="artifacts"'})
+            self._send(401, b"authentication required\n", {"WWW-Authenticate": 'Basic realm="artifacts"'})
             return False
         given = dict(parse_qsl(urlsplit(self.path).query))
         if any(given.get(name) != value for name, value in owner.query.items()):
@@ -104,7 +104,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         return True
 
     def do_POST(self) -> None:
-        """Set faults."""
+        """Replace all faults by those of the request."""
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length)
         if self._path() != "simulator/faults":
@@ -121,7 +121,10 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         self._send(204, b"", {})
 
     def _path(self) -> str:
-        """Return host and path of the requested file: the target is in the mirror layout, or absolute (for a proxy)."""
+        """Return the host and path of the requested file, without a leading slash.
+
+        The request's target is an absolute URL (for a proxy), a path on the tunnel's host, or in the mirror layout.
+        """
         parts = urlsplit(self.path)
         if self.tunnelled:
             return self.tunnelled + parts.path
@@ -129,7 +132,11 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         return parts.path.lstrip("/") if own or not parts.netloc else parts.netloc + parts.path
 
     def _refuse(self, fault: ArtifactFault) -> bool:
-        """Apply a fault that replaces the response; return False if the file must still be sent, perhaps damaged."""
+        """Apply a fault that replaces or delays the response.
+
+        Returns:
+            False if the file must still be sent, perhaps damaged.
+        """
         headers: dict[str, str] = {}
         if fault.kind == "status":
             if fault.retry_after is not None:
@@ -215,7 +222,11 @@ def _tag(content: bytes) -> str:
 
 
 def pieces(body: bytes, fault: ArtifactFault | None, rate: int = 0) -> Iterator[bytes]:
-    """Yield the pieces of a body at the rate of the fault or, without one, of the server (bytes per second)."""
+    """Yield the pieces of a body at a rate, up to the byte at which a fault `cut` ends it.
+
+    Args:
+        rate: the server's rate in bytes per second, for which a fault `slow` sets another; 0: no limit.
+    """
     end = min(len(body), fault.at) if fault and fault.kind == "cut" else len(body)
     rate = fault.rate if fault and fault.kind == "slow" else rate
     # A slow link still delivers data ten times per second.
@@ -230,7 +241,9 @@ def pieces(body: bytes, fault: ArtifactFault | None, rate: int = 0) -> Iterator[
 
 
 def byte_range(header: str | None, size: int) -> range | None:
-    """Return the bytes that a Range header requests; None for the whole file (no header, or more than one range).
+    """Return the bytes that a Range header requests; None for the whole file.
+
+    The whole file is sent if there is no header, if it is malformed, or if it requests more than one range.
 
     If the header cannot be satisfied, the returned range begins at or after the end of the file.
     """
@@ -241,5 +254,7 @@ def byte_range(header: str | None, size: int) -> range | None:
     if not first:
         return range(max(0, size - int(last)), size)
     start = int(first)
+    if last and int(last) < start:
+        return None
     stop = min(size, int(last) + 1) if last else size
     return range(start, max(stop, start))

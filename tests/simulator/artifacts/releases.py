@@ -7,8 +7,8 @@ Sources, read in November 2026: kubernetes/kubernetes `hack/lib/golang.sh` (node
 containerd/containerd `Makefile` (`bin/`) and `.github/workflows/release.yml`; kubernetes-sigs/cri-tools
 `hack/release.sh`; containernetworking/plugins `scripts/release.sh` (`tar -C bin .`) and `plugins/windows_only.txt`;
 flannel-io/flannel `Makefile` (`tar.gz`); flannel-io/cni-plugin `scripts/package.sh` (the member is
-`flannel-amd64.exe`); containerd/nerdctl `Makefile` (one member, without a folder). The sizes are about a
-twentieth of the real sizes, which is enough to make transfers visible.
+`flannel-amd64.exe`); containerd/nerdctl `Makefile` (one member, without a folder). The sizes are a small
+part of the real sizes, which is enough to make transfers visible.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def kubernetes_node(version: str) -> bytes:
 
 
 def kubernetes_windows_zip(version: str) -> bytes:
-    """Return the zip file that AKS builds from the node archive (v1.37.1-1int.zip): `kubernetes/node/bin`."""
+    """Return the zip file that AKS builds from the node archive (v1.37.1-1int.zip), with `kubernetes/node/bin` only."""
     programs = ("kube-proxy", "kubeadm", "kubectl", "kubelet")
     return zip_archive({f"kubernetes/node/bin/{name}.exe": program(name, version) for name in programs})
 

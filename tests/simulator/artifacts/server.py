@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The HTTP part of the artifact server: mirror layout, ranges, ETags, counters, faults.
+"""The artifact server: its options, its counters and its faults. `handler.py` responds to the requests.
 
 `http://ADDRESS:PORT/dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz` is the file from
 `https://dl.k8s.io/v1.37.1/kubernetes-node-windows-amd64.tar.gz`. As a forward proxy
@@ -110,11 +110,11 @@ class ArtifactServer:
         self.close()
 
     def put(self, path: str, content: bytes) -> None:
-        """Serve other content instead of the file at a path (which begins with the host, without a leading slash)."""
+        """Serve this content at a path, which begins with the host, even if a release has a file there."""
         self._files[path.lstrip("/")] = content
 
     def fault(self, kind: str, path: str = "*", **options: Any) -> None:
-        """Set a fault (see `ArtifactFault`)."""
+        """Add a fault (see `ArtifactFault`)."""
         self.faults.add(ArtifactFault(kind, path, **options))
 
     def content(self, path: str) -> bytes | None:
@@ -166,7 +166,7 @@ class ArtifactServer:
             }
 
     def reset(self) -> None:
-        """Set all counters to zero."""
+        """Set all counters to zero, but `most_at_once` to the number of bodies that are being sent."""
         with self._lock:
             self._requests.clear()
             self._bytes.clear()

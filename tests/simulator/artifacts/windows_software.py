@@ -53,8 +53,8 @@ def _msi(package: InstallerPackage) -> bytes:
     return head + random.Random(f"{package.name} {package.version}").randbytes(_SIZE - len(head))
 
 
-def cloudbase_init(version: str | None) -> bytes:
-    """Return the installer of a release of Cloudbase-Init, or of the newest release if no version is given."""
+def cloudbase_init(version: str = "1.1.8") -> bytes:
+    """Return the installer of a release of Cloudbase-Init, by default of the newest release."""
     init, conf = rf"{_CLOUDBASE}\Python\Scripts\cloudbase-init.exe", rf"{_CLOUDBASE}\conf\cloudbase-init.conf"
     service = PackageService(
         rf'"{_CLOUDBASE}\bin\OpenStackService.exe" cloudbase-init "{init}" --config-file "{conf}"',
@@ -63,8 +63,8 @@ def cloudbase_init(version: str | None) -> bytes:
     )
     return _msi(
         InstallerPackage(
-            f"Cloudbase-Init {version or '1.1.8'}",
-            version or "1.1.8",
+            f"Cloudbase-Init {version}",
+            version,
             "Cloudbase Solutions Srl",
             programs={rf"{_CLOUDBASE}\bin\OpenStackService.exe": "openstack-service", init: "cloudbase-init"},
             generated={

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A Kubernetes cluster for tests: a real control plane or, if its programs are missing, an API server in memory."""
+"""A Kubernetes cluster for tests: a real control plane, or an API server in memory."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class ClusterUnavailableError(RuntimeError):
 
 
 class SimulatedCluster:
-    """A running cluster without nodes; it is a context manager that stops the cluster at its end."""
+    """A running cluster; it is a context manager that stops the cluster at its end."""
 
     def __init__(self, kind: str, version: str, server: str, kubeconfig: Path, ca_file: Path, stop: Callable[[], None]):
         self.kind = kind
@@ -100,7 +100,7 @@ def start_cluster(
     client_certificate_seconds: float = 365 * 86400,
     calico: Mapping[str, Any] | None = None,
 ) -> SimulatedCluster:
-    """Start a cluster without nodes.
+    """Start a cluster, which has no nodes except the Linux nodes of `calico`.
 
     Args:
         kind: "real" needs `KUBEBUILDER_ASSETS`. "auto" is "real" if programs of the version exist, otherwise "memory".
@@ -120,7 +120,8 @@ def start_cluster(
 
     Raises:
         ClusterUnavailableError: "real" was requested and is not available.
-        ProcessError: a program of the real control plane failed.
+        ProcessError: a program of the real control plane failed or was not ready in time, or no port is free.
+        subprocess.TimeoutExpired: kubeadm or kubectl exceeded its time limit.
         ValueError: an option of Calico is unknown.
     """
     options = ClusterOptions(

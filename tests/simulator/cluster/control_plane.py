@@ -38,7 +38,7 @@ def assets_folder() -> Path | None:
 
 @functools.cache
 def assets_version(folder: Path) -> str:
-    """Return the version of the programs in a folder, as kubeadm reports it when it is first asked.
+    """Return the version of the programs in a folder, as kubeadm reports it at the first call.
 
     Returns:
         A version such as "1.37.1".
@@ -88,8 +88,11 @@ class ControlPlane:
             options: the options; `version` must be the version of the programs.
 
         Raises:
-            ProcessError: a program failed; everything was cleaned up.
+            ProcessError: a program failed or was not ready in time, or no port is free. Everything was cleaned up.
+            subprocess.TimeoutExpired: kubeadm or kubectl exceeded its time limit. Everything was cleaned up.
         """
+        self.port = options.port or free_port(options.address)
+        self.server = f"https://{options.address}:{self.port}"
         self._assets = assets
         self._options = options
         self.folder = Path(tempfile.mkdtemp(prefix="simulator-control-plane-"))
@@ -97,8 +100,6 @@ class ControlPlane:
         # Fewer garbage collections: 0.6 of 3.8 CPU seconds of a start, for 130 MB of memory.
         self._environment = {**minimal_environment(self.folder), "GOGC": "400"}
         self._processes = ProgramGroup(self.folder, self._environment)
-        self.port = options.port or free_port(options.address)
-        self.server = f"https://{options.address}:{self.port}"
         try:
             self._start()
         except BaseException:
@@ -114,10 +115,6 @@ class ControlPlane:
     def ca_file(self) -> Path:
         """The cluster's CA certificate in PEM."""
         return self._pki / "ca.crt"
-
-    def pids(self) -> dict[str, int]:
-        """Return the process ids of the programs, by name."""
-        return self._processes.pids()
 
     def stop(self) -> None:
         """Stop the programs, and remove the folder."""

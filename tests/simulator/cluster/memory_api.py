@@ -76,7 +76,7 @@ class MemoryCluster:
         for obj in join_data.objects(options, self.server, self._authority.pem):
             kind = type_of_kind(obj["apiVersion"], obj["kind"])
             if kind is None:
-                raise LookupError(f"{obj['apiVersion']} {obj['kind']}")
+                raise LookupError(f"no resource type has apiVersion {obj['apiVersion']} and kind {obj['kind']}")
             api.objects.create(kind, obj["metadata"].get("namespace", ""), obj)
 
     def _write_files(self, options: ClusterOptions) -> None:

@@ -35,8 +35,3 @@ class ClusterOptions:
 
     client_certificate_seconds: float = 365 * 86400
     """The validity of kubelets' client certificates (--cluster-signing-duration)."""
-
-    @property
-    def minor(self) -> str:
-        """The first two parts of the version, such as "1.37"."""
-        return ".".join(self.version.split(".")[:2])

@@ -18,7 +18,7 @@ _PORTS = range(20000, 32000)
 
 
 class ProcessError(RuntimeError):
-    """A program failed or did not become ready; the message contains the end of the program's output."""
+    """A program failed or did not become ready in time, or no free port was found."""
 
 
 def free_port(address: str) -> int:
@@ -31,7 +31,7 @@ def free_port(address: str) -> int:
         The port number.
 
     Raises:
-        ProcessError: there is no free port.
+        ProcessError: none of 200 random ports is free.
     """
     for port in random.sample(_PORTS, 200):
         with socket.socket() as probe:
@@ -122,10 +122,6 @@ class ProgramGroup:
                 start_new_session=True,  # Ctrl-C ends this process, which then stops the programs in order
             )
         self._tell_reaper(str(self._running[name].pid))
-
-    def pids(self) -> dict[str, int]:
-        """Return the process ids of the programs, by name."""
-        return {name: process.pid for name, process in self._running.items()}
 
     def check(self) -> None:
         """Raise an error if a program has ended.

@@ -8,7 +8,7 @@ from simulator.machine.objects import Bound, CmdletError, PSObject, items
 
 
 def objects(bound: Bound, *parameters: str) -> list[PSObject]:
-    """Return the objects from a parameter or from the pipeline."""
+    """Return the objects from parameters or, if these have none, from the pipeline."""
     found = [item for name in parameters for item in items(bound.get(name))] or list(bound.pipeline)
     return [item for item in found if isinstance(item, PSObject)]
 
@@ -46,8 +46,3 @@ def no_cim_object(class_name: str, key: str, value: str, command: str) -> Cmdlet
         "Verify the value of the property and retry.",
         "Microsoft.PowerShell.Cmdletization.Cim.CimJobException",
     )
-
-
-def not_found(message: str, error_id: str, exception: str = "System.Exception") -> CmdletError:
-    """Return an error with the category ObjectNotFound."""
-    return CmdletError("ObjectNotFound", error_id, message, exception)

@@ -17,6 +17,7 @@ import pytest
 
 from simulator.artifacts import catalog
 from simulator.machine.executables import identify
+from simulator.windows.software import installer_package
 from simulator.windows.updates import update_package
 
 TESTS = Path(__file__).parents[2]
@@ -116,6 +117,13 @@ def test_one_file_of_checksums_for_all_archives_of_a_release() -> None:
 )
 def test_files_that_are_not_archives(url: str, head: bytes) -> None:
     assert file(url).startswith(head)
+
+
+@pytest.mark.parametrize("name", ["CloudbaseInitSetup_Stable_x64.msi", "CloudbaseInitSetup_x64.msi"])
+def test_the_newest_installer_of_cloudbase_init(name: str) -> None:
+    package = installer_package.read(file(f"www.cloudbase.it/downloads/{name}"))
+    assert package is not None
+    assert (package.name, package.version) == ("Cloudbase-Init 1.1.8", "1.1.8")
 
 
 @pytest.mark.parametrize(

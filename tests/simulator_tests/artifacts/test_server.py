@@ -70,6 +70,7 @@ def test_head_has_the_headers_alone(server: ArtifactServer) -> None:
         ("bytes=10-99999999", 206, 10, len(CONTENT)),
         ("bytes=999999999-", 416, 0, 0),
         ("lines=1-2", 200, 0, len(CONTENT)),
+        ("bytes=5-2", 200, 0, len(CONTENT)),
         ("bytes=0-1,5-6", 200, 0, len(CONTENT)),
     ],
 )

@@ -98,3 +98,16 @@ def test_objects_are_gone_with_their_definition(admin: Client, pools: str) -> No
     admin.request("POST", pools, pool(pools, cidr="10.0.0.0/8"))
     admin.request("DELETE", f"{DEFINITIONS}/pools.{pools.split('/')[2]}")
     eventually(lambda: admin.request("GET", pools)[0] == 404, "the resource is not served any more")
+
+
+def test_objects_stay_when_their_definition_changes(admin: Client, pools: str) -> None:
+    admin.request("POST", pools, pool(pools, cidr="10.0.0.0/8"))
+    definition = f"{DEFINITIONS}/pools.{pools.split('/')[2]}"
+    (version,) = admin.request("GET", definition)[1]["spec"]["versions"]
+    old = version | {"name": "v0", "storage": False}
+    for versions in ([version | {"subresources": {"status": {}}}, old], [version | {"subresources": {"status": {}}}]):
+        code, body = admin.request("PATCH", definition, {"spec": {"versions": versions}}, content_type=MERGE)
+        assert code == 200, body
+        code = 200 if old in versions else 404
+        eventually(lambda code=code: admin.request("GET", pools.replace("/v1/", "/v0/"))[0] == code, "v0 is changed")
+    assert admin.request("GET", f"{pools}/one/status")[1]["spec"]["cidr"] == "10.0.0.0/8"

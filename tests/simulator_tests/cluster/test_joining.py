@@ -185,6 +185,8 @@ def test_a_node_may_touch_its_own_things_only(admin: Client, new_node: NewNode) 
     labels = {"metadata": {"labels": {"node-restriction.kubernetes.io/team": "mine"}}}
     code, body = client.request("PATCH", f"/api/v1/nodes/{one}", labels, MERGE)
     assert (code, "is not allowed to modify labels" in body["message"]) == (403, True)
+    code, body = client.request("POST", "/api/v1/nodes", node_object(one, labels=labels["metadata"]["labels"]))
+    assert (code, "is not allowed to set the following labels" in body["message"]) == (403, True)
     code, body = client.request("PATCH", f"/api/v1/nodes/{one}", {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}}, MERGE)  # fmt: skip  # noqa: E501
     assert (code, "is not allowed to modify taints" in body["message"]) == (403, True)
     assert client.request("DELETE", f"/api/v1/nodes/{one}")[0] == 403

@@ -15,10 +15,12 @@ from simulator.machine import executables
 from simulator.machine.faults import set_fault
 from simulator.machine.machine import Machine
 from simulator.machine.session import Session
+from simulator.windows.system import event_log_store
 
 pytestmark = pytest.mark.waits
 
 OLD, NEW = executables.make("kubelet", "1.36.0"), executables.make("kubelet", "1.37.1")
+DETECTIONS = "Microsoft-Windows-Windows Defender/Operational"
 VIRUS = "because the file contains a virus or potentially unwanted software."
 
 
@@ -90,6 +92,8 @@ def test_a_file_detected_as_malicious_is_blocked_and_deleted(slow: Machine) -> N
 
     assert result["error"]["type"] == "System.IO.IOException"
     assert VIRUS in result["error"]["message"]
+    assert event_log_store.known(slow, DETECTIONS)
+    assert [event.id for event in event_log_store.events(slow, DETECTIONS)] == [1116]
     session = administrator(slow)
     for _ in range(100):
         read = {"id": "r", "command": "@read-file", "parameters": {"paths": [r"C:\k\kubelet.exe.part"]}}

@@ -96,6 +96,10 @@ def test_power_and_images_by_control(simulated_fleet: FleetFactory) -> None:
         on = ask(f"{control.url}/simulator/power", {"node": "win-image", "action": "start"})
         assert on["power"] == "on"
         assert set(ask(f"{control.url}/simulator/status")) == {"win-image", "win-new"}
+        ask(f"{control.url}/simulator/power", {"node": "win-image", "action": "off"})
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            ask(f"{control.url}/simulator/deploy", deploy | {"name": "win-else", "address": "192.0.2.1"})
+        assert "cannot listen on 192.0.2.1" in caught.value.read().decode()
     finally:
         control.stop()
 

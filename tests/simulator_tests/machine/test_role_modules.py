@@ -203,6 +203,11 @@ def test_downloads(module: Module, machine: Machine, server: ArtifactServer) -> 
     missing = module("win_get_url", url=f"{server.url}/nothing", dest=dest)
     assert missing["status_code"] == 404
     assert "The remote server returned an error: (404) Not Found." in refusal(missing)
+    server.fault("redirect", "/once", location=url)
+    server.fault("redirect", "/twice", location=f"{server.url}/once")
+    limited = {"dest": "C:\\tools\\d.exe", "maximum_redirection": 1}
+    assert module("win_get_url", url=f"{server.url}/once", **limited)["changed"]
+    assert "Too many automatic redirections" in refusal(module("win_get_url", url=f"{server.url}/twice", **limited))
     elsewhere = module("win_get_url", url="http://nowhere.example/x", dest=dest)
     assert "The remote name could not be resolved: 'nowhere.example'" in refusal(elsewhere)
 

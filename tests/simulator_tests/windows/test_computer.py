@@ -21,6 +21,12 @@ def test_a_name_changes_at_the_boot(shell: Any) -> None:
     assert (machine.name, machine.host_name, machine.power.pending_reasons()) == ("WORKER-7", "worker-7", [])
 
 
+def test_requested_properties_of_the_computer(shell: Any) -> None:
+    (found,) = shell.all("Get-ComputerInfo", Property=["csname", "OsBuild*", "Nothing"])
+    assert list(found.properties) == ["CsName", "OsBuildNumber", "Nothing"]
+    assert (found["CsName"], found["Nothing"]) == (shell.machine.name, None)
+
+
 def test_netbios_keeps_15_characters(shell: Any) -> None:
     assert shell.error("Rename-Computer", NewName="a-name-that-is-longer").category == "InvalidOperation"
     shell.all("Rename-Computer", NewName="a-name-that-is-longer", Force=True)

@@ -120,6 +120,26 @@ def test_no_url_and_no_value_are_usage_errors(machine: Machine) -> None:
     assert "expected a proper numerical parameter" in curl(machine, "--max-time", "x", "http://h/").stderr
 
 
+def test_files_that_do_not_exist(make_machine: MakeMachine, server: ArtifactServer) -> None:
+    new, old = make_machine("2022"), make_machine("2019")
+    for option, cause in (("-K", r"cannot read config from 'C:\none'"), ("-H", r"Failed to open C:\none")):
+        value = r"C:\none" if option == "-K" else r"@C:\none"
+        result = curl(new, option, value, server.url + FILE)
+        expected = f"curl: {cause}\ncurl: option {option}: error encountered when reading a file\ncurl: try "
+        assert (result.exit_code, result.stderr.startswith(expected)) == (26, True), result.stderr
+        assert curl(old, option, value, "-o", "NUL", server.url + FILE).exit_code == 0
+    assert "this makes an empty POST." in curl(old, "-d", r"@C:\none", "-o", "NUL", server.url + FILE).stderr
+
+
+def test_a_url_without_a_file_name_is_a_write_error(make_machine: MakeMachine, server: ArtifactServer) -> None:
+    for windows, message in (
+        ("2022", "Remote filename has no length\n"),
+        ("2019", "Remote file name has no length!\n"),
+    ):
+        result = curl(make_machine(windows), "-O", server.url + "/")
+        assert (result.exit_code, result.stderr.startswith(f"curl: {message}")) == (23, True), result.stderr
+
+
 def test_names_come_from_the_hosts_file(machine: Machine, server: ArtifactServer) -> None:
     machine.files.write_text(r"C:\Windows\System32\drivers\etc\hosts", "127.0.0.1 mirror.example # ours\r\n")
     assert curl(machine, "-fs", "-o", "NUL", f"http://mirror.example:{server.port}{FILE}").exit_code == 0

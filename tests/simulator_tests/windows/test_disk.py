@@ -33,6 +33,12 @@ def test_an_image_of_30_gb_is_one_until_it_is_resized(make_machine: MakeMachine)
     assert machine.files.free_space() == free + 34 * GIGABYTE
 
 
+def test_each_drive_is_on_its_own_disk(make_machine: MakeMachine) -> None:
+    shell = Shell(make_machine(drives=["C", "E"]))
+    numbers = [disk["Number"] for disk in shell.all("Get-Disk")]
+    assert numbers == [partition["DiskNumber"] for partition in shell.all("Get-Partition")] == [0, 1]
+
+
 def test_parallel_downloads_never_exceed_the_free_space(machine: Machine) -> None:
     size = 300_000
     with ArtifactServer() as server:

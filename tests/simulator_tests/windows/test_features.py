@@ -13,6 +13,7 @@ from simulator.machine import commands
 from simulator.machine.machine import Machine
 from simulator.machine.objects import CmdletError, PSObject
 from simulator.machine.power import CBS_PENDING
+from simulator.windows.updates import dism_features
 
 pytestmark = pytest.mark.waits
 
@@ -140,6 +141,14 @@ def test_patterns_and_versions(make_machine: MakeMachine) -> None:
     ]
     assert names == ["RSAT-Clustering", "RSAT-Clustering-PowerShell"]
     assert run(machine, "Get-WindowsFeature", Name="PowerShell-V2").objects == []
+
+
+def test_dism_enables_the_features_above_only_on_request(machine: Machine) -> None:
+    part, above = "Microsoft-Hyper-V-Management-PowerShell", ("RSAT-Hyper-V-Tools", "RSAT-Role-Tools", "RSAT")
+    assert dism_features.change(machine, part, enable=True, parents=False) == (dism_features.PARENT_DISABLED, False)
+    assert state(machine, "Hyper-V-PowerShell") == "Available"
+    assert dism_features.change(machine, part, enable=True, parents=True) == (0, False)
+    assert {state(machine, name) for name in ("Hyper-V-PowerShell", *above)} == {"Installed"}
 
 
 def test_a_whatif_changes_nothing(machine: Machine) -> None:

@@ -105,6 +105,8 @@ def test_a_rule_for_accounts(shell: Any) -> None:
     shell.all("Set-NetFirewallRule", Name="kubelet", LocalUser="O:LSD:(A;;CC;;;S-1-1-0)")
     assert shell.one("Get-NetFirewallSecurityFilter", AssociatedNetFirewallRule=rule)["LocalUser"] != everyone
     assert shell.error("Set-NetFirewallRule", Name="kubelet", LocalUser="me").category == "InvalidArgument"
+    shell.all("Set-NetFirewallRule", Name="kubelet", OverrideBlockRules=True)
+    assert shell.one("Get-NetFirewallSecurityFilter", AssociatedNetFirewallRule=rule)["OverrideBlockRules"] is True
 
 
 def netsh(machine: Machine, *words: str) -> tuple[int, str]:
@@ -120,6 +122,13 @@ def test_netsh_adds_and_deletes_rules_by_display_name(machine: Machine) -> None:
     assert [str(rule["Direction"]) for rule in rules] == ["Inbound", "Inbound"]
     assert netsh(machine, "delete", "rule", "name=Exporter") == (0, "Deleted 2 rule(s).\r\nOk.")
     assert netsh(machine, "delete", "rule", "name=exporter") == (1, "No rules match the specified criteria.")
+    assert netsh(machine, *added, "profile=domain,private") == (0, "Ok.")
+    assert netsh(machine, *added, "profile=nowhere")[0] == 1
+    (rule,) = shell.all("Get-NetFirewallRule", DisplayName="exporter")
+    assert str(rule["Profile"]) == "Domain, Private"
+    for other in ("dir=out", "protocol=UDP", "localport=9183", "profile=public"):
+        assert netsh(machine, "delete", "rule", "name=exporter", other)[0] == 1
+    assert netsh(machine, "delete", "rule", "name=exporter", "dir=in", "localport=9182")[0] == 0
 
 
 @pytest.mark.parametrize("words", [("dir=x", "action=allow"), ("dir=in",), ("dir=in", "action=allow", "localport=1")])

@@ -47,7 +47,7 @@ def test_routing_needs_the_features_and_a_restart(make_machine: MakeMachine, win
     for name in FEATURES:
         run(machine, "Install-WindowsFeature", Name=name)
     assert routing(machine) == "Uninstalled"
-    assert "Restart the server" in refused(machine, "Install-RemoteAccess", VpnType="RoutingOnly")
+    assert "restart the server" in refused(machine, "Install-RemoteAccess", VpnType="RoutingOnly")
     machine.power.reset()
     run(machine, "Install-RemoteAccess", VpnType="RoutingOnly")
     assert (routing(machine), service(machine)) == ("Installed", ("Running", "Manual"))

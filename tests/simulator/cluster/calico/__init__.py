@@ -30,8 +30,8 @@ class CalicoInstallation:
         loop: the running operator, if there is one.
     """
 
-    def __init__(self, client: AdminClient, options: CalicoOptions, loop: RepeatingThread | None) -> None:
-        self.client, self.options, self._loop = client, options, loop
+    def __init__(self, client: AdminClient, loop: RepeatingThread | None) -> None:
+        self.client, self._loop = client, loop
 
     def stop(self) -> None:
         """Stop the operator, and close the connection."""
@@ -72,11 +72,11 @@ def install_calico(kubeconfig: Path, server: str, options: CalicoOptions) -> Cal
     client = AdminClient(kubeconfig)
     if options.install == "kubespray":
         kubespray.install(client, options)
-        return CalicoInstallation(client, options, None)
+        return CalicoInstallation(client, None)
     loop = operator.install(client, options)
     if options.services_endpoint:
         parts = urlsplit(server)
         data = {"KUBERNETES_SERVICE_HOST": parts.hostname, "KUBERNETES_SERVICE_PORT": str(parts.port)}
         path = "/api/v1/namespaces/tigera-operator/configmaps/kubernetes-services-endpoint"
         client.merge(path, {"data": data})
-    return CalicoInstallation(client, options, loop)
+    return CalicoInstallation(client, loop)

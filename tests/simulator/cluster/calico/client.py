@@ -78,7 +78,7 @@ class AdminClient:
 
         Raises:
             RefusedError: the API server refused the request.
-            OSError: the API server is not reachable.
+            OSError, http.client.HTTPException: the API server did not respond, or not as HTTP requires.
         """
         data = None if body is None else json.dumps(body)
         with self._lock:
@@ -89,7 +89,7 @@ class AdminClient:
         return dict(found)
 
     def _send(self, method: str, path: str, data: str | None, headers: dict[str, str]) -> tuple[int, bytes]:
-        """Send a request over the connection, and once more if the server has closed the connection in the meantime."""
+        """Send a request over the open connection; if there is none or the request fails, over a new connection."""
         while True:
             used, self._connection = self._connection, None
             connection = used or http.client.HTTPSConnection(self._host, self._port, timeout=10, context=self._context)
@@ -189,6 +189,6 @@ class RepeatingThread:
                 self.error = str(error)
 
     def stop(self) -> None:
-        """Stop the thread, and wait for its end."""
+        """Stop the thread, and wait at most 15 seconds for its end."""
         self._stop.set()
         self._thread.join(15)

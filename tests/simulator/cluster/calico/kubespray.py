@@ -35,7 +35,10 @@ def install(client: AdminClient, options: CalicoOptions) -> None:
 
 
 def _replace_dns(client: AdminClient) -> None:
-    """Remove kubeadm's DNS service, because kubespray skips that add-on, and creates a service named coredns."""
+    """Remove kubeadm's DNS service, and run its DNS pods only on Linux nodes.
+
+    kubespray skips this add-on of kubeadm. Its own DNS service is called coredns.
+    """
     client.delete("/api/v1/namespaces/kube-system/services/kube-dns")
     selector = {"spec": {"template": {"spec": {"nodeSelector": {"kubernetes.io/os": "linux"}}}}}
     if client.find("/apis/apps/v1/namespaces/kube-system/deployments/coredns"):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calico's objects that are the same for every kind of installation: pools, configurations, Linux nodes."""
+"""The objects that both kinds of Calico's installation need: the pool, ClusterInformation, Linux nodes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def cluster_information(options: CalicoOptions, cluster_type: str) -> Object:
 
 
 def linux_nodes(options: CalicoOptions) -> list[Object]:
-    """Return Linux nodes with the annotations and blocks that calico-node and kube-controllers give them."""
+    """Return Linux nodes with Calico's annotations, and the IPAMBlock and BlockAffinity of each node."""
     found: list[Object] = []
     blocks = options.pool.subnets(new_prefix=options.block_size)
     for number in range(options.linux_nodes):

@@ -90,7 +90,7 @@ def _objects(options: CalicoOptions) -> list[Object]:
 
 
 def _moved(one: Object) -> Object:
-    """Return an object of the kubespray installation, moved from kube-system to the operator's namespace."""
+    """Change an object of the kubespray installation into the operator's: its namespace, and parts of a DaemonSet."""
     if "namespace" in one["metadata"]:
         one["metadata"]["namespace"] = NAMESPACE
     for subject in one.get("subjects") or []:
@@ -155,7 +155,7 @@ class Operator:
         self._client, self._version = client, version
 
     def reconcile(self) -> None:
-        """Compare the cluster with the Installation once, and report the result as TigeraStatus."""
+        """Reconcile the cluster with the Installation once, and report the result as TigeraStatus."""
         installation = self._client.find(_INSTALLATION)
         if installation is None:
             return
@@ -235,7 +235,7 @@ class Operator:
             self._client.merge(f"{_INSTALLATION}/status", {"status": status})
 
     def _check(self, spec: Mapping[str, Any]) -> Rendered:
-        """Check what the Windows controller needs (windows_controller.go)."""
+        """Check what the Windows controller needs (windows_controller.go), and return the values to render."""
         if not self._client.items("/apis/operator.tigera.io/v1/apiservers"):
             raise _DegradedError("ResourceNotReady", "Waiting for IPAMConfiguration watch to be established")
         ipam = self._client.find(f"{_CRD}/ipamconfigs/default") or {}

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The DaemonSet calico-node-windows and its ConfigMap, as the Tigera operator renders them (pkg/render/windows.go).
 
-The model covers the CNI type Calico with IPAM Calico in tigera/operator v1.40.8. The properties of `Rendered` cover the
-differences of other versions. Overrides of the DaemonSet, image sets and pull secrets are not rendered.
+The model covers the CNI type Calico with IPAM Calico in tigera/operator v1.40.8. Where other versions differ, the code
+compares the version of Calico. Overrides of the DaemonSet, image sets and pull secrets are not rendered.
 """
 
 from __future__ import annotations
@@ -56,13 +56,16 @@ class Rendered:
 
     @property
     def names_plugin_type(self) -> bool:
-        """Whether the operator sets CNI_PLUGIN_TYPE (since 1.38.12, 1.40.7 and 1.42.0)."""
+        """Whether the operator sets CNI_PLUGIN_TYPE (since operator 1.38.12, 1.40.7 and 1.42.0)."""
         minimum = {30: 7, 31: 4}.get(self.numbers[1], 0)
         return self.numbers[1] >= 30 and self.numbers[2] >= minimum
 
     @property
     def registry(self) -> str:
-        """The registry of the images: docker.io up to operator 1.38.0 (pkg/components/images.go)."""
+        """The registry of the images, with a slash; by default quay.io/.
+
+        Up to operator 1.38.0, the default was docker.io/ (pkg/components/images.go).
+        """
         given = str(self.spec.get("registry") or "")
         default = "quay.io/" if self.numbers >= (3, 30, 1) else "docker.io/"
         return default if given in ("", "UseDefault") else given.rstrip("/") + "/"

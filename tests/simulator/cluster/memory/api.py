@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Handle requests: authentication, authorization, and then the requested resource or document."""
+"""Handle requests of authenticated users: authorization, and then the requested resource or document."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class ClusterApi:
             return self._apply(where, patch, subresource, request)
         accepted = [one for one in _PATCHES if not (kind.custom and "strategic" in one)]
         if media not in accepted:
-            raise unsupported_media_type(media, [*accepted, *_APPLY])
+            raise unsupported_media_type([*accepted, *_APPLY])
         change = _PATCHES[media]
         changed = self.objects.update(
             kind, namespace, name, lambda live: change(live, patch), request.user, subresource, request.dry_run

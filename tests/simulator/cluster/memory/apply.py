@@ -49,7 +49,7 @@ def _element(keys: tuple[str, ...], value: dict[str, Any]) -> str:
 
 
 def _paths(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Yield the path of every leaf: scalars, and lists that are replaced as a whole."""
+    """Yield the path of every leaf that can be owned: scalars, empty objects, lists that are replaced as a whole."""
     if not isinstance(value, dict) or not value:
         yield path
         return
@@ -106,7 +106,7 @@ def _is_key(path: Path) -> bool:
 
 
 def _drop(obj: Object, path: Path) -> None:
-    """Remove a leaf; the key of a list element is removed only with the element, when nothing else is left there."""
+    """Remove a leaf; the key of a list element is removed only with the element, when the element has nothing else."""
     try:
         parent = _lookup(obj, path[:-1])
         _, remove = _step(parent, path[-1])
@@ -147,7 +147,8 @@ def server_side_apply(live: Object | None, applied: Object, manager: str, force:
         The new object.
 
     Raises:
-        ApiErrorResponse: another manager applied a field with a different value (409, with a cause for each field).
+        ApiErrorResponse: another manager applied a field with a different value, and `force` is false (409, with a
+            cause for each field).
     """
     before = live or {}
     entries = list(before.get("metadata", {}).get("managedFields") or [])

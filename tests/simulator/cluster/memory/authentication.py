@@ -38,10 +38,10 @@ def secret_values(secret: Object) -> dict[str, str]:
 
 
 def valid_bootstrap_token(secret: Object, usage: str) -> dict[str, str] | None:
-    """Return the values in a bootstrap token's secret; None if the token cannot be used for a purpose now.
+    """Return the values in a bootstrap token's secret; None if the token cannot be used now.
 
     Args:
-        usage: "authentication" or "signing".
+        usage: the intended use, "authentication" or "signing".
     """
     if secret.get("type") != BOOTSTRAP_SECRET or secret["metadata"].get("deletionTimestamp"):
         return None

@@ -26,7 +26,7 @@ class Authorizer:
         """Raise an error unless a request is allowed.
 
         Raises:
-            ApiErrorResponse: no rule allows the request (403).
+            ApiErrorResponse: the request is not allowed (403).
         """
         allowed, reason = self.decide(user, target)
         if not allowed:
@@ -63,7 +63,7 @@ class Authorizer:
         return (role or {}).get("rules") or []
 
     def _node_refusal(self, node: str, target: Target) -> str:
-        """Return why a kubelet has no access to an object that does not belong to its node; empty if it has access."""
+        """Return why a kubelet's request for objects that do not belong to its node is refused; otherwise empty."""
         own_only = f"node '{node}' cannot read '{target.name}', only its own Node object"
         if target.resource == "nodes" and target.verb in _READ:
             return "" if target.name == node else own_only

@@ -102,7 +102,8 @@ def charge(budgets: list[Object], pod: Object) -> Object | None:
         The new status of the budget; None if no status changes.
 
     Raises:
-        ApiErrorResponse: the budget allows no disruption (429), or more than one budget applies to the pod (500).
+        ApiErrorResponse: the budget allows no disruption or has changed since its status was computed (429), or more
+            than one budget applies to the pod (500).
     """
     if needs_no_budget(pod) or not budgets:
         return None
@@ -116,16 +117,16 @@ def charge(budgets: list[Object], pod: Object) -> Object | None:
         if always or (healthy >= desired and desired > 0):
             return None
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
-        raise _too_many(name, f"The disruption budget {name} is still being processed by the server.", 10)
+        raise _too_many(f"The disruption budget {name} is still being processed by the server.", 10)
     if status.get("disruptionsAllowed", 0) <= 0:
         text = f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
-        raise _too_many(name, text, 0)
+        raise _too_many(text, 0)
     disrupted = dict(status.get("disruptedPods") or {}) | {pod["metadata"]["name"]: clock.now()}
     charged: Object = status | {"disruptionsAllowed": status["disruptionsAllowed"] - 1, "disruptedPods": disrupted}
     return charged
 
 
-def _too_many(name: str, text: str, seconds: int) -> ApiErrorResponse:
+def _too_many(text: str, seconds: int) -> ApiErrorResponse:
     details: Object = {"causes": [{"reason": "DisruptionBudget", "message": text}]}
     if seconds:
         details["retryAfterSeconds"] = seconds

@@ -26,6 +26,7 @@ def age(text: str | None) -> float:
 
     Raises:
         ValueError: the text is not a time.
+        TypeError: the time has no UTC offset.
     """
     if not text:
         return float("inf")

@@ -62,7 +62,11 @@ def already_exists(plural: str, group: str, name: str) -> ApiErrorResponse:
 
 
 def conflict(plural: str, group: str, name: str, why: str = "") -> ApiErrorResponse:
-    """Return the error for an object that has changed since the client read it."""
+    """Return the error for a change that does not fit the current object.
+
+    Args:
+        why: the reason; by default, the object has changed since the client read it.
+    """
     why = why or "the object has been modified; please apply your changes to the latest version and try again"
     text = f'Operation cannot be fulfilled on {qualified(plural, group)} "{name}": {why}'
     return ApiErrorResponse(409, "Conflict", text, _details(plural, group, name))
@@ -100,10 +104,10 @@ def method_not_allowed() -> ApiErrorResponse:
     )
 
 
-def unsupported_media_type(found: str, accepted: Sequence[str]) -> ApiErrorResponse:
-    """Return the error for a body or patch with an unsupported media type."""
+def unsupported_media_type(accepted: Sequence[str]) -> ApiErrorResponse:
+    """Return the error for a body or patch whose media type is not one of the accepted types."""
     text = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
-    return ApiErrorResponse(415, "UnsupportedMediaType", f"{text} (not {found})", {})
+    return ApiErrorResponse(415, "UnsupportedMediaType", text, {})
 
 
 def expired(revision: int, oldest: int) -> ApiErrorResponse:

@@ -18,7 +18,7 @@ from typing import Any, cast
 from simulator.http_base import HttpServer
 
 from .api import ClusterApi
-from .errors import ApiErrorResponse
+from .errors import ApiErrorResponse, unsupported_media_type
 from .requests import ApiRequest, Response
 from .resources import Object
 
@@ -81,9 +81,7 @@ class _ApiHandler(http.server.BaseHTTPRequestHandler):
         path = urllib.parse.unquote(url.path)
         content_type = self.headers.get("Content-Type", "application/json")
         if "protobuf" in content_type or "cbor" in content_type:
-            raise ApiErrorResponse(
-                415, "UnsupportedMediaType", f"the body of the request was in an unknown format: {content_type}"
-            )
+            raise unsupported_media_type(("application/json", "application/yaml"))
         return api.handle(ApiRequest(self.command, path, query, body, content_type, user))
 
     def _chunked_body(self) -> bytes:

@@ -101,7 +101,7 @@ def _cluster_configuration(options: ClusterOptions, server: str) -> str:
 
 
 def _kubelet_configuration(options: ClusterOptions) -> str:
-    """Return the configuration that kubeadm 1.37.1 uploads, without its zero fields, which differ between versions."""
+    """Return the configuration that kubeadm 1.37.1 uploads, without most zero values, which differ between versions."""
     dns = ipaddress.IPv4Network(options.service_cidr)[10]
     config = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",

@@ -43,7 +43,7 @@ def json_patch(target: Any, operations: Any) -> Any:
         The new document.
 
     Raises:
-        ApiErrorResponse: the patch is malformed (400), or a path does not exist or a test fails (422).
+        ApiErrorResponse: the patch cannot be decoded (400), or an operation is unknown or fails (422).
     """
     _check(operations)
     document = copy.deepcopy(target)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Create, update, patch and delete objects as the registry of kube-apiserver does."""
+"""Create, update, replace and delete objects as the registry of kube-apiserver does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease"
 
 
 class Objects:
-    """All writes to the store on behalf of users."""
+    """Reads and writes objects on behalf of users, with admission and validation."""
 
     def __init__(self, store: ObjectStore, service_network: ipaddress.IPv4Network) -> None:
         self.store = store
@@ -135,7 +135,8 @@ class Objects:
 
         Args:
             change: gets a copy of the object, and returns the new object.
-            subresource: with "status", "approval" and so on, only the status is written; if empty, only other fields.
+            subresource: with "status", "approval" and so on, only the metadata and the status are written. If it is
+                empty, the status is not written, unless the type has no subresource for it.
 
         Raises:
             ApiErrorResponse: the object does not exist or has changed meanwhile, or the new object is invalid or not
@@ -168,6 +169,10 @@ class Objects:
 
         Returns:
             The object, and whether it was created.
+
+        Raises:
+            ApiErrorResponse: as for `update`. Also if the names differ (400), or if a custom resource has no
+                resourceVersion (422).
         """
         sent = obj.get("metadata", {}).get("name", name)
         if sent != name:
@@ -250,7 +255,7 @@ def _check_preconditions(kind: ResourceType, old: Object, requested: Object) -> 
 
 
 def _grace(kind: ResourceType, old: Object, options: Object) -> int:
-    """Return a pod's grace period in seconds, which is 0 unless the pod runs on a node."""
+    """Return the grace period of a deletion in seconds, which is 0 unless the object is a pod that runs on a node."""
     if kind.key != "pods":
         return 0
     if not old["spec"].get("nodeName") or old.get("status", {}).get("phase") in ("Succeeded", "Failed"):

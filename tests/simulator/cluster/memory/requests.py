@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -25,7 +25,6 @@ class User:
     name: str
     groups: tuple[str, ...] = ()
     uid: str = ""
-    extra: Mapping[str, list[str]] = field(default_factory=dict)
 
     @property
     def node(self) -> str:

@@ -4,7 +4,7 @@
 
 Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/.
 The validation covers types, `required`, `enum` and `pattern`. It does not cover expressions
-(`x-kubernetes-validations`) and limits of numbers and lengths.
+(`x-kubernetes-validations`) or limits of numbers and lengths.
 """
 
 from __future__ import annotations

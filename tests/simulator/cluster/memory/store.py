@@ -7,7 +7,6 @@ from __future__ import annotations
 import copy
 import threading
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .errors import expired
@@ -62,9 +61,11 @@ class ObjectStore:
             self._changed_at.setdefault(kind.key, self.revision)
 
     def undefine(self, kind: ResourceType) -> None:
-        """Remove a custom resource type with all its objects."""
+        """Remove one version of a custom resource type; the last version with all objects of the type."""
         with self.lock:
             self._types.pop((kind.group, kind.version, kind.plural), None)
+            if any(other.key == kind.key for other in self._types.values()):
+                return
             for namespace, name in list(self._objects.get(kind.key, {})):
                 self.remove(kind.key, namespace, name)
 
@@ -78,7 +79,7 @@ class ObjectStore:
         return copy.deepcopy(self.peek(plural, namespace, name))
 
     def peek_all(self, plural: str, namespace: str = "") -> list[Object]:
-        """Return the objects of a type, sorted; the caller must not change them.
+        """Return the objects of a type, sorted by namespace and name; the caller must not change them.
 
         Args:
             namespace: the namespace; empty: all namespaces.
@@ -150,11 +151,7 @@ class ObjectStore:
             self.changed.wait_for(lambda: self.closed or self.revision > after, seconds)
 
     def close(self) -> None:
-        """End all watches."""
+        """End all watches and the loop of the controllers."""
         with self.changed:
             self.closed = True
             self.changed.notify_all()
-
-    def namespaces(self) -> Iterator[str]:
-        """Return the names of all namespaces."""
-        return (one["metadata"]["name"] for one in self.peek_all("namespaces"))

@@ -3,7 +3,7 @@
 """Strategic merge patch: lists of objects are merged by a key that the API's types declare.
 
 The keys come from the `patchMergeKey` tags in k8s.io/api/*/types.go. Lists without a key (tolerations, taints, args …)
-are replaced as a whole, as by the real server.
+are replaced as a whole, as by the real server. Lists of values that the types declare as sets are merged.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def merge_key(field: str, elements: Sequence[Any]) -> str | None:
     """Return the key by which the list in a field is merged; None if the list is replaced.
 
     Args:
-        elements: the objects in the list, which are needed to distinguish lists of ports.
+        elements: the elements of the list, which distinguish lists of ports or addresses that need different keys.
     """
     maps = [one for one in elements if isinstance(one, dict)]
     if not maps or len(maps) != len(elements):

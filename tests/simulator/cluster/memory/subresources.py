@@ -8,7 +8,7 @@ import datetime
 
 from . import budgets, clock
 from .authentication import ServiceAccountTokens
-from .errors import ApiErrorResponse, bad_request, conflict, method_not_allowed
+from .errors import ApiErrorResponse, bad_request, conflict, invalid, method_not_allowed, wrong
 from .objects import Objects
 from .requests import ApiRequest, Response, Target
 from .resources import Object, ResourceType, type_of
@@ -46,7 +46,7 @@ class Subresources:
         body = request.parse_object()
         named = body.get("metadata", {}).get("name")
         if named not in (None, "", target.name):
-            raise bad_request(f"name in URL does not match name in Eviction object: {target.name} != {named}")
+            raise bad_request("name in URL does not match name in Eviction object")
         options = body.get("deleteOptions") or {}
         with self._store.lock:
             pod = self._objects.read(kind, target.namespace, target.name)
@@ -83,7 +83,8 @@ class Subresources:
         account = self._objects.read(kind, target.namespace, target.name)
         seconds = spec.get("expirationSeconds") or 3600
         if seconds < 600:
-            raise bad_request("may not specify a duration less than 10 minutes")
+            cause = wrong("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
+            raise invalid("TokenRequest", "authentication.k8s.io", "", [cause])
         reference = spec.get("boundObjectRef") or {}
         pod = {"name": reference["name"], "uid": reference["uid"]} if reference.get("kind") == "Pod" else None
         token = self._tokens.issue(account, spec.get("audiences") or [], seconds, pod)

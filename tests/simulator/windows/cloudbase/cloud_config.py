@@ -22,10 +22,13 @@ _RETURN_END = 1003
 
 
 def process(run: CloudbaseRun, content: bytes) -> int:
-    """Run a cloud-config, and return the code of the plugin. Keys that fail or are not supported are only logged.
+    """Run a cloud-config, and return the code of the plugin: 1003 if a key needs a reboot, otherwise 0.
+
+    Keys that fail or that cloudbase-init does not support are only logged.
 
     Raises:
         ValueError: the content is not YAML.
+        NotModelled: the simulator does not model a key.
     """
     try:
         found = yaml.safe_load(content)

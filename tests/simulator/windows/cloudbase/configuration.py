@@ -38,7 +38,11 @@ class CloudbaseConfiguration:
                 self._sections.setdefault(section, {})[name] = value
 
     def text(self, name: str, default: str = "", section: str = "DEFAULT") -> str:
-        """Return an option. `$$` stands for a dollar sign."""
+        """Return an option. `$$` stands for a dollar sign.
+
+        Raises:
+            NotModelled: the value refers to another option.
+        """
         value = self._sections.get(section, {}).get(name, default)
         if re.search(r"\$", value.replace("$$", "")):
             raise NotModelled(f"the reference to another option in cloudbase-init's option {name}")
@@ -49,7 +53,7 @@ class CloudbaseConfiguration:
         return self.text(name, str(default)).casefold() in ("true", "1", "on", "yes")
 
     def items(self, name: str, default: str = "") -> list[str]:
-        """Return a list."""
+        """Return the items of an option that is a list, separated by commas."""
         return [item.strip() for item in self.text(name, default).split(",") if item.strip()]
 
 

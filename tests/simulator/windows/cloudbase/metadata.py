@@ -34,11 +34,11 @@ _ABSENT = frozenset(
 
 
 class MetadataNotExistingError(Exception):
-    """cloudbaseinit.metadata.services.base.NotExistingMetadataException."""
+    """A file is missing in the metadata (cloudbaseinit.metadata.services.base.NotExistingMetadataException)."""
 
 
 class UnknownMetadataServiceError(Exception):
-    """A class in `metadata_services` that does not exist, which ends the run."""
+    """A class in `metadata_services` does not exist, which ends the run."""
 
 
 class CloudbaseService:
@@ -59,7 +59,7 @@ class CloudbaseService:
         return []
 
     def get_admin_username(self) -> str | None:
-        """Return the name of the account."""
+        """Return the name of the account to create; None for the name in the configuration."""
         return None
 
     def get_user_data(self) -> bytes | None:
@@ -105,7 +105,7 @@ class _ConfigDrive(CloudbaseService):
 
 
 class NoCloudDrive(_ConfigDrive):
-    """NoCloudConfigDriveService."""
+    """The format of NoCloud on a config drive (NoCloudConfigDriveService)."""
 
     name, label, first = "NoCloudConfigDriveService", "cidata", "meta-data"
 
@@ -131,7 +131,7 @@ class NoCloudDrive(_ConfigDrive):
 
 
 class OpenStackDrive(_ConfigDrive):
-    """ConfigDriveService."""
+    """The format of OpenStack on a config drive (ConfigDriveService)."""
 
     name, label, first = "ConfigDriveService", "config-2", "openstack/latest/meta_data.json"
 
@@ -152,7 +152,7 @@ class OpenStackDrive(_ConfigDrive):
         return [key.strip() for key in (self._data().get("public_keys") or {}).values()]
 
     def get_admin_username(self) -> str | None:
-        """Return the name of the account."""
+        """Return the name of the account to create; None for the name in the configuration."""
         return (self._data().get("meta") or {}).get("admin_username")
 
     def get_user_data(self) -> bytes | None:
@@ -167,7 +167,13 @@ _DRIVES: Mapping[str, type[_ConfigDrive]] = {
 
 
 def load_service(run: CloudbaseRun) -> CloudbaseService | None:
-    """Return the first configured service that has data or is the empty one; None without one (metadata/factory.py)."""
+    """Return the first configured service that has data, or EmptyMetadataService if it comes first; otherwise None.
+
+    Source: metadata/factory.py.
+
+    Raises:
+        UnknownMetadataServiceError: one of the configured services before it does not exist.
+    """
     drive = run.machine.settings.option("config_drive")
     for name in run.configuration.items("metadata_services"):
         if name == "cloudbaseinit.metadata.services.base.EmptyMetadataService":

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Plugins that are not part of cloudbase-init: Python files in the folder Python\Lib\site-packages of the machine.
+r"""Plugins that are not part of cloudbase-init: Python files in its folder Python\Lib\site-packages.
 
 A simulated cloudbase-init runs such a file with this Python. The file can import what it needs of the package
 `cloudbaseinit`, as far as it is modelled here, and the packages that cloudbase-init's Python contains.
@@ -21,7 +21,7 @@ _BUNDLED = ("email", "gzip", "json", "re", "shutil", "os", "jinja2", "yaml", "__
 
 
 class CloudbaseInitError(Exception):
-    """cloudbaseinit.exception.CloudbaseInitException."""
+    """cloudbase-init's own exception, which plugins can raise (cloudbaseinit.exception.CloudbaseInitException)."""
 
 
 def load(run: CloudbaseRun, class_path: str) -> type[Any]:

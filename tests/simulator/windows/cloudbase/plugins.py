@@ -72,7 +72,7 @@ def _local_scripts(run: CloudbaseRun, service: CloudbaseService) -> tuple[int, b
 
 
 BEFORE_METADATA = frozenset({"cloudbaseinit.plugins.common.mtu.MTUPlugin"})
-"""Plugins that run before a metadata service is searched."""
+"""Plugins that run before cloudbase-init searches for a metadata service."""
 PLUGINS: Mapping[str, PluginWork] = {
     "cloudbaseinit.plugins.common.mtu.MTUPlugin": _nothing,
     "cloudbaseinit.plugins.common.networkconfig.NetworkConfigPlugin": _nothing,

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""cloudbase-init.exe (cloudbaseinit/init.py), and OpenStackService.exe, which runs it as a service.
 
-The state of each plugin is stored in HKLM\SOFTWARE\Cloudbase Solutions\Cloudbase-Init\INSTANCE\Plugins, so that it runs
-once per instance. The service ends when cloudbase-init.exe has ended.
+The state of each plugin is stored in HKLM\SOFTWARE\Cloudbase Solutions\Cloudbase-Init\INSTANCE\Plugins, so that the
+plugin runs once per instance. The service ends when cloudbase-init.exe has ended.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ def cloudbase_init(machine: Machine, invocation: Invocation) -> ProgramResult:
 def _configure(run: CloudbaseRun, version: str) -> bool:
     """Run the stages, and return whether the machine reboots."""
     run.log("INFO", _INIT, f"Cloudbase-Init version: {version}")
-    service = metadata.load_service(run)
     for name in run.configuration.items("plugins"):
         if name in plugins.BEFORE_METADATA:
             _execute(run, name, CloudbaseService(), None)
+    service = metadata.load_service(run)
     if service is None:
         run.log("ERROR", _INIT, "No metadata service found")
         return False
@@ -80,7 +80,7 @@ def _configure(run: CloudbaseRun, version: str) -> bool:
 
 
 def _execute(run: CloudbaseRun, name: str, service: CloudbaseService, instance: str | None) -> bool:
-    """Run a plugin unless it has run for this instance, and return whether the machine reboots."""
+    """Run a plugin unless it is done for this instance, and return whether the machine reboots."""
     short = name.rpartition(".")[2]
     key = f"{_KEY}\\{instance}\\Plugins" if instance else f"{_KEY}\\Plugins"
     if instance is not None and run.machine.registry.data(key, short) == DONE:

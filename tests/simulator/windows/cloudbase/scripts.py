@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What runs scripts, and what their codes mean (plugins/common/userdatautils.py, execcmd.py, fileexecutils.py)."""
+"""Run scripts, and interpret their exit codes (plugins/common/userdatautils.py, execcmd.py, fileexecutils.py)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,20 @@ _UTILS = "plugins.common.userdatautils"
 
 
 def plugin_result(code: int) -> tuple[int, bool]:
-    """Return the state of the plugin and whether the machine reboots: 1001 to 1003 are requests."""
+    """Return the state of the plugin and whether the machine reboots.
+
+    The exit codes 1001 and 1003 request a reboot; 1002 and 1003 request that the plugin runs again at the next start.
+    """
     if 1001 <= code <= 1003:
         return (AGAIN if code & 2 else DONE), bool(code & 1)
     return DONE, False
 
 
 def run_data(run: CloudbaseRun, data: bytes) -> int:
-    """Run a script that is user data, and return its code. A failure is only logged."""
+    """Run the script or scripts in user data, and return the sum of their exit codes.
+
+    User data in another format is only logged, and so is a script for bash, which Windows lacks: the code is 0.
+    """
     found = _kind(data)
     if found is None:
         run.log("WARNING", _UTILS, "Unsupported user_data format")
@@ -44,7 +50,7 @@ def run_data(run: CloudbaseRun, data: bytes) -> int:
 
 
 def run_file(run: CloudbaseRun, path: str) -> int:
-    """Run a file by its ending, or by its first line."""
+    """Run a file by its ending, or by its first line, and return its exit code; 0 if nothing can run it."""
     kind = path.rpartition(".")[2].casefold()
     module = "plugins.common.fileexecutils"
     if kind == "sh":

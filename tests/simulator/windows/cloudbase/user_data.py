@@ -38,7 +38,7 @@ class _MissingVariable(jinja2.DebugUndefined):
 
 
 class JinjaEngine:
-    """utils/template_engine/jinja2_template.py."""
+    """The engine for Jinja templates (utils/template_engine/jinja2_template.py)."""
 
     def render(self, data: Any, template: bytes) -> bytes:
         """Return the template, without its first line, with its variables replaced."""
@@ -48,7 +48,7 @@ class JinjaEngine:
 
 
 def template_engine(data: bytes) -> JinjaEngine | None:
-    """Return the engine for a document, by its first line; None if it is not a template."""
+    """Return the engine for a document, by its first line; None if it is not a Jinja template."""
     head = re.match(r"##\s*template:(.*)", data.decode(), re.IGNORECASE)
     return JinjaEngine() if head and head[1].lower().strip() == "jinja" else None
 

@@ -11,7 +11,7 @@ _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "v": "\v"}
 
 
 def entries(text: str) -> Iterator[tuple[int, str, str | None]]:
-    """Yield (line number, option without dashes, value or None) for each line of a configuration file.
+    """Yield (line number, option without dashes, value or None) for each option in a configuration file.
 
     An option and its value are separated by spaces, `=` or `:`. A value with spaces needs double quotes, within which a
     backslash is an escape character. A value without quotes ends at the first space.

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 UNSUPPORTED_PROTOCOL = 1
-FAILED_INIT = 2
 URL_MALFORMAT = 3
 COULDNT_RESOLVE_PROXY = 5
 COULDNT_RESOLVE_HOST = 6
@@ -13,6 +12,7 @@ COULDNT_CONNECT = 7
 PARTIAL_FILE = 18
 HTTP_RETURNED_ERROR = 22
 WRITE_ERROR = 23
+READ_ERROR = 26
 OPERATION_TIMEDOUT = 28
 RANGE_ERROR = 33
 SSL_CONNECT_ERROR = 35
@@ -44,7 +44,19 @@ class CurlError(Exception):
 
 
 class CurlUsageError(Exception):
-    """An invalid command line (exit code 2). The text is the message, which curl prints after `curl: `."""
+    """An error outside of transfers, such as an invalid command line. The text is the message after `curl: `.
+
+    Args:
+        code: curl's exit code.
+        cause: a message that curl prints first; empty if there is none.
+        hint: whether curl also prints how to get help.
+    """
+
+    def __init__(self, message: str, *, code: int = 2, cause: str = "", hint: bool = True) -> None:
+        super().__init__(message)
+        self.code = code
+        self.cause = cause
+        self.hint = hint
 
 
 def parse_version(text: str) -> Version:

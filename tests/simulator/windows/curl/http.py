@@ -29,7 +29,7 @@ class Head:
 
     @property
     def length(self) -> int | None:
-        """The value of Content-Length; None if the header is missing."""
+        """The value of Content-Length; None if the header is missing or its value is not a number."""
         value = self.get("Content-Length")
         return int(value) if value.isdigit() else None
 
@@ -45,6 +45,7 @@ def read_head(stream: Stream) -> Head:
 
     Raises:
         CurlError: exit code 52, 56 or 1, or 28 if a limit is exceeded.
+        ProcessEndedError: the process must end.
     """
     while True:
         raw = b""
@@ -80,6 +81,7 @@ def body(stream: Stream, head: Head, method: str) -> Iterator[bytes]:
 
     Raises:
         CurlError: exit code 18 if the body ends early, 56 if receiving fails, or 28 if a limit is exceeded.
+        ProcessEndedError: the process must end.
     """
     if method == "HEAD" or head.status in (204, 304):
         return

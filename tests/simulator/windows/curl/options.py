@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from simulator.windows.curl.errors import CurlUsageError, Version
+from simulator.windows.curl.errors import READ_ERROR, CurlUsageError, Version
 
 
 @dataclass(frozen=True)
@@ -194,17 +194,17 @@ class CurlCommandLine:
                 config.outputs.append(value)
             case "header" | "proxy-header":
                 requested = config.headers if option.name == "header" else config.proxy_headers
-                requested += self._lines(value)
+                requested += self._lines(value, spelled)
             case "data" | "data-binary" | "data-raw":
-                config.data.append(self._data(value, option.name))
+                config.data.append(self._data(value, option.name, spelled))
             case "resolve":
                 config.resolve.append(value)
             case "config":
-                self._config_file(value)
+                self._config_file(value, spelled)
             case "write-out" if value.startswith("@"):
-                config.values[option.name] = self.read_config(value[1:])
+                config.values[option.name] = self._read(value[1:], spelled, f"Failed to read {value[1:]}")
             case "limit-rate":
-                config.values[option.name] = str(_rate(value, spelled))
+                config.values[option.name] = str(self._rate(value, spelled))
             case _:
                 config.values[option.name] = value
 
@@ -221,23 +221,48 @@ class CurlCommandLine:
         else:
             self.operations[-1].flags[name] = on
 
-    def _lines(self, value: str) -> list[str]:
+    def _read(self, name: str, spelled: str, warning: str) -> str:
+        """Return the text of a file that an option names.
+
+        If the file does not exist, the result before 8.3 is an empty text and a warning.
+
+        Raises:
+            CurlUsageError: the file does not exist (since 8.3).
+        """
+        try:
+            return self.read_config(name)
+        except FileNotFoundError:
+            if self.version >= (8, 3):
+                raise _unreadable(spelled, f"Failed to open {name}") from None
+            self.warnings.append(warning)
+            return ""
+
+    def _lines(self, value: str, spelled: str) -> list[str]:
         """Return the headers in an argument of `-H`. `@FILE` reads headers from a file (since 7.55)."""
         if value.startswith("@"):
-            return [line for line in self.read_config(value[1:]).splitlines() if line]
+            text = self._read(value[1:], spelled, f"Failed to open {value[1:]}!")
+            return [line for line in text.splitlines() if line]
         return [value]
 
-    def _data(self, value: str, name: str) -> str:
+    def _data(self, value: str, name: str, spelled: str) -> str:
         if name == "data-raw" or not value.startswith("@"):
             return value
-        text = self.read_config(value[1:])
+        warning = f'Couldn\'t read data from file "{value[1:]}", this makes an empty POST.'
+        text = self._read(value[1:], spelled, warning)
         return text if name == "data-binary" else text.replace("\r", "").replace("\n", "")
 
-    def _config_file(self, name: str) -> None:
+    def _config_file(self, name: str, spelled: str) -> None:
         from simulator.windows.curl.config_file import entries
 
         shown = "<stdin>" if name == "-" else name
-        for line, key, value in entries(self.read_config(name)):
+        try:
+            text = self.read_config(name)
+        except FileNotFoundError:
+            if self.version >= (7, 83):
+                raise _unreadable(spelled, f"cannot read config from '{name}'") from None
+            self.warnings.append(f"error trying read config from the '{name}' file")
+            return
+        for line, key, value in entries(text):
             try:
                 option, on = self._find(key)
                 if option.argument and value is None:
@@ -249,9 +274,14 @@ class CurlCommandLine:
                 reason = str(error).partition(": ")[2] or str(error)
                 self.warnings.append(f"{shown}:{line}: warning: '{key}' {reason}")
 
+    def _rate(self, value: str, spelled: str) -> float:
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgG]?)[bB]?", value)
+        if not found:
+            self.warnings.append("unsupported rate unit. Use G, M, K or B")
+            raise CurlUsageError(f"option {spelled}: is badly used here")
+        return float(found[1]) * {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}[found[2].casefold()]
 
-def _rate(value: str, spelled: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgG]?)[bB]?", value)
-    if not found:
-        raise CurlUsageError(f"option {spelled}: unsupported unit")
-    return float(found[1]) * {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}[found[2].casefold()]
+
+def _unreadable(spelled: str, cause: str) -> CurlUsageError:
+    """Return the error for an option whose file cannot be opened."""
+    return CurlUsageError(f"option {spelled}: error encountered when reading a file", code=READ_ERROR, cause=cause)

@@ -22,8 +22,13 @@ SHARED = "rw"
 """How other processes may open a file while curl writes to it."""
 
 
-def path_of(config: OperationOptions, output: str | None, url: SplitResult, directory: str) -> str | None:
+def path_of(
+    config: OperationOptions, output: str | None, url: SplitResult, directory: str, *, modern: bool
+) -> str | None:
     """Return the path of the file that a transfer writes. None means standard output; an empty text discards the data.
+
+    Args:
+        modern: whether to word errors as curl 8.0 and later do.
 
     Raises:
         CurlUsageError: no file name can be derived from the URL.
@@ -32,7 +37,8 @@ def path_of(config: OperationOptions, output: str | None, url: SplitResult, dire
         return None
     name = output or url.path.rpartition("/")[2]
     if not name:
-        raise CurlUsageError("Remote file name has no length!")
+        text = "Remote filename has no length" if modern else "Remote file name has no length!"
+        raise CurlUsageError(text, code=errors.WRITE_ERROR, hint=not modern)
     if name == "-":
         return None
     if name.casefold() in ("nul", "/dev/null"):
@@ -50,6 +56,7 @@ class TransferOutput:
     Args:
         path: the path, as `path_of` returns it.
         append: whether to append to an existing file.
+        modern: whether to word errors as curl 8.0 and later do.
     """
 
     def __init__(
@@ -119,7 +126,7 @@ class TransferOutput:
         self.written = 0
 
     def finish(self) -> None:
-        """Complete a successful transfer. Without data, this creates an empty file.
+        """Complete a successful transfer. If no data has arrived, this opens the file, and creates it if it is missing.
 
         Raises:
             CurlError: exit code 23 if this fails.

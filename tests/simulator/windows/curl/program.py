@@ -21,6 +21,7 @@ _METER = (
     "  % Total    % Received % Xferd  Average Speed   Time    Time     Time  Current\n"
     "                                 Dload  Upload   Total   Spent    Left  Speed\n"
 )
+_HINT = "curl: try 'curl --help' or 'curl --manual' for more information\n"
 _UNTRUSTED = (
     "More details here: https://curl.se/docs/sslcerts.html\n\n"
     "curl failed to verify the legitimacy of the server and therefore could not\n"
@@ -53,7 +54,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
             return invocation.stdin.decode("utf-8", "replace")
         path = name if ":" in name or name.startswith("\\") else f"{invocation.directory}\\{name}"
         if not machine.files.is_file(path):
-            raise CurlUsageError(f"option -K: cannot read config from '{name}'")
+            raise FileNotFoundError(name)
         return machine.files.read_text(path)
 
     line = CurlCommandLine(version, read)
@@ -71,13 +72,22 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
             raise CurlUsageError("no URL specified!" if version < (8, 7) else "(2) no URL specified")
         return _transfer_all(machine, invocation, line, version)
     except CurlUsageError as error:
-        hint = "curl: try 'curl --help' or 'curl --manual' for more information\n"
-        warnings = "".join(f"Warning: {text}\n" for text in line.warnings)
-        return ProgramResult(2, "", f"{warnings}curl: {error}\n{hint}")
+        return ProgramResult(error.code, "", _usage(line, error))
+
+
+def _usage(line: CurlCommandLine, error: CurlUsageError) -> str:
+    """Return what curl prints for an error outside of transfers. With a hint, it is printed even if curl is silent."""
+    text = "" if line.flag("silent") else "".join(f"Warning: {warning}\n" for warning in line.warnings)
+    shown = not line.flag("silent") or line.flag("show-error")
+    if error.cause and shown:
+        text += f"curl: {error.cause}\n"
+    if error.hint or shown:
+        text += f"curl: {error}\n"
+    return text + (_HINT if error.hint else "")
 
 
 def _jobs(config: OperationOptions) -> list[tuple[str, str | None]]:
-    """Return each URL with its output, in the order of both; None if there are fewer outputs than URLs."""
+    """Return each URL with its output, which is None for the last URLs if there are fewer outputs than URLs."""
     outputs: Sequence[str | None] = [*config.outputs, *([None] * len(config.urls))]
     return list(zip(config.urls, outputs, strict=False))
 
@@ -144,7 +154,7 @@ class _Printer:
     def result(self, *, worst: bool) -> ProgramResult:
         """Return the result.
 
-        Its exit code is that of the last transfer, or that of a failed transfer if they are parallel.
+        Its exit code is that of the last transfer or, if transfers are parallel, of the last one that failed.
         """
         failed = [code for code in self._codes if code]
         code = (failed[-1] if failed else 0) if worst else self._codes[-1]

@@ -103,7 +103,8 @@ def _tunnel(stream: Stream, request: CurlRequest, proxy: HttpProxy, config: Oper
     """Open a tunnel through a proxy.
 
     Raises:
-        CurlError: exit code 56 if the proxy refuses.
+        CurlError: the proxy refuses (exit code 56), or sends no valid response.
+        ProcessEndedError: the process must end.
     """
     target = f"{request.url.hostname}:{port_of(request.url)}"
     lines = [

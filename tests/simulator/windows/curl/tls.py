@@ -3,8 +3,9 @@
 """TLS as curl uses it with Schannel: trust in the machine's root store, host names, revocation.
 
 - A chain that does not end in a root of the machine's store causes SEC_E_UNTRUSTED_ROOT.
-- Schannel requests a revocation check of the chain. The check fails if a certificate names no revocation list, or if
-  the list cannot be downloaded (https://curl.se/docs/manpage.html: --ssl-no-revoke, --ssl-revoke-best-effort).
+- Schannel requests a revocation check of the chain; the simulator checks only the server's certificate. The check fails
+  if the certificate names no revocation list, or if the list cannot be downloaded
+  (https://curl.se/docs/manpage.html: --ssl-no-revoke, --ssl-revoke-best-effort).
 - --cacert has had an effect with Schannel since 7.60 (https://curl.se/changes.html). With --cacert, curl itself checks
   the chain (lib/vtls/schannel_verify.c), with the errors of CertGetCertificateChain.
 - Exit codes by version, from curl's lib/vtls/schannel.c: any error of InitializeSecurityContext results in 35. An
@@ -48,6 +49,7 @@ def secure(machine: Machine, stream: Stream, host: str, config: OperationOptions
 
     Raises:
         CurlError: exit code 35, 60, 77 or 28.
+        ProcessEndedError: the process must end.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -179,7 +181,7 @@ def _distribution_points(certificate: x509.Certificate) -> list[str]:
 
 
 def _fetch(machine: Machine, url: str, roots: list[str]) -> x509.CertificateRevocationList | None:
-    """Download a revocation list, and return it if one of the roots signed it.
+    """Download a revocation list, and return it if it has not expired and one of the roots signed it; otherwise None.
 
     As on Windows, curl's proxies are not used.
     """

@@ -87,9 +87,9 @@ class UrlTransfer:
                 url = url._replace(query="&".join([*([url.query] if url.query else []), *self._config.data]))
         except CurlError as error:
             return TransferResult(self._url, error.code, error.message)
-        path = path_of(self._config, self._output, url, self._run.directory)
-        continued = self._config.values.get("continue-at")
         modern = self._version >= (8, 0)
+        path = path_of(self._config, self._output, url, self._run.directory, modern=modern)
+        continued = self._config.values.get("continue-at")
         output = TransferOutput(self._machine, path, self._config, append=continued is not None, modern=modern)
         offset = output.kept if continued == "-" else int(continued or 0)
         left = int(self._config.number("retry"))
@@ -197,6 +197,7 @@ class UrlTransfer:
 
         Raises:
             CurlError: there are too many redirects, or a request fails.
+            ProcessEndedError: the process must end.
         """
         config = self._config
         body = "" if config.flag("get") else "&".join(config.data)
@@ -271,7 +272,10 @@ class UrlTransfer:
         return name if ":" in name or name.startswith(("\\", "/")) else f"{self._run.directory}\\{name}"
 
     def _etag(self) -> str | None:
-        """Return the value that --etag-compare sends: the line in the file, or empty quotes if there is none."""
+        """Return the value that --etag-compare sends; None without this option.
+
+        The value is the first line of the file, or empty quotes if there is none.
+        """
         name = self._config.values.get("etag-compare")
         if name is None:
             return None
@@ -319,7 +323,7 @@ _REDIRECTED: Protocols = {**_GIVEN, "proto-redir": "http,https"}
 
 
 def _split(url: str, config: OperationOptions, protocols: Protocols = _GIVEN) -> SplitResult:
-    """Parse a URL. A URL without a scheme uses HTTP.
+    """Parse a URL. A URL without a scheme uses the protocol of --proto-default, or HTTP.
 
     For a redirect, both `--proto` and `--proto-redir` must allow the protocol (lib/url.c, findprotocol).
 

@@ -27,13 +27,13 @@ _CHUNK = 65536
 
 @dataclass
 class Limits:
-    """The limits of one transfer. Times are in seconds; except for `connect_timeout`, 0 means no limit.
+    """The limits of one transfer. Times are in seconds. For `max_time`, `speed_limit` and `rate`, 0 means no limit.
 
     Args:
         stop: set when the process must end.
         max_time, connect_timeout: the values of --max-time and --connect-timeout.
         speed_limit, speed_time: a transfer fails if it is slower than `speed_limit` bytes per second for `speed_time`
-            seconds.
+            seconds (for 30 seconds if `speed_time` is 0).
         rate: the maximum number of bytes per second (--limit-rate).
     """
 
@@ -50,7 +50,7 @@ class Limits:
     _window_bytes: int = 0
 
     def check(self, *, connecting: bool = False) -> None:
-        """Raise CurlError if a limit is exceeded, or ProcessEndedError if the process has to end."""
+        """Raise CurlError if a limit is exceeded, or ProcessEndedError if the process must end."""
         if self.stop.is_set():
             raise ProcessEndedError
         elapsed = time.monotonic() - self.started
@@ -116,7 +116,12 @@ class Stream:
             raise CurlError(55, "Send failure: Connection was reset") from error
 
     def receive(self) -> bytes:
-        """Return the next data; empty if the other side has closed the connection. Raise CurlError if it breaks."""
+        """Return the next data; empty if the other side has closed the connection.
+
+        Raises:
+            CurlError: the connection breaks, or a limit is exceeded.
+            ProcessEndedError: the process must end.
+        """
         if self._buffer:
             data, self._buffer = self._buffer, b""
             return data
@@ -150,6 +155,7 @@ def connect(machine: Machine, host: str, port: int, limits: Limits, *, proxy: bo
     Raises:
         CurlError: exit code 5 or 6 if the name is unknown, 7 if the connection fails, or 28 if a time limit is
             exceeded.
+        ProcessEndedError: the process must end.
     """
     addresses = resolve(machine, host) if machine.network.is_up else []
     if not addresses:

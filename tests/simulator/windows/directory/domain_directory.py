@@ -7,7 +7,6 @@ The domain section of a fleet file describes the domain (world.py). Machines fin
 
 from __future__ import annotations
 
-import secrets
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -110,16 +109,14 @@ class DomainDirectory:
         self.computers[computer] = account
 
     def _authenticated(self, user: str, password: str) -> str:
-        r"""Return the name of `DOMAIN\user`, `user@domain` or `user`. Raise NetJoinError if the password is wrong."""
+        r"""Return the name of `DOMAIN\user`, `user@domain` or `user`.
+
+        Raises:
+            NetJoinError: the domain is another one, or the user or the password is wrong.
+        """
         domain, _, name = user.rpartition("\\")
         if not domain and "@" in user:
             name, _, domain = user.partition("@")
         if (domain and not self.is_called(domain)) or self.users.get(name) != password:
             raise NetJoinError(LOGON_FAILURE)
         return name
-
-    def provision(self, computer: str, user: str) -> str:
-        """Create a computer account in advance, as `djoin /provision` does, and return its new password."""
-        with self._lock:
-            self.computers[computer.upper()] = user
-        return secrets.token_urlsafe(90)

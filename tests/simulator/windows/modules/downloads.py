@@ -128,7 +128,7 @@ def _missing(what: str) -> dict[str, Any]:
 
 
 def _listed(session: Session, url: str, source: str, how: Options, answer: dict[str, Any]) -> str:
-    """Return the checksum that a file of checksums has for the source's name. Raise DownloadError without one."""
+    """Return the checksum that a file of checksums has for the source's name. Raise DownloadError if it has none."""
     failed = f"Error when getting the remote checksum from '{url}'. "
     text = download(session, url, how, answer, failed).body.decode(errors="replace")
     name = unquote(urlsplit(source).path).rpartition("/")[2]

@@ -43,8 +43,9 @@ def run(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     product = arguments.text("product_id", default="")
     if state not in ("present", "absent"):
         raise ArgumentError(f"value of state must be one of: absent, present. Got no match for: {state}")
-    if arguments.text("provider", default="auto") not in _PROVIDERS:
-        raise ArgumentError(f"value of provider must be one of: {', '.join(_PROVIDERS)}")
+    provider = arguments.text("provider", default="auto")
+    if provider not in _PROVIDERS:
+        raise ArgumentError(f"value of provider must be one of: {', '.join(_PROVIDERS)}. Got no match for: {provider}")
     if state == "present" and not path:
         raise ArgumentError("state is present but all of the following are missing: path")
     if not path and not product:

@@ -84,7 +84,7 @@ def _start(session: Session, arguments: ModuleArguments, options: dict[str, Any]
 
 
 def _next(session: Session, updates: UpdateSession, timeout: float | None) -> dict[str, Any] | None:
-    """Return the next line; None after `timeout` real seconds.
+    """Return the next line; None after `timeout` real seconds. If `timeout` is None, there is no time limit.
 
     Raises:
         ProcessEndedError: the process must end.

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from simulator.machine.objects import Invocation, ProgramResult
 from simulator.windows.networking.firewall_rules import Firewall, Rule
@@ -20,39 +21,59 @@ if TYPE_CHECKING:
 
 _DIRECTIONS = {"in": "Inbound", "out": "Outbound"}
 _ACTIONS = {"allow": "Allow", "block": "Block"}
+_PROFILES = {"domain": "Domain", "private": "Private", "public": "Public", "any": "Any"}
 _KNOWN = {"name", "dir", "action", "protocol", "localport", "remoteip", "profile"}
 _USAGE = "A specified value is not valid.\r\n"
 
 
 def advfirewall(machine: Machine, run: Invocation) -> ProgramResult:
     """Simulate `add rule` and `delete rule`."""
-    verb = tuple(word.casefold() for word in run.argv[2:4])
+    verb = " ".join(run.argv[2:4]).casefold()
     options = {key.casefold(): value for key, _is, value in (word.partition("=") for word in run.argv[4:])}
-    if verb not in (("add", "rule"), ("delete", "rule")):
+    if verb not in ("add rule", "delete rule"):
         return ProgramResult(1, f"the simulator does not model netsh {' '.join(run.argv[:4])}\r\n")
-    if not options.get("name") or not set(options) <= _KNOWN:
+    attributes = _attributes(options)
+    if not options.get("name") or not set(options) <= _KNOWN or None in attributes.values():
         return ProgramResult(1, _USAGE)
-    return _add(machine, options) if verb[0] == "add" else _delete(machine, options)
-
-
-def _add(machine: Machine, options: Mapping[str, str]) -> ProgramResult:
-    direction = _DIRECTIONS.get(options.get("dir", "").casefold())
-    action = _ACTIONS.get(options.get("action", "").casefold())
-    protocol = options.get("protocol", "any").upper()
-    if direction is None or action is None or ("localport" in options and protocol not in ("TCP", "UDP")):
+    if verb == "delete rule":
+        return _delete(machine, options["name"], attributes)
+    if not {"direction", "action"} <= attributes.keys():
+        return ProgramResult(1, _USAGE)
+    if "local_port" in attributes and attributes.get("protocol") not in ("TCP", "UDP"):
         return ProgramResult(1, _USAGE)
     name = f"{{{str(uuid.uuid4()).upper()}}}"
-    remote = tuple(options["remoteip"].split(",")) if "remoteip" in options else ("Any",)
-    ports = tuple(options["localport"].split(",")) if "localport" in options else ("Any",)
-    rule = Rule(name, options["name"], direction=direction, action=action, remote_address=remote, local_port=ports,
-                protocol="Any" if protocol == "ANY" else protocol)  # fmt: skip
-    machine.part(Firewall).rules[name.casefold()] = rule
+    machine.part(Firewall).rules[name.casefold()] = replace(Rule(name, options["name"]), **attributes)
     return ProgramResult(0, "Ok.\r\n\r\n")
 
 
-def _delete(machine: Machine, options: Mapping[str, str]) -> ProgramResult:
+def _attributes(options: Mapping[str, str]) -> dict[str, Any]:
+    """Return the attributes of a rule that the options set; None for an invalid value."""
+    found: dict[str, Any] = {}
+    tables = (("dir", "direction", _DIRECTIONS), ("action", "action", _ACTIONS))
+    for option, attribute, values in tables:
+        if option in options:
+            found[attribute] = values.get(options[option].casefold())
+    if "protocol" in options:
+        protocol = options["protocol"].upper()
+        found["protocol"] = "Any" if protocol == "ANY" else protocol
+    if "profile" in options:
+        names = [_PROFILES.get(name.casefold()) for name in options["profile"].split(",")]
+        found["profile"] = None if None in names else ", ".join(map(str, names))
+    for option, attribute in (("localport", "local_port"), ("remoteip", "remote_address")):
+        if option in options:
+            found[attribute] = tuple(options[option].split(","))
+    return found
+
+
+def _delete(machine: Machine, name: str, attributes: Mapping[str, object]) -> ProgramResult:
+    """Delete the rules with this display name and these attributes."""
     rules = machine.part(Firewall).rules
-    found = [key for key, rule in rules.items() if rule.display_name.casefold() == options["name"].casefold()]
+    found = [
+        key
+        for key, rule in rules.items()
+        if rule.display_name.casefold() == name.casefold()
+        and all(getattr(rule, attribute) == value for attribute, value in attributes.items())
+    ]
     for key in found:
         del rules[key]
     text = (

@@ -58,7 +58,7 @@ def _invalid(message: str) -> CmdletError:
     )
 
 
-def _exists(name: str) -> CmdletError:
+def _exists() -> CmdletError:
     return CmdletError(
         "ResourceExists",
         "Windows System Error 183",
@@ -98,6 +98,8 @@ def _security(bound: Bound) -> dict[str, object]:
             if attribute.endswith(("user", "machine")) and text != "Any" and not _SDDL.fullmatch(text):
                 raise _invalid("The parameter is incorrect.")
             changes[attribute] = text
+    if "OverrideBlockRules" in bound:
+        changes["override_block"] = bound.flag("OverrideBlockRules")
     return changes
 
 
@@ -122,7 +124,10 @@ def _check(rule: Rule) -> Rule:
 
 
 def _select(machine: Machine, bound: Bound, command: str) -> list[Rule]:
-    """Return the rules that a call selects by Name, DisplayName, Group or input objects; otherwise all rules."""
+    """Return the rules that a call selects by name, display name, group or input objects; otherwise all rules.
+
+    Get-NetFirewallRule also selects by Enabled, Direction and Action.
+    """
     rules = machine.part(Firewall).rules
     inputs = [
         item for key, value in bound.items() for item in items(value) if key.startswith(("Associated", "InputObject"))
@@ -172,7 +177,7 @@ def new_rule(machine: Machine, bound: Bound) -> Iterable[object]:
     name = bound.text("Name") or f"{{{str(uuid.uuid4()).upper()}}}"
     rule = _check(replace(Rule(name, bound.text("DisplayName")), **_changes(bound, display="DisplayName")))  # type: ignore[arg-type]
     if name.casefold() in rules:
-        raise _exists(name)
+        raise _exists()
     if not bound.flag("WhatIf"):
         rules[name.casefold()] = rule
     return [rule_object(rule)]
@@ -221,8 +226,6 @@ def _get_filter(kind: str) -> Cmdlet:
 def set_security_filter(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Set-NetFirewallSecurityFilter: the accounts that a rule applies to, in SDDL."""
     changes = _security(bound)
-    if "OverrideBlockRules" in bound:
-        changes["override_block"] = bound.flag("OverrideBlockRules")
     for rule in _select(machine, bound, "Set-NetFirewallSecurityFilter"):
         machine.part(Firewall).rules[rule.name.casefold()] = replace(rule, **changes)  # type: ignore[arg-type]
         if bound.flag("PassThru"):
@@ -231,7 +234,7 @@ def set_security_filter(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _create_baseline(machine: Machine) -> None:
-    """Create the rules of a fresh server, which allow WinRM and core networking."""
+    """Create two of the rules of a fresh server, which allow WinRM and DHCP."""
     for name, display, group, port in (
         ("WINRM-HTTP-In-TCP", "Windows Remote Management (HTTP-In)", "Windows Remote Management", "5985"),
         ("CoreNet-DHCP-In", "Core Networking - Dynamic Host Configuration Protocol (DHCP-In)", "Core Networking", "68"),

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""Resolving names on a simulated server.
 
-The server can resolve IP addresses, its own name, the names in `C:\Windows\System32\drivers\etc\hosts` and the names in
-the setting `hosts` (name: address). It uses real DNS only if the setting `internet` is true, because simulated servers
-have no internet access.
+The server can resolve IP addresses, `localhost`, its own name, the names in `C:\Windows\System32\drivers\etc\hosts` and
+the names in the setting `hosts` (name: address). It uses real DNS only if the setting `internet` is true, because
+simulated servers have no internet access.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ _HOSTS = r"C:\Windows\System32\drivers\etc\hosts"
 
 
 def resolve(machine: Machine, name: str) -> list[str]:
-    """Return the IPv4 addresses of a name; none if the name cannot be resolved."""
+    """Return the addresses of a name, or the given address itself; empty if the name cannot be resolved.
+
+    DNS is asked only for IPv4 addresses.
+    """
     try:
         return [str(ipaddress.ip_address(name.strip("[]")))]
     except ValueError:

@@ -39,13 +39,17 @@ LOOPBACK = Interface("Loopback Pseudo-Interface 1", "", 1, "", [Address("127.0.0
 
 
 def interfaces(machine: Machine) -> list[Interface]:
-    """Return all interfaces with TCP/IP except the loopback, the external one first."""
+    """Return all interfaces with TCP/IP except the loopback, first the one with the machine's address."""
     bound = [item for item in state_of(machine).interfaces.values() if item.bound]
     return sorted(bound, key=lambda item: item.address != machine.address)
 
 
 def _select(found: list[PSObject], bound: Bound, class_name: str, keys: tuple[str, ...]) -> list[object]:
-    """Return the objects whose properties match the parameters. Raise an error if a name has no match."""
+    """Return the objects whose properties match the parameters.
+
+    Raises:
+        CmdletError: a parameter without wildcards matches no object.
+    """
     for parameter in keys:
         if parameter not in bound:
             continue
@@ -167,7 +171,7 @@ ROUTE_KEYS = (
 def get_route(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Get-NetRoute.
 
-    The PersistentStore contains manually set routes, but no routes that follow from addresses.
+    The PersistentStore contains the persistent routes, but no routes from DHCP and none that follow from addresses.
     """
     persistent = bound.text("PolicyStore").casefold() == "persistentstore"
     known = state_of(machine).routes
@@ -332,7 +336,7 @@ def _status(machine: Machine) -> object:
 
 
 def on_boot(machine: Machine) -> None:
-    """Remove the routes that are not persistent, and check whether the node has its address."""
+    """Remove the routes that are neither persistent nor from DHCP, and connect the node if it has its address."""
     state = state_of(machine)
     state.routes = [item for item in state.routes if item.persistent or item.origin == "Dhcp"]
     settle(machine)

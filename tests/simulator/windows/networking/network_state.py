@@ -6,10 +6,10 @@ The node's entry in the fleet file may contain `uplink`:
 
     uplink:
       static: true                  # the address is set manually, so resetting the adapter to DHCP loses it
-      addresses: [127.5.0.11/24]    # the first is the node's own, which is also the default
+      addresses: [127.5.0.11/24]    # if static: the first is the node's own, which is also the default
       gateway: 127.5.0.1
       dns: [127.5.0.2, 127.5.0.3]
-      routes: [{destination: 10.9.0.0/16, next_hop: 127.5.0.254, metric: 5}]
+      routes: [{destination: 10.9.0.0/16, next_hop: 127.5.0.254, metric: 5}]      # if static
       dhcp: null                    # what DHCP offers to this node; by default nothing if static is true
 
 Without `uplink`, the node gets its address from DHCP, which always offers the same address.

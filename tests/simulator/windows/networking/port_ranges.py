@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reserved port ranges, as netsh shows them.
+"""Excluded and dynamic port ranges, as netsh shows and sets them.
 
 https://learn.microsoft.com/windows-server/administration/windows-commands/netsh-interface: `show excludedportrange`.
 The default dynamic range is 49152 to 65535
@@ -27,7 +27,11 @@ _USAGE = (
     "\r\nUsage: show excludedportrange [protocol=]tcp|udp [[store=]active|persistent]\r\n\r\n"
     "Remarks: Shows all excluded port ranges.\r\n\r\n"
 )
-_USAGE_DYNAMIC = (
+_USAGE_SHOW_DYNAMIC = (
+    "\r\nUsage: show dynamicportrange [protocol=]tcp|udp [[store=]active|persistent]\r\n\r\n"
+    "Remarks: Shows dynamic port range configuration parameters.\r\n\r\n"
+)
+_USAGE_SET_DYNAMIC = (
     "\r\nUsage: set dynamicportrange [protocol=]tcp|udp [startport=]<integer> [numberofports=]<integer> "
     "[[store=]active|persistent]\r\n\r\n"
 )
@@ -50,7 +54,7 @@ class PortRanges:
     Args:
         reserved: the ranges that services have reserved at run time (HNS's pools) for TCP and UDP, by owner.
         administered: the ranges that an administrator excluded, which are shown with an asterisk.
-        listening: the TCP ports of http.sys.
+        listening: the TCP ports of http.sys; 5986 is not among them, even if WinRM has an HTTPS listener.
         dynamic: the dynamic ranges that were changed, by protocol: the first port and the number of ports.
     """
 
@@ -124,9 +128,9 @@ def set_dynamic(machine: Machine, words: Sequence[str]) -> ProgramResult:
     """
     found = _named(words, ("protocol", "startport", "numberofports", "store"))
     if found is None or found.get("protocol") not in ("tcp", "udp") or found.get("store", "persistent") not in _STORES:
-        return ProgramResult(1, _USAGE_DYNAMIC)
+        return ProgramResult(1, _USAGE_SET_DYNAMIC)
     if not all(found.get(name, "").isdigit() for name in ("startport", "numberofports")):
-        return ProgramResult(1, _USAGE_DYNAMIC)
+        return ProgramResult(1, _USAGE_SET_DYNAMIC)
     first, number = int(found["startport"]), int(found["numberofports"])
     if first < 1025 or number < 255 or first + number - 1 > LAST:
         return ProgramResult(1, "The parameter is incorrect.\r\n\r\n")
@@ -138,7 +142,7 @@ def show_dynamic(machine: Machine, words: Sequence[str]) -> ProgramResult:
     """Simulate netsh interface ipv4 show dynamicportrange [protocol=]tcp|udp."""
     found = _named(words, ("protocol", "store"))
     if found is None or found.get("protocol") not in ("tcp", "udp"):
-        return ProgramResult(1, _USAGE_DYNAMIC)
+        return ProgramResult(1, _USAGE_SHOW_DYNAMIC)
     first, number = dynamic(machine, found["protocol"])
     title = f"Protocol {found['protocol']} Dynamic Port Range"
     lines = ["", title, "-" * len(title.rstrip()), f"Start Port      : {first}", f"Number of Ports : {number}", ""]

@@ -128,7 +128,7 @@ def install_remote_access(machine: Machine, bound: Bound) -> Iterable[object]:
     if bound.text("VpnType").casefold() != "routingonly":
         raise NotModelled("Install-RemoteAccess without -VpnType RoutingOnly")
     if not _has_features(machine) or not state.restarted:
-        raise _error(bound, "The Remote Access role is not ready. Restart the server after its installation.")
+        raise _error(bound, "The Remote Access role is not ready. Install its features, and then restart the server.")
     if bound.flag("WhatIf"):
         return []
     state.routing = True

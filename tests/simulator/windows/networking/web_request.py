@@ -55,7 +55,7 @@ class Options:
         proxy: the URL of a proxy; empty for no proxy; None for the proxy of Internet Options.
         user, password: the credentials for basic authentication. They are sent if the server requests them, or always
             with `force_basic`.
-        redirections: the maximum number of redirects.
+        redirections: the maximum number of redirects to follow; 0: the redirect itself is the response.
     """
 
     method: str = "GET"
@@ -87,8 +87,8 @@ def fetch(machine: Machine, url: str, options: Options, stop: threading.Event) -
     """
     authorized = bool(options.user) and options.force_basic
     first = urlsplit(url)
-    current = first
-    for _ in range(options.redirections + 2):
+    current, redirections = first, 0
+    while True:
         if current.scheme not in ("http", "https"):
             raise WebError("The URI prefix is not recognized.")
         answer = _once(machine, current, options, stop, authorized=authorized and current.netloc == first.netloc)
@@ -96,12 +96,14 @@ def fetch(machine: Machine, url: str, options: Options, stop: threading.Event) -
         if status == 401 and options.user and not authorized:
             authorized = True
         elif status in _REDIRECTS and answer.head.get("Location") and options.redirections:
+            redirections += 1
+            if redirections > options.redirections:
+                raise WebError("Too many automatic redirections were attempted.", status)
             current = urlsplit(urljoin(current.geturl(), answer.head.get("Location")))
         elif status >= 400:
             raise WebError(f"The remote server returned an error: ({status}) {answer.head.reason}.", status)
         else:
             return answer
-    raise WebError("Too many automatic redirections were attempted.")
 
 
 def _once(

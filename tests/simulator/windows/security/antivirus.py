@@ -8,8 +8,7 @@ r"""Real-time protection: a scanner that opens each new executable or archive, a
 During a scan, other programs may read and write the file, but not delete, rename or replace it. Users report the
 resulting error as "Unable to remove the file to be replaced" (gitextensions/gitextensions#4252,
 laurentiu021/SystemManager#2162). Files that are excluded (Add-MpPreference -ExclusionPath, -ExclusionExtension) or
-written while protection is off are not
-scanned:
+written while protection is off are not scanned:
 https://learn.microsoft.com/defender-endpoint/configure-extension-file-exclusions-microsoft-defender-antivirus.
 Exclusions of processes, which apply to all files that a process opens, are not modelled.
 """

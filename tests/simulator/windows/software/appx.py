@@ -16,7 +16,7 @@ from simulator.machine.objects import Bound, Cmdlet, CmdletError, Enumeration, N
 from simulator.machine.wildcards import any_match
 from simulator.windows.common import objects
 from simulator.windows.software.feature_list import offered
-from simulator.windows.software.features import install_state, state_of
+from simulator.windows.software.features import install_state
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -130,7 +130,6 @@ def remove_provisioned(machine: Machine, bound: Bound) -> Iterable[object]:
 def get_optional_feature(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Get-WindowsOptionalFeature -Online."""
     known = offered(machine.windows.contract)
-    state_of(machine)
     patterns = bound.texts("FeatureName")
     found = [name for name in OPTIONAL if not patterns or any_match(patterns, name)]
     if patterns and not found:

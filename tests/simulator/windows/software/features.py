@@ -299,7 +299,10 @@ def _lose_effect(machine: Machine, feature: Feature) -> None:
 
 
 def on_boot(machine: Machine) -> None:
-    """Apply pending changes. Hyper-V's switch takes over the network adapter, so the link is down for some seconds."""
+    """Apply pending changes.
+
+    When Hyper-V takes effect, its switch takes over the network adapter, so the link is down for some seconds.
+    """
     state, known = state_of(machine), catalogue(machine)
     new, gone = state.pending_install, state.pending_removal
     state.pending_install, state.pending_removal = set(), set()
@@ -315,7 +318,7 @@ def on_boot(machine: Machine) -> None:
 
 
 def _create_baseline(machine: Machine) -> None:
-    """Create the services of the features that the fleet file lists."""
+    """Create the services of the features that the machine has from the start."""
     for name in sorted(state_of(machine).installed or ()):
         if name in catalogue(machine):
             _take_effect(machine, catalogue(machine)[name])

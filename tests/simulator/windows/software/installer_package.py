@@ -35,9 +35,11 @@ class InstallerPackage:
     Args:
         programs: for the Windows path of each executable, the identity of the program.
         texts: for the Windows path of each text file, its contents.
-        generated: the same for files that its custom actions write. They stay when the product is removed.
-        users: the local users that it creates.
-        system_property: a public property. If it has a value, the services run as LocalSystem, without these users.
+        generated: for the Windows path of each text file that the package's custom actions write, its contents. These
+            files stay when the product is removed.
+        users: the local users that the package creates.
+        system_property: a public property. If it has a value, the services run as LocalSystem, and `users` are not
+            created.
         code: the ProductCode, if it is the same for all versions.
         exit_code: what msiexec returns: 3010 if the installation needs a reboot, or an error, which changes nothing.
         errors: lines of the log that explain an error.

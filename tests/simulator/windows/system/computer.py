@@ -75,7 +75,10 @@ def rename_computer(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_computer_info(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Get-ComputerInfo. It returns the modelled properties; with -Property, only matching ones."""
+    """Simulate Get-ComputerInfo. It returns the modelled properties; with -Property, only matching ones.
+
+    A name without wildcards in -Property that matches no modelled property results in null.
+    """
     windows, domain = machine.windows, membership.computer_properties(machine)
     known: dict[str, object] = {
         "WindowsBuildLabEx": f"{windows.build}.1.amd64fre.release",
@@ -103,8 +106,8 @@ def get_computer_info(machine: Machine, bound: Bound) -> Iterable[object]:
     patterns = bound.texts("Property")
     chosen = {name: value for name, value in known.items() if not patterns or any_match(patterns, name)}
     for pattern in patterns:
-        if not has_wildcard(pattern) and not any_match([pattern], " ".join(known)):
-            chosen.setdefault(pattern, known.get(pattern))
+        if not has_wildcard(pattern) and not any(any_match([pattern], name) for name in known):
+            chosen[pattern] = None
     return [custom_object(**chosen)]
 
 

@@ -35,6 +35,7 @@ _OF_CONTAINERS = (
     "Microsoft-Windows-Hyper-V-Compute-Operational",
     "Microsoft-Windows-Hyper-V-VmSwitch-Operational",
 )
+_OF_DEFENDER = ("Microsoft-Windows-Windows Defender/Operational", "Microsoft-Windows-Windows Defender/WHC")
 _SERVICE_CONTROL_MANAGER = 7036
 _EMPTY = 69632  # a log file starts with a header and one chunk of 64 KB
 _CHUNK = 65536
@@ -67,7 +68,9 @@ class QueryError(Exception):
 
 def names(machine: Machine) -> list[str]:
     """Return the names of the logs of a machine."""
-    return sorted(_ALWAYS + (_OF_CONTAINERS if machine.services.get("hns") else ()), key=str.casefold)
+    of_containers = _OF_CONTAINERS if machine.services.get("hns") else ()
+    of_defender = _OF_DEFENDER if machine.services.get("WinDefend") else ()
+    return sorted(_ALWAYS + of_containers + of_defender, key=str.casefold)
 
 
 def known(machine: Machine, log: str) -> str | None:

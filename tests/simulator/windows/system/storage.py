@@ -47,7 +47,7 @@ def _selected_drives(machine: Machine, bound: Bound, command: str) -> list[str]:
     """Return the drive letters that a call selects.
 
     Raises:
-        CmdletError: the call names a drive that does not exist.
+        CmdletError: the call names drives, and none of them exists.
     """
     given = [str(item.get("DriveLetter")) for item in objects(bound, "InputObject", "Partition", "Volume")]
     names = given or bound.texts("DriveLetter")
@@ -84,7 +84,7 @@ def get_partition(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Get-Partition."""
     for letter in _selected_drives(machine, bound, "Get-Partition"):
         properties: dict[str, object] = {
-            "DiskNumber": 0 if letter == "C" else ord(letter) - ord("C"),
+            "DiskNumber": _letters(machine).index(letter),
             "PartitionNumber": 4 if letter == "C" else 1,
             "DriveLetter": letter,
             "Offset": 1 << 20,

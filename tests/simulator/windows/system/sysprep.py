@@ -3,9 +3,9 @@
 """sysprep.exe: validation, generalization, and the specialize pass at the next boot.
 
 https://learn.microsoft.com/windows-hardware/manufacture/desktop/sysprep-command-line-options
-If a check fails (because of an app that is not provisioned for all users, or a pending reboot for updates), the state
-stays unchanged. If the generalization itself fails, the state becomes IMAGE_STATE_UNDEPLOYABLE. The program runs until
-everything is finished.
+If a check fails (because of an app that is not provisioned for all users, or a pending reboot for features or updates),
+the state stays unchanged. If the generalization itself fails, the state becomes IMAGE_STATE_UNDEPLOYABLE. The program
+runs until everything is finished.
 Settings: `sysprep_seconds`, and `sysprep_fault` (sysprep_faults.py).
 """
 
@@ -158,7 +158,11 @@ def _leave(machine: Machine, options: Sequence[str]) -> None:
 
 
 def on_boot(machine: Machine) -> None:
-    """Set up a new machine from a generalized disk: default settings of WinRM, and names from the answer file."""
+    """Set up a new machine from a generalized disk.
+
+    WinRM gets its default settings. The answer file sets the computer name and the time zone, and its commands and
+    SetupComplete.cmd run.
+    """
     sealed = machine.part(Sealed)
     if not sealed.generalized:
         return
@@ -175,7 +179,7 @@ def on_boot(machine: Machine) -> None:
 
 
 def _answer(machine: Machine, text: str) -> None:
-    """Apply the computer name and the time zone in the specialize pass of an answer file."""
+    """Apply the computer name (unless it is `*`) and the time zone in an answer file, in whatever pass they are."""
     name = re.search(r"<ComputerName>\s*([^<*]+?)\s*</ComputerName>", text)
     if name:
         machine.registry.set(f"{COMPUTER_NAME}\\ComputerName", "ComputerName", name[1][:15].upper())

@@ -13,7 +13,7 @@ from typing import Literal
 class Fault:
     """A failure: the phase in which it happens, the lines in the log, and the source of the report.
 
-    A failed validation leaves the machine unchanged. After a failed generalization, the machine's state is undefined.
+    A failed validation leaves the machine unchanged. After a failed generalization, no image can be made from the disk.
     """
 
     phase: Literal["validate", "generalize"]

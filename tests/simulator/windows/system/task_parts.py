@@ -75,7 +75,10 @@ def make(kind: str, properties: dict[str, object]) -> PSObject:
 
 
 def iso_duration(value: object) -> str | None:
-    """Return a TimeSpan in ISO 8601 (`P3D`, `P1DT5M`), as tasks store it, and other values than None as text."""
+    """Return a TimeSpan in ISO 8601 (`P3D`, `P1DT5M`), as tasks store it.
+
+    None is returned unchanged, and any other value as text.
+    """
     if not isinstance(value, timedelta):
         return None if value is None else str(value)
     seconds = int(value.total_seconds())

@@ -132,7 +132,10 @@ def _parameter(machine: Machine, name: str, default: str = "") -> str:
 
 
 class Clock:
-    """The configuration that the Windows Time service read at its start or at the last request."""
+    """The configuration that the Windows Time service has read, and the time of its last synchronization.
+
+    The service reads the configuration at its start and on `w32tm /config /update`.
+    """
 
     def __init__(self) -> None:
         self.peers = ""

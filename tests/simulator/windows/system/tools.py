@@ -37,7 +37,7 @@ class Scheme:
 
 
 def powercfg(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate powercfg.exe /getactivescheme, /setactive SCHEME, /list, /hibernate."""
+    """Simulate powercfg.exe /getactivescheme, /setactive SCHEME and /list. /hibernate and /change have no effect."""
     words = [argument.casefold().lstrip("-/") for argument in run.argv]
     active = machine.part(Scheme)
     match words:
@@ -149,7 +149,11 @@ def _entries(sddl: str) -> tuple[str, list[str]]:
 
 
 def _inheritance(sddl: str, letter: str) -> str:
-    """Return the access list after /inheritance: inherited entries removed (r) or made explicit (d), or enabled (e)."""
+    """Return the access list after /inheritance.
+
+    Args:
+        letter: `r` removes the inherited entries, `d` makes them explicit, and `e` enables inheritance.
+    """
     head, entries = _entries(sddl)
     if letter == "e":
         return re.sub(r"D:P?(?:AI)?", "D:", head) + "".join(entries)

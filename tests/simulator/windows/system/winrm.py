@@ -48,11 +48,11 @@ def _texts(value: object) -> dict[str, str]:
     return {str(key): str(item) for key, item in value.items()} if isinstance(value, Mapping) else {}
 
 
-def _transport(machine: Machine, bound: Bound) -> str:
-    """Return the listener that a selector names.
+def _transport(bound: Bound) -> str:
+    """Return the transport (HTTP or HTTPS) of the listener that the selectors name, which need not exist.
 
     Raises:
-        CmdletError: the listener does not exist.
+        CmdletError: the selectors are invalid.
     """
     selectors = {key.casefold(): value for key, value in _texts(bound.get("SelectorSet")).items()}
     transport = selectors.get("transport", "").upper()
@@ -97,7 +97,7 @@ def get_instance(machine: Machine, bound: Bound) -> Iterable[object]:
     if resource == "listener":
         if bound.flag("Enumerate"):
             return [_listener_object(machine, transport) for transport in listeners(machine)]
-        transport = _transport(machine, bound)
+        transport = _transport(bound)
         if transport not in listeners(machine):
             raise _missing(bound)
         return [_listener_object(machine, transport)]
@@ -132,7 +132,7 @@ def set_instance(machine: Machine, bound: Bound) -> Iterable[object]:
 
 def _set_listener(machine: Machine, bound: Bound) -> Iterable[object]:
     """Change the certificate of a listener for new connections. Open connections keep the old certificate."""
-    transport = _transport(machine, bound)
+    transport = _transport(bound)
     if transport not in listeners(machine):
         raise _missing(bound)
     values = {key.casefold(): value for key, value in _texts(bound.get("ValueSet")).items()}
@@ -149,7 +149,7 @@ def new_instance(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate New-WSManInstance for a listener."""
     if _resource(bound) != "listener":
         raise NotModelled(f"creating the resource {bound.text('ResourceURI')}")
-    transport = _transport(machine, bound)
+    transport = _transport(bound)
     present = listeners(machine)
     if transport in present:
         message = "The WS-Management service cannot create the resource because it already exists."
@@ -169,7 +169,7 @@ def remove_instance(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Remove-WSManInstance for a listener."""
     if _resource(bound) != "listener":
         raise NotModelled(f"removing the resource {bound.text('ResourceURI')}")
-    transport = _transport(machine, bound)
+    transport = _transport(bound)
     if transport not in listeners(machine):
         raise _missing(bound)
     _add(machine)

@@ -22,7 +22,15 @@ _LONG_VALUES = ("file", "directory", "strip-components", "exclude", "include", "
 
 
 class TarUsageError(Exception):
-    """An invalid command line. The text is the message, which bsdtar prints after `tar: `."""
+    """An invalid command line. The text is the message, which bsdtar prints after `tar: `; empty if there is none.
+
+    Args:
+        usage: whether bsdtar also prints its usage.
+    """
+
+    def __init__(self, message: str, *, usage: bool = False) -> None:
+        super().__init__(message)
+        self.usage = usage
 
 
 @dataclass
@@ -83,12 +91,12 @@ def _letters(arguments: TarArguments, letters: str, rest: list[str], *, bundled:
             elif rest:
                 value = rest.pop(0)
             else:
-                raise TarUsageError(f"Option -{letter} requires an argument")
+                raise TarUsageError(f"Option {'-' if bundled else ''}{letter} requires an argument", usage=True)
             _value(arguments, _VALUES[letter], value)
         elif letter in _FLAGS:
             arguments.flags.add(letter)
         else:
-            raise TarUsageError(f"Option -{letter} is not supported")
+            raise TarUsageError("", usage=True)
 
 
 def _long(arguments: TarArguments, word: str, rest: list[str]) -> None:
@@ -96,7 +104,7 @@ def _long(arguments: TarArguments, word: str, rest: list[str]) -> None:
     if name in _LONG_VALUES:
         if not equals:
             if not rest:
-                raise TarUsageError(f"Option --{name} requires an argument")
+                raise TarUsageError(f"Option --{name} requires an argument", usage=True)
             value = rest.pop(0)
         _value(arguments, name, value)
     elif name in _LONG_FLAGS:
@@ -106,7 +114,7 @@ def _long(arguments: TarArguments, word: str, rest: list[str]) -> None:
         elif letter:
             arguments.flags.add(letter)
     else:
-        raise TarUsageError(f"Option --{name} is not supported")
+        raise TarUsageError(f"Option --{name} is not supported", usage=True)
 
 
 def _mode(arguments: TarArguments, letter: str) -> None:
@@ -123,7 +131,7 @@ def _value(arguments: TarArguments, name: str, value: str) -> None:
             arguments.directories.append(value)
         case "strip-components":
             if not value.isdigit():
-                raise TarUsageError(f'Invalid --strip-components argument: "{value}"')
+                raise TarUsageError("Invalid argument to --strip-components")
             arguments.strip = int(value)
         case "exclude":
             arguments.excludes.append(value)

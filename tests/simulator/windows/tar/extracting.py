@@ -40,10 +40,12 @@ class Extractor:
         self.printed = b""
 
     def place(self, name: str) -> str | None:
-        """Return the path for an entry; None if --strip-components removes the whole name.
+        """Return the path of an entry below the folder; empty for the folder itself.
+
+        If --strip-components removes the whole name, the result is None.
 
         Raises:
-            Refused: the name contains `..`.
+            Refused: the name contains `..`, and -P is not set.
         """
         text = _stripped(name.replace("\\", "/"), self._arguments.strip)
         if text is None:
@@ -119,7 +121,7 @@ class Extractor:
         self._machine.files.written(path)
 
     def _link(self, entry: ArchiveEntry, path: str) -> None:
-        """Create a link as a copy of its target. The target must exist in the same folder tree."""
+        """Create a link as a copy of its target, which must exist in the folder to which the archive is extracted."""
         base = entry.name.rpartition("/")[0] if entry.kind == "link" else ""
         target = self.place(f"{base}/{entry.target}".lstrip("/"))
         source = f"{self._folder.rstrip(chr(92))}\\{target}"
@@ -135,7 +137,7 @@ class Extractor:
 
 
 def _stripped(name: str, elements: int) -> str | None:
-    """Remove the first elements of a name, of which `.` is one (libarchive's tar/util.c); None if nothing is left."""
+    """Remove the first elements of a name, counting `.` as one (libarchive's tar/util.c); None if nothing is left."""
     rest = name
     for _ in range(elements):
         _, slash, rest = rest.partition("/")

@@ -46,8 +46,8 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
     try:
         arguments = parse(invocation.argv)
     except TarUsageError as error:
-        usage = _USAGE if "not supported" in str(error) or "Must specify" in str(error) else ""
-        return ProgramResult(1, "", f"tar: {error}\n{usage}")
+        message = f"tar: {error}\n" if str(error) else ""
+        return ProgramResult(1, "", message + (_USAGE if error.usage else ""))
     if "V" in arguments.flags:
         return ProgramResult(0, _VERSIONS.get(machine.windows.key, _NEWEST) + "\n")
     if arguments.list_file:
@@ -138,7 +138,7 @@ def _shown(entry: ArchiveEntry, *, long: bool) -> str:
 
 
 def _create(machine: Machine, invocation: Invocation, arguments: TarArguments) -> ProgramResult:
-    """Create an archive. The format depends on --format and other options, or (with -a) on the archive's name."""
+    """Create an archive. --format, -z, -j and -J or (with -a) the archive's name determine format and compression."""
     if not arguments.names:
         raise _FatalError("no files or directories specified")
     errors: list[str] = []

@@ -43,7 +43,7 @@ def opened(path: Path) -> Iterator[Iterator[Item]]:
     """Open an archive, and yield its entries with their contents.
 
     Raises:
-        TarArchiveError: the file is not a valid archive.
+        TarArchiveError: the file is not an archive, or it is damaged. The entries before the damage are yielded.
     """
     try:
         if zipfile.is_zipfile(path):

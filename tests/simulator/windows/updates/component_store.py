@@ -36,7 +36,7 @@ _AUTOMATIC, _DEMAND = 2, 3
 
 @dataclass
 class StoredUpdate:
-    """An update in the store: its state, the time of its addition, and the number of reboots that it still needs."""
+    """An update in the store: its state, the day of its installation, and the number of reboots that it still needs."""
 
     update: Update
     state: State
@@ -124,7 +124,7 @@ def verdict(machine: Machine, update: Update, same_folder: tuple[str, ...] = ())
     """Return whether an update can be installed now; if not, return the reason.
 
     Args:
-        same_folder: the articles of the checkpoint updates in the folder that contains the update's file.
+        same_folder: the articles of the other updates in the folder that contains the update's file.
     """
     store = store_of(machine)
     own = store.entries.get(update.kb)
@@ -144,14 +144,18 @@ def verdict(machine: Machine, update: Update, same_folder: tuple[str, ...] = ())
 
 
 def retire(store: ComponentStore, update: Update) -> None:
-    """Mark the updates that an installed update supersedes."""
+    """Mark the updates that an installed update supersedes as superseded."""
     for entry in store.entries.values():
         if entry.state == "Installed" and update.replaces(entry.update):
             entry.state = "Superseded"
 
 
 def take_in(machine: Machine, update: Update, client: Client) -> StoredUpdate:
-    """Add an update to the store as installed, or as pending until a reboot."""
+    """Add an update to the store as installed, or as pending until a reboot, and with it its servicing stack.
+
+    Returns:
+        The entry of the update.
+    """
     store = store_of(machine)
     with store.lock:
         state: State = "InstallPending" if update.reboots else "Installed"
@@ -168,7 +172,7 @@ def take_in(machine: Machine, update: Update, client: Client) -> StoredUpdate:
 
 
 def _stack_of(machine: Machine, update: Update) -> Update | None:
-    """Return the servicing stack that a cumulative update installs with it, without a reboot; None without such one."""
+    """Return the servicing stack that a cumulative update also installs, without a reboot; None if there is none."""
     if update.chain != CUMULATIVE:
         return None
     stacks = [

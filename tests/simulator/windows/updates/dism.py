@@ -93,7 +93,10 @@ def _features(machine: Machine, run: Invocation, requested: list[str], names: li
 
 
 def _done(machine: Machine, run: Invocation, names: list[str], head: str, *, restart: bool) -> ProgramResult:
-    """Return DISM's final output. If a restart is needed, restart the machine or ask for confirmation."""
+    """Return DISM's final output.
+
+    If a restart is needed and /NoRestart is not given, restart the machine (with /Quiet) or ask for confirmation.
+    """
     if not restart:
         return ProgramResult(0, head + _DONE)
     if "/norestart" in names:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from simulator.machine.power import CBS_PENDING
 from simulator.windows.software import features
 from simulator.windows.software.appx import OPTIONAL
+from simulator.windows.software.feature_list import Feature
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -50,15 +51,30 @@ def change(machine: Machine, name: str, *, enable: bool, parents: bool) -> tuple
     present = features.install_state(machine, feature) in ("Installed", "InstallPending")
     if present == enable:
         return 0, False
+    changed = [feature]
     if enable:
-        above = features.catalogue(machine).get(feature.parent.casefold()) if feature.parent else None
-        if above and features.install_state(machine, above) not in ("Installed", "InstallPending") and not parents:
+        above = _disabled_above(machine, feature)
+        if above and not parents:
             return PARENT_DISABLED, False
+        changed += above
         machine.part(DisabledParts).names -= {part for part, whole in _PARTS.items() if whole == key}
-    features.mark(machine, feature, install=enable)
-    if feature.restart:
+    for one in changed:
+        features.mark(machine, one, install=enable)
+    restart = any(one.restart for one in changed)
+    if restart:
         machine.registry.create_key(CBS_PENDING, volatile=True)
-    return 0, feature.restart
+    return 0, restart
+
+
+def _disabled_above(machine: Machine, feature: Feature) -> list[Feature]:
+    """Return the features that contain a feature, from the nearest up to the first one that is enabled."""
+    found: list[Feature] = []
+    while feature.parent:
+        feature = features.catalogue(machine)[feature.parent.casefold()]
+        if features.install_state(machine, feature) in ("Installed", "InstallPending"):
+            break
+        found.append(feature)
+    return found
 
 
 def _part(machine: Machine, name: str, *, enable: bool) -> tuple[int, bool]:

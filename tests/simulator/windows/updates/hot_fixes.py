@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def hot_fixes(machine: Machine) -> list[dict[str, object]]:
-    """Return the properties of the listed updates."""
+    """Return the properties of the updates that Windows lists as hot fixes."""
     entries = store_of(machine).entries.values()
     return [_properties(machine, entry) for entry in entries if entry.state == "Installed" and entry.update.hot_fix]
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Installation of package files in the running system: DISM, wusa.exe, Get- and Add-WindowsPackage -Online.
 
-https://learn.microsoft.com/powershell/module/dism/add-windowspackage. DISM and wusa.exe look for checkpoint
+https://learn.microsoft.com/powershell/module/dism/add-windowspackage. DISM, unlike wusa.exe, looks for checkpoint
 updates in the folder of the package. States and release types: https://learn.microsoft.com/windows-hardware/manufacture/desktop/dism/.
 """
 
@@ -172,7 +172,7 @@ def add_package(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def files_of(machine: Machine, path: str) -> list[str]:
-    """Return the files that a package path refers to."""
+    """Return the files that a package path refers to: the packages in a folder, or the path itself."""
     if not machine.files.is_directory(path):
         return [path]
     entries = machine.files.listing(path)

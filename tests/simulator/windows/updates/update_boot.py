@@ -53,8 +53,9 @@ def on_boot(machine: Machine) -> None:
 
 
 def _before_shutdown(machine: Machine) -> float:
-    """Return the seconds by which "Working on updates" delays a shutdown (preshutdown of TrustedInstaller).
+    """Return the seconds of Windows' time by which "Working on updates" delays a shutdown.
 
+    TrustedInstaller requests this time before the shutdown:
     https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_preshutdown_info
     """
     configured = machine.settings.option("update_shutdown_seconds", 0)
@@ -62,7 +63,13 @@ def _before_shutdown(machine: Machine) -> float:
 
 
 def _go_on(machine: Machine, store: ComponentStore) -> bool:
-    """Undo the interrupted update and complete pending updates. Return whether there were such updates."""
+    """Undo the interrupted update, and do the part of each pending update that belongs to this boot.
+
+    If the machine goes down again, the other updates stay pending.
+
+    Returns:
+        Whether there were such updates.
+    """
     waiting, cut_off = component_store.pending(machine), store.working
     if cut_off:
         component_store.roll_back(machine, cut_off, "the power was cut while it was installed")

@@ -105,7 +105,7 @@ def read(document: Mapping[str, Any]) -> Update:
     """Read an update from JSON data, e.g. of a fleet file.
 
     Raises:
-        ValueError: a key is unknown or missing.
+        ValueError: a key is unknown, or the article is missing or malformed.
     """
     known = {field.name for field in fields(Update)}
     if unknown := document.keys() - known:
@@ -127,7 +127,11 @@ def for_build(build: int) -> tuple[Update, ...]:
 
 
 def find(kb: str, build: int | None = None) -> Update | None:
-    """Return the update with a KB article from the catalogue; None if the catalogue does not contain it."""
+    """Return the update with a KB article from the catalogue; None if the catalogue does not contain it.
+
+    Args:
+        build: the build of Windows to which the update must apply; None for any build.
+    """
     found = [update for update in _catalogue() if update.kb == kb]
     return next((update for update in found if build is None or not update.builds or build in update.builds), None)
 

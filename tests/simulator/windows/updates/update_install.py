@@ -86,7 +86,7 @@ def install(
         progress: called with every new percentage.
 
     Raises:
-        ProcessEndedError: `stop` was set.
+        ProcessEndedError: `stop` was set, or the machine went down.
     """
     store = component_store.store_of(machine)
     with store.lock:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files of updates (.msu, .cab, .exe). A file describes its contents, and every changed byte is detected.
+"""Files of updates (.msu, .cab, .exe). A file describes its contents, and every change after its head is detected.
 
 Like real files, simulated files begin with `MSCF` (a cabinet), `MSWIM` (an .msu for newer builds) or `MZ` (an .exe). A
 line `SIMULATED-UPDATE {…}` follows, with the update, its signer and the hash of the rest of the file.
@@ -12,7 +12,7 @@ import hashlib
 import json
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from simulator.machine import executables
@@ -78,7 +78,6 @@ class UpdatePackage:
     update: Update
     container: Container
     signer: UpdateSigner | None
-    others: Mapping[str, Any] = field(default_factory=dict)
 
 
 def make(
@@ -90,7 +89,7 @@ def make(
         update: the update, which need not be in the catalogue.
         container: the type of file.
         signer: a key of SIGNERS; None for no signature. An update that is `test_signed` is signed by `test` by default.
-        size: the size in bytes. It has an effect only if it is larger than the minimum size.
+        size: the approximate size in bytes. It has an effect only if it is larger than the minimum size.
         version: the version of an .exe.
     """
     name = "test" if update.test_signed and signer == "microsoft" else signer

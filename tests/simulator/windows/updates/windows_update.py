@@ -46,7 +46,7 @@ def check_settings(machine: Machine) -> None:
     }
     for name, (known, value) in shapes.items():
         if not isinstance(value, Mapping) or value.keys() - known:
-            raise ValueError(f"{name} of a node: expected the keys {' and '.join(sorted(known))}, got {value!r}")
+            raise ValueError(f"{name} of a node: expected only the keys {' and '.join(sorted(known))}, got {value!r}")
         for entry in (*value.get("offers", []), *value.get("approved", [])):
             if isinstance(entry, Mapping):
                 update_catalogue.read(entry)
@@ -118,7 +118,10 @@ def _from_microsoft(machine: Machine) -> list[Update]:
 
 
 def _named(machine: Machine, entries: Iterable[object]) -> list[Update]:
-    """Return the updates that a list of articles or of definitions in the fleet file describes."""
+    """Return the updates that a list of articles or definitions in the fleet file describes.
+
+    Articles that are not in the catalogue are left out.
+    """
     found: list[Update] = []
     for entry in entries:
         update = (

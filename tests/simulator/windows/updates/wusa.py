@@ -32,13 +32,13 @@ def exit_code(hresult: int) -> int:
 
 
 def is_network_logon(run: Invocation) -> bool:
-    """Return whether a program runs in a network logon of WinRM, in which it has no credentials on the machine."""
+    """Return whether a program runs in a network logon of WinRM, and not as SYSTEM, in a task or with become."""
     short = run.user.rsplit("\\", 1)[-1].casefold()
     return short not in ("system", "localsystem") and run.logon != "batch"
 
 
 def wusa(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate wusa.exe FILE /quiet /norestart, and /uninstall /kb:NUMBER."""
+    """Simulate wusa.exe FILE /quiet /norestart, and /uninstall /kb:NUMBER for an update that is not installed."""
     words = [word.casefold() for word in run.argv]
     options = {word.partition(":")[0]: word.partition(":")[2] for word in words if word.startswith("/")}
     files = [word for word in run.argv if not word.startswith("/")]

@@ -37,7 +37,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Query:
-    """A query: the class, the requested properties (`*` for all properties), and the condition."""
+    """A query: the class, the requested properties (empty or `*` for all properties), and the condition."""
 
     class_name: str
     names: tuple[str, ...]

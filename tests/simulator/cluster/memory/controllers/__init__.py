@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The controllers of kube-controller-manager and the scheduler, limited to what nodes need."""
+"""The controllers of a control plane, including the scheduler, limited to what the tests need."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _HOST_NETWORK = ("node.kubernetes.io/network-unavailable", "NoSchedule")
 
 
 def template_hash(template: Object) -> str:
-    """Return a short name for a pod template, which is the same for equal templates."""
+    """Return a short hash of a pod template, for use in names. Equal templates have the same hash."""
     digest = hashlib.sha256(json.dumps(template, sort_keys=True).encode()).hexdigest()
     return "".join("bcdfghjklmnpqrstvwxz2456789"[int(digest[i : i + 2], 16) % 27] for i in range(0, 20, 2))
 
@@ -121,7 +121,10 @@ class DaemonSetController:
         self._objects.delete(type_of("pods"), metadata["namespace"], metadata["name"], {})
 
     def _replace_outdated(self, daemon: Object, pods: list[Object], requested: set[str], revision: str) -> None:
-        """Delete outdated pods, at most as many at a time as may be unavailable; new pods are created later."""
+        """Delete all outdated pods that are not ready, and as many others as may be unavailable at a time.
+
+        A later sync creates the new pods.
+        """
         strategy = daemon["spec"]["updateStrategy"]
         if strategy["type"] != "RollingUpdate":
             return

@@ -18,7 +18,7 @@ _CONDITIONS = (
 
 
 class DefinitionController:
-    """Adds the resource types of new definitions, and removes the types of deleted definitions with all objects."""
+    """Keeps the resource types like the definitions. With a definition, all objects of its type are removed."""
 
     watches: tuple[str, ...] = ("customresourcedefinitions",)
     every = 0.0
@@ -31,12 +31,12 @@ class DefinitionController:
         store = self._objects.store
         definitions = store.peek_all("customresourcedefinitions")
         defined = [kind for one in definitions for kind in _types(one)]
-        for kind in store.types():
-            if kind.custom and kind not in defined:
-                store.undefine(kind)
         for kind in defined:
             if store.find_type(kind.group, kind.version, kind.plural) != kind:
                 store.define(kind)
+        for kind in store.types():
+            if kind.custom and kind not in defined:
+                store.undefine(kind)
         for one in definitions:
             if not (one.get("status") or {}).get("conditions"):
                 self._establish(one)

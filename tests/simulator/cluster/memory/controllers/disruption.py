@@ -35,7 +35,10 @@ class DisruptionController:
         self._objects.update(kind, namespace, name, lambda live: live | {"status": status}, subresource="status")
 
     def _replicas(self, namespace: str, pods: list[Object]) -> int:
-        """Return the sum of the desired replicas of the pods' owners; a pod without an owner counts as one replica."""
+        """Return the sum of the desired replicas of the pods' owners.
+
+        A pod counts as one replica if its owner does not exist or is of a kind without replicas.
+        """
         requested: dict[str, int] = {}
         for pod in pods:
             owners = [one for one in pod["metadata"].get("ownerReferences") or [] if one.get("controller")]

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Deletes the pods of nodes that are not Ready (controllers nodelifecycle, taint-eviction)."""
+"""Deletes pods because of their node's NoExecute taints, and marks pods on unreachable nodes as not ready.
+
+Source: the controllers taint-eviction and nodelifecycle.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from .placement import tolerates
 
 
 class TaintEvictionController:
-    """Deletes pods that do not tolerate a NoExecute taint of their node, or have tolerated it for long enough."""
+    """Deletes pods that do not tolerate a NoExecute taint of their node, or no longer do after tolerationSeconds."""
 
     watches: tuple[str, ...] = ("nodes", "pods")
     every = 0.5

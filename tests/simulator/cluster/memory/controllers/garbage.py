@@ -40,7 +40,7 @@ class PodGarbageCollector:
 
 
 class GarbageCollector:
-    """Deletes objects whose owners are all gone, and completes foreground deletions."""
+    """Deletes objects whose owners are all gone, and completes deletions with the policy Foreground or Orphan."""
 
     watches: tuple[str, ...] = tuple(one.plural for one in TYPES)
     every = 0.0

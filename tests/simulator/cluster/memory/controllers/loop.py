@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Runs the controllers in one thread; each checks the whole state when a resource that it watches has changed."""
+"""Runs the controllers in one thread.
+
+Each controller checks the whole state when a resource that it watches has changed, and some also at intervals.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ class ControllerLoop:
         self._thread.start()
 
     def stop(self) -> None:
-        """Wait for the end of the thread, which ends when the store is closed."""
+        """Wait at most 10 seconds for the end of the thread, which ends when the store is closed."""
         self._thread.join(10)
 
     def step(self) -> None:

@@ -1,6 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The default contents of namespaces, and their deletion (serviceaccount, root-ca-certificate-publisher, namespace)."""
+"""The default contents of namespaces, and the deletion of namespaces.
+
+In kube-controller-manager, these are the controllers serviceaccount, root-ca-certificate-publisher and namespace.
+"""
 
 from __future__ import annotations
 

@@ -74,4 +74,4 @@ def refusal(spec: Object, node: Object) -> str:
     if not schedulable(spec, node):
         return "node(s) were unschedulable"
     taints = untolerated(node, spec.get("tolerations") or [], _EFFECTS)
-    return f"node(s) had untolerated taint(s) {{{taints[0]['key']}: {taints[0].get('value', '')}}}" if taints else ""
+    return f"node(s) had untolerated taint {{{taints[0]['key']}: {taints[0].get('value', '')}}}" if taints else ""

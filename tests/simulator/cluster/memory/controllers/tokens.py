@@ -27,7 +27,7 @@ class TokenController:
         self._objects, self._tokens, self._ca = objects, tokens, ca
 
     def sync(self) -> None:
-        """Update every Secret."""
+        """Fill the Secrets that have no token, or the token of an earlier account with the same name."""
         store = self._objects.store
         for secret in store.peek_all("secrets"):
             if secret.get("type") != SECRET:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Prepare objects of each kind before they are stored."""
+"""Prepare and validate objects of each kind before they are stored."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def validate(kind: ResourceType, obj: Object, old: Object | None) -> list[Cause]
 
 def _validate_name(kind: ResourceType, name: str) -> list[Cause]:
     if kind.key in _FREE_NAMES:
-        return [] if "/" not in name and "%" not in name else [wrong("metadata.name", name, "may not contain '/'")]
+        return [wrong("metadata.name", name, f"may not contain '{one}'") for one in "/%" if one in name]
     pattern, text = (_LABEL, _LABEL_TEXT) if kind.key in ("namespaces", "services") else (_SUBDOMAIN, _SUBDOMAIN_TEXT)
     length = 63 if pattern is _LABEL else 253
     if len(name) > length:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Namespaces, services, secrets, service accounts and signing requests: defaults and validation."""
+"""Namespaces, services, secrets and signing requests: defaults and validation."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def validate_secret(obj: Object, old: Object | None) -> list[Cause]:
 
 
 def create_service(context: Context, obj: Object) -> None:
-    """Set defaults, and assign an address to the service."""
+    """Set a service's defaults, and assign its address and node ports, depending on its type."""
     spec = obj.setdefault("spec", {})
     spec.setdefault("type", "ClusterIP")
     spec.setdefault("sessionAffinity", "None")
@@ -113,7 +113,7 @@ def create_signing_request(context: Context, obj: Object) -> None:
 
 
 def validate_signing_request(obj: Object, old: Object | None) -> list[Cause]:
-    """Check signer, usages and format of a new signing request, and that an existing request is not changed."""
+    """Check the spec of a new signing request, and that the spec of an existing request is not changed."""
     spec, causes = obj["spec"], []
     if old is not None:
         return [] if spec == old["spec"] else [wrong("spec", "", "field is immutable")]

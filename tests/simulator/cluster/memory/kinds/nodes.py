@@ -36,7 +36,7 @@ def restrict(context: Context, verb: str, plural: str, obj: Object, old: Object 
         verb: create, update or delete.
         plural: the plural of the resource.
         obj: the new object (for delete: the object to delete).
-        old: the object before the change.
+        old: the object before the change; None for create.
 
     Raises:
         ApiErrorResponse: the object does not belong to the kubelet's node, or this change is not allowed (403).
@@ -71,8 +71,8 @@ def _check_node(node: str, obj: Object, old: Object | None) -> ApiErrorResponse 
     changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
     wrong = sorted(key for key in changed if _kept_from_kubelets(key))
     if wrong:
-        why = f"is not allowed to modify labels: {', '.join(wrong)}"
-        return forbidden("nodes", "", name, f'node "{node}" {why}')
+        what = "set the following labels" if old is None else "modify labels"
+        return forbidden("nodes", "", name, f'node "{node}" is not allowed to {what}: {", ".join(wrong)}')
     return None
 
 
