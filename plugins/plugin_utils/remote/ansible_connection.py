@@ -222,6 +222,7 @@ class ModuleRunner:
         try:
             self._connection.put_file(local, remote)
         except Exception as error:
+            self.boot = ""
             raise ConnectionLost(str(error) or type(error).__name__) from error
 
     def _other_action(self, name: str, arguments: t.Mapping[str, t.Any], seconds: int) -> t.Any:

@@ -51,7 +51,7 @@ class Input:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Call:
-    """One command to run on the node; the fields and their defaults are described in docs/wire.md."""
+    """One command to run on the node; docs/wire.md describes all fields that are sent, and their defaults."""
 
     id: str
     command: str
@@ -161,7 +161,7 @@ class Batch:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CallError:
-    """Why a call failed, as reported by PowerShell or the program."""
+    """Why a call failed, as the node reports it."""
 
     category: str = ""
     id: str = ""
@@ -175,7 +175,7 @@ class CallError:
 
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "error") -> CallError:
-        """Read an error; its texts become safe to print.
+        """Read an error; its texts become safe to print, and long ones are truncated.
 
         Raises:
             BadAnswer: the error does not follow docs/wire.md.
