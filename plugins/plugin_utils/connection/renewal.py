@@ -3,8 +3,8 @@
 """Renew the certificate of a node's HTTPS listener so that the controller trusts the node at every moment.
 
 The steps: create the new certificate, pin it in addition to the old one, assign it to the listener, check that the
-controller trusts it, delete the old one on the node, and unpin the old one. An interrupted run leaves both certificates
-pinned, and the next run continues with the new certificate.
+controller trusts it, delete the old one on the node, and unpin the old one. A run that is interrupted after the second
+step leaves both certificates pinned. The next run continues with the new certificate, if it was created.
 """
 
 from __future__ import annotations
@@ -131,7 +131,11 @@ class Renewer:
             raise CertificateError(f"the listener did not accept the certificate: {error}")
 
     def _check(self, listener: HttpsListener, new: Certificate) -> tuple[str, ...]:
-        """Check that the controller trusts the new certificate; if it does not, restore the old certificate."""
+        """Check that the controller trusts the new certificate, and return a warning if this cannot be checked.
+
+        Raises:
+            CertificateError: the controller does not trust it. The listener then uses the old certificate again.
+        """
         host, port = self._settings.host, self._settings.port
         try:
             reason = tls.verify(host, port, str(self._pins))

@@ -128,7 +128,7 @@ class ContainerImage(InStore):
         default=None,
         metadata={
             "help": "The digest (`sha256:…`) that the tag must refer to. If the tag refers to a different digest, the"
-            " image is pulled again."
+            " image is pulled or imported again."
         },
     )
     aliases: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Additional references to the image."})
