@@ -28,7 +28,8 @@ from .reset_outcome import ResetOutcome
 from .reset_plan import KubeadmReset, ResetPlan
 
 _ROUNDS = 4
-"""Maximum number of batches. Another batch is needed if a batch was lost, or if containers still used images."""
+"""Maximum number of batches. Another batch is needed if a batch was lost or left something, for example because
+containers still used images."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

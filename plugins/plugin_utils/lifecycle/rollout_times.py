@@ -98,6 +98,8 @@ def zone(name: str) -> datetime.tzinfo:
 def batch_sizes(rings: t.Sequence[RingOrder], serial: str) -> list[int]:
     """Return how many hosts each batch of a rollout has. A batch has hosts of one ring only.
 
+    If there are no hosts, there is one batch of 1.
+
     Args:
         rings: the ring of each host, in the order of the rollout.
         serial: number of hosts at a time, or a percentage of all hosts.

@@ -28,7 +28,7 @@ from . import sysprep_failures
 
 End = t.Literal["power_off", "leave_running", "shutdown_command"]
 """How a build ends: the batch powers the machine off; the builder stops the machine after the play; the builder runs a
-command that starts the batch, and then waits until the machine is off."""
+command with which the waiting batch continues, and then waits until the machine is off."""
 SEALED = "IMAGE_STATE_GENERALIZE_RESEAL_TO_OOBE"
 _STATE_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Setup\\State"
 TASK = "winkube-seal"
@@ -112,7 +112,7 @@ def calls(sealing: Sealing) -> tuple[Call, ...]:
 
 
 def time_limit(sealing: Sealing) -> float:
-    """Return the time limit of the batch in seconds. Ansible's watchdog on the node ends it minutes later."""
+    """Return the time limit of the batch in seconds. Ansible's watchdog on the node ends the batch minutes later."""
     waiting = START_LIMIT if sealing.end == "shutdown_command" else CONFIRMATION
     return 2 * sealing.timeout + waiting + 1800
 
@@ -183,7 +183,7 @@ def failure(seen: Observation) -> str:
 
 
 def explanation(batch: Observation, logs: Observation) -> str:
-    """Return why the batch failed, with sysprep's own reason if sysprep failed.
+    """Return why the batch failed, with sysprep's own reason if sysprep failed or may have failed.
 
     Args:
         batch: the observation of the batch.
@@ -242,7 +242,7 @@ def _shutdown() -> Call:
 
 
 def _not_closed(key: str, closing: t.Sequence[Call]) -> tuple[Call, ...]:
-    """Return the call that records that the machine is generalized, but that closing WinRM or the shutdown failed."""
+    """Return the call that sets `generalized` to false in RESULT if closing WinRM or the shutdown failed."""
     if not closing:
         return ()
     failed = dataclasses.replace(

@@ -54,11 +54,13 @@ class VersionStorage:
         self._changes: list[Planned] = []
 
     def observe(self) -> InstallationPlan:
-        """Observe the machine with one remote command, and plan all versions.
+        """Observe the machine with one remote command, unless the calls exceed 1 MB, and plan all versions.
 
         Raises:
+            UnsupportedWindows: the collection does not support the machine's Windows.
             NodeError: the module failed.
-            ResourceError: the machine cannot have a resource as described.
+            ResourceError: the machine cannot have a resource as described, or its state could not be read.
+            BadAnswer: the machine's answer about a resource cannot be used.
             AnsibleConnectionFailure: the machine cannot be reached.
         """
         planned, files = self._plans.resources, version_script.resources(self._expected)
