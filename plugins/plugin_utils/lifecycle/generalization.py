@@ -33,7 +33,7 @@ _HTTP = 5985
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GeneralizationOptions:
-    """The options of the module sysprep."""
+    """The options of the module sysprep that describe the generalization."""
 
     unattend: str | None
     clean_paths: t.Sequence[str]

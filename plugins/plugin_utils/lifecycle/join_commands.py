@@ -185,9 +185,9 @@ def total_timeout(listed: t.Iterable[JoinCommand]) -> int:
 
 
 def _run(call_id: str, command: JoinCommand) -> Call:
-    return Call(
-        id=call_id,
-        command=command.program,
+    return action(
+        call_id,
+        command.program,
         arguments=command.arguments,
         environment=command.environment,
         timeout=command.timeout,

@@ -35,7 +35,7 @@ of the build machine as the first boot."""
 _CLOUDBASE_NOTE = {"path": managed_marks.KEY, "name": f"Service {CLOUDBASE}"}
 _LOGINS = f"{registries.DOCKER_CONFIG}\\config.json"
 _HEADER = re.compile(r"^[ \t]*\[[^\]\n]*\bheader[\"']?[ \t]*\]|^[^#\n]*\bheader[\"']?[ \t]*=", re.MULTILINE)
-"""Matches a table of HTTP headers in a hosts.toml. Such headers contain credentials (containerd docs/hosts.md)."""
+"""Matches a table of HTTP headers in a hosts.toml. Such headers may contain credentials (containerd docs/hosts.md)."""
 _CLOUDBASE_FILES = tuple(
     f"{folder}\\Cloudbase Solutions\\Cloudbase-Init\\conf\\Unattend.xml"
     for folder in ("C:\\Program Files", "C:\\Program Files (x86)")

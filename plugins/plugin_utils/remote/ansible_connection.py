@@ -50,7 +50,7 @@ class Connection(t.Protocol):
         """Upload a file."""
 
     def reset(self) -> None:
-        """Close the connection and open it again."""
+        """Close an open connection and open it again."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -249,7 +249,7 @@ class ModuleRunner:
         return plugin
 
     def reset(self) -> None:
-        """Close the connection and connect again.
+        """Close an open connection and connect again. A closed connection is opened by the next command.
 
         Raises:
             Exception: the plugin could not reach the node. The connection is then closed.

@@ -53,7 +53,11 @@ class Artifact(Resource):
     )
     upstream_checksum: str | None = dataclasses.field(
         default=None,
-        metadata={"help": "URL of the publisher's checksum file, used only when a bundle is built.", "secret": True},
+        metadata={
+            "help": "URL of the publisher's checksum file, for building bundles. With `sha256`, a file `PATH.checksum` is"
+            " then stored, too.",
+            "secret": True,
+        },
     )
     kind: str | None = dataclasses.field(
         default=None, metadata={"help": "The artifact's kind. If set, a manifest is stored next to the file."}
