@@ -54,7 +54,7 @@ class Artifact(Resource):
     upstream_checksum: str | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "URL of the publisher's checksum file, for building bundles. If set, a known SHA-256 is also stored.",
+            "help": "URL of the publisher's checksum file, for building bundles. If set, `sha256` is also stored.",
             "secret": True,
         },
     )
