@@ -54,7 +54,7 @@ class KubeadmReset:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ResetPlan:
-    """What a reset removes."""
+    """The state of a machine before its reset, and what the reset changes."""
 
     joined: bool
     """Whether the machine is a node of a cluster."""

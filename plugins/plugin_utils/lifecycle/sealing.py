@@ -7,7 +7,7 @@ sysprep resets WinRM and its credentials, so the batch needs no connection:
 1. With `shutdown_command`, it first waits until the scheduled task TASK creates a file.
 2. It generalizes the machine, and waits until Windows reports success.
 3. It removes the machine's identity, prepares the first boot, and writes its result to RESULT.
-4. Unless it was started by the task, it waits until the controller has read this result and the state of the image.
+4. Without `shutdown_command`, it waits until the controller has read this result and the state of the image.
 5. It closes WinRM. Last, it shuts the machine down, unless the builder shuts it down.
 
 If any of this fails, the batch stops, and the machine stays on.

@@ -79,11 +79,11 @@ class Call:
     watch: str | None = None
     """For a program: path of a file that grows while the program runs, to report progress."""
     private: bool = dataclasses.field(default=False, metadata={"wire": False})
-    """Whether the input is secret but the result is not. The batch is then in no output. This field is not sent to the
-    node."""
+    """Whether the input or result may contain secrets, although the node returns the result (unlike that of a `secret`
+    call). `Node.run` then keeps the batch out of all output. This field is not sent to the node."""
     long: bool = dataclasses.field(default=False, metadata={"wire": False})
-    """Whether the call may take longer than a WinRM session. Its batch then runs detached. This field is not sent to
-    the node."""
+    """Whether the call may take long, or may break the connection. `Node.run` then runs its batch detached. This field is
+    not sent to the node."""
 
     def to_wire(self) -> dict[str, Json]:
         """Return the call's JSON document, without the fields that have their default values."""
@@ -134,12 +134,12 @@ class Batch:
 
     @property
     def secret(self) -> bool:
-        """Whether any call contains values that no log may show."""
+        """Whether the input or result of any call may contain values that no log may show."""
         return any(call.secret or call.private for call in self.calls)
 
     @property
     def long(self) -> bool:
-        """Whether any call may take longer than a WinRM session lasts."""
+        """Whether any call may take long, or may break the connection."""
         return any(call.long for call in self.calls)
 
     @property
