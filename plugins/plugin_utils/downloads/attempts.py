@@ -65,12 +65,12 @@ class Download:
 
     @property
     def part(self) -> str:
-        """Path of the unfinished download."""
+        """Path on the node of the unfinished download."""
         return f"{self.path}.part"
 
     @property
     def checksum(self) -> str:
-        """Path of the publisher's checksum file."""
+        """Path on the node of the checksum file from the source."""
         return f"{self.path}.checksum"
 
 

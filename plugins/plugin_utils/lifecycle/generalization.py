@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Turn a prepared machine into an image: inspect the machine, start the batch that finishes the build, and follow it.
 
-The batch is in sealing.py. Its calls come from sysprep.py, image_identity.py and first_boot.py.
+The batch is in sealing.py. Its calls come from sysprep.py, image_identity.py, image_proxies.py and first_boot.py.
 """
 
 from __future__ import annotations

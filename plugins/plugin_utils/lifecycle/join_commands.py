@@ -137,7 +137,7 @@ def ended(content: object) -> int | None:
 
 
 def secrets(listed: t.Iterable[JoinCommand]) -> tuple[str, ...]:
-    """Return the arguments and environment variables of programs, which messages must not contain.
+    """Return the arguments of programs and the values of their environment variables, which messages must not contain.
 
     Args:
         listed: the programs.

@@ -102,7 +102,7 @@ def batch_sizes(rings: t.Sequence[RingOrder], serial: str) -> list[int]:
 
     Args:
         rings: the ring of each host, in the order of the rollout.
-        serial: number of hosts at a time, or a percentage of all hosts.
+        serial: number of hosts at a time, or a percentage of all hosts, which is rounded down, but to at least 1.
     """
     share = serial.strip()
     percent = share.endswith("%")
@@ -119,8 +119,8 @@ def batch_sizes(rings: t.Sequence[RingOrder], serial: str) -> list[int]:
 def earlier_rings(batch: t.Sequence[Record], records: t.Sequence[Record]) -> list[Record]:
     """Return the records of nodes in other rings that this run worked on, if a batch is the first of its ring.
 
-    Nodes that an earlier run left cordoned come first, whatever their ring is, so their batch does not count as the
-    first batch of a ring.
+    Nodes on which an earlier run left its work unfinished come first, whatever their ring is, so their batch does not
+    count as the first batch of a ring.
 
     Args:
         batch: records of the hosts of the batch.

@@ -127,7 +127,7 @@ class VersionStorage:
 
 
 def _batches(groups: t.Sequence[t.Sequence[Call]]) -> list[Batch]:
-    """Return the calls in as few batches as their size allows. A batch never contains only a part of a group."""
+    """Return the calls in batches that are filled up to the size limit. A batch never contains a part of a group."""
     batches: list[Batch] = []
     for group in filter(None, groups):
         joined = Batch(calls=(*batches.pop().calls, *group)) if batches else Batch(calls=tuple(group))
