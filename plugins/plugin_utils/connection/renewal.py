@@ -98,7 +98,7 @@ class Renewer:
         """Renew the certificate.
 
         Raises:
-            CertificateError: the new certificate cannot be made or used; the listener keeps the old certificate.
+            CertificateError: the new certificate cannot be made or used; the listener still, or again, has the old one.
             ValueError: as for `update_pins`.
             OSError: as for `update_pins`.
         """

@@ -76,7 +76,7 @@ class Convergence:
         allowed_code_policies: the policies in `code_policies.CHOICES` that allow the resources' programs to run.
         check_space: whether to check that the changes fit on the node's volumes. This is not needed if an earlier run
             of the same resources has just measured and deferred the changes.
-        offline: whether to fail, before anything is changed, if a change would download something.
+        offline: whether to fail if a change would download something. This is checked before the first change.
         disk_limit: assume that the system volume has at most this many bytes; see `disk_space.free`.
         answers: records the node's answers.
     """
@@ -131,7 +131,7 @@ class Convergence:
             What was done; failed changes are in `failures`.
 
         Raises:
-            NodeError: the run cannot continue; the message names the node and the step.
+            NodeError: the run cannot continue; the message names the node and the reason.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         try:

@@ -48,7 +48,7 @@ class SizeProbe(abc.ABC):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SpaceRequirement:
-    """The disk space that a change needs on a volume. A plan that does not fit is rejected before any change."""
+    """The disk space that a change needs on a volume. A plan that does not fit is rejected."""
 
     path: str
     """Any Windows path on the volume."""
@@ -72,7 +72,7 @@ class ServiceEffect:
     service: str
     """The service's name."""
     effect: t.Literal["starts", "restarts", "stops"]
-    """`restarts`: a service that was running now runs with its new definition. `stops`: the service no longer runs."""
+    """`restarts`: a service that was running now runs with its new definition. `stops`: the service does not run."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -106,7 +106,7 @@ class RolloutHosts(t.NamedTuple):
 def select(records: t.Sequence[Record], play_hosts: t.Container[str]) -> RolloutHosts:
     """Return which hosts a rollout works on.
 
-    Nodes on which an earlier run left its work unfinished come first, because they may be cordoned: no more nodes may be
+    Nodes on which an earlier run left its work unfinished come first: they may be cordoned, and no more nodes may be
     out of service than `serial` allows. The other nodes follow ring by ring.
 
     Args:

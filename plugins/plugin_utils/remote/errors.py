@@ -9,10 +9,7 @@ from ..wire.messages import Progress
 
 
 class NodeError(Exception):
-    """Something failed on a node, or is missing for the work on it; the message is safe to print.
-
-    Unless nothing was sent to a node yet, the message names the node and the step.
-    """
+    """Work on a node failed or cannot begin. The message is safe to print, and usually names the node and the step."""
 
     def __init__(self, message: str) -> None:
         super().__init__(printable(message))

@@ -380,7 +380,11 @@ class Node:
         self._garbled = 0
 
     def _recover(self, lost: ConnectionLost, step: str) -> None:
-        """Connect again with growing pauses, until there is a connection or the time is up."""
+        """Connect again with growing pauses, until there is a connection.
+
+        Raises:
+            AnsibleConnectionFailure: the time is up, or the node rejected the logon too often.
+        """
         try:
             self._outage.reconnect(lost, self.timeouts, may_reboot=self._may_reboot)
         except ReconnectFailed as error:

@@ -177,7 +177,11 @@ class Reboot:
         raise NotRebooted(f"expected the node to be back within {self.timeout:.0f} seconds; last seen: {error}")
 
     def _order(self, message: str, deadline: float) -> tuple[bool, str]:
-        """Send the request; return whether the node certainly received it, and what to report if the node stays up."""
+        """Send the request; return whether the node certainly received it, and what to report if the node stays up.
+
+        Raises:
+            NotRebooted: the node rejected the request.
+        """
         try:
             seen = self.send(Batch(calls=order(message), key=self.keys[-1]))
             if seen is not None and seen.state == "known":
