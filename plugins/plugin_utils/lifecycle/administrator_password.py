@@ -146,7 +146,7 @@ class AdministratorPassword:
             return {"changed": False, "changes": [], "account": account.name}
         if account.is_own and not self._by_key:
             raise self._failed(
-                f"expected Ansible to connect with another account than {account.name}, or over SSH with a key, "
+                f"expected Ansible to connect with an account other than {account.name}, or over SSH with a key, "
                 "because it could not connect again after this change. Use another account, or set "
                 "node_prepare_administrator_password: keep"
             )

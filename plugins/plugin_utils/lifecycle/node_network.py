@@ -90,8 +90,8 @@ def type_problem(own: NodeNetwork, mode: Mode) -> str:
     names = (mode.hns_network, *mode.other_networks) if mode.hns_type else ()
     wrong = {name: own.hns[name] for name in names if own.hns.get(name, mode.hns_type).lower() != mode.hns_type.lower()}
     return "; ".join(
-        f"its HNS network {name} has the type {kind}, expected {mode.hns_type}. No run has created it. Remove the "
-        f"program that did, then the network with the role hns_cleanup (hns_cleanup_scope: networks, "
+        f"its HNS network {name} has the type {kind}, expected {mode.hns_type}. The collection did not create it. "
+        f"Remove the program that did, then the network with the role hns_cleanup (hns_cleanup_scope: networks, "
         f"hns_cleanup_networks: [{name}])"
         for name, kind in wrong.items()
     )

@@ -145,7 +145,8 @@ class ContainerImage(InStore):
     archives: tuple[ImageArchive, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Archives to download and import. The first one that fits the node's version of Windows is used."
+            "help": "Archives to download and import. The first one that fits the node's version of Windows is used. If"
+            " none fits, the image is pulled."
         },
     )
     size: int | None = dataclasses.field(
