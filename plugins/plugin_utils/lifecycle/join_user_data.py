@@ -94,7 +94,11 @@ def _check_network(option: str, value: str, components: t.Sequence[NotedComponen
 
 
 def _check_word(option: str, word: str, components: t.Sequence[NotedComponent]) -> str:
-    """Check the version of a program, and return the program's name; empty if it is unknown."""
+    """Check the version of a program, and return the program's name; empty if it is unknown.
+
+    Raises:
+        ResourceError: the word is malformed, or the image does not offer the version.
+    """
     name, equals, version = word.rpartition("=")
     if not _VERSION.fullmatch(version) or (equals and not _PROGRAM.fullmatch(name)):
         raise ResourceError(option, word, "expected a version such as 1.37.1, or PROGRAM=VERSION")

@@ -32,7 +32,7 @@ class MaintenanceWindow:
 
     @classmethod
     def parse(cls, text: str) -> MaintenanceWindow:
-        """Read a window such as `Sat,Sun 22:00-04:00`; without days, it is open every day.
+        """Read a window such as `Sat,Sun 22:00-04:00`; without days, it begins every day.
 
         Raises:
             ValueError: the text is not a window.
@@ -57,7 +57,11 @@ class MaintenanceWindow:
 
 
 def _days(text: str) -> t.Iterator[int]:
-    """Yield the weekdays in a list such as `Sat,Sun` or `Mon-Fri`."""
+    """Yield the weekdays, with 0 for Monday, in a list such as `Sat,Sun` or `Mon-Fri`.
+
+    Raises:
+        ValueError: the text is not such a list.
+    """
     for part in text.lower().split(","):
         first, _dash, last = part.partition("-")
         if first not in DAYS or (last or first) not in DAYS:

@@ -126,6 +126,8 @@ class Reboot:
         reconnect: tries once to connect again.
         away: exceptions of `send` that mean that the node may be away.
         timeout: time limit for the node to be back, in seconds.
+        clock: returns a time in seconds.
+        sleep: waits for a number of seconds.
     """
 
     send: t.Callable[[Batch], Observation | None]
