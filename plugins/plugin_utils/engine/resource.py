@@ -99,7 +99,8 @@ class Change:
     calls: tuple[Call, ...]
     """The calls that make the change. Their ids are local to the resource."""
     reboot: t.Literal["never", "if_reported", "always"] = "never"
-    """Whether the node reboots before later changes: never, only if a result reports RestartNeeded=Yes, or always."""
+    """Whether the node reboots before later changes: never, only if a result reports RestartNeeded=Yes, or always.
+    Consecutive changes that may need a reboot share one."""
     reboot_codes: tuple[int, ...] = ()
     """Exit codes of the change's programs that mean that the change needs a reboot. The node then reboots at the end of
     the batch, after the other changes in it."""

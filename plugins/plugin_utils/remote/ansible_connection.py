@@ -185,7 +185,7 @@ class ModuleRunner:
             The result of Ansible's async wrapper.
 
         Raises:
-            LookupError: the collection is not installed.
+            LookupError: the action is not installed.
             ConnectionLost: the connection plugin raised an exception.
         """
         seconds, folder = detach
@@ -229,7 +229,7 @@ class ModuleRunner:
         """Return another collection's action plugin, which uses the same connection.
 
         Raises:
-            LookupError: the collection of the action is not installed.
+            LookupError: the action is not installed.
         """
         action = self._action
         task = action._task.copy()
