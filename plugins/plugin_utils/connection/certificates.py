@@ -52,7 +52,7 @@ class Certificate:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HttpsListener:
-    """The HTTPS listener of a node."""
+    """The HTTPS listener of a node, with the certificate that it uses."""
 
     address: str
     """The listener's address in WinRM's notation: `*`, or `IP:192.0.2.21`."""

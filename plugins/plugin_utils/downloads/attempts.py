@@ -34,7 +34,7 @@ Source: https://en.wikipedia.org/wiki/List_of_file_signatures"""
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DownloadSource:
-    """A source of the file."""
+    """A source from which a file can be downloaded."""
 
     url: str
     checksum_url: str = ""
@@ -43,7 +43,7 @@ class DownloadSource:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Download:
-    """A requested download."""
+    """A file to download, its sources, and how it is verified."""
 
     path: str
     """Windows path of the file."""

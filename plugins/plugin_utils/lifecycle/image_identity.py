@@ -37,7 +37,7 @@ _ACCOUNT = re.compile(r"[^\"/\\\[\]:;|=,+*?<>@\x00-\x1f]{1,20}")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MachineIdentity:
-    """What `inspection_calls` found."""
+    """What belongs to the build machine or its users, and must not be in the image."""
 
     accounts: tuple[str, ...] = ()
     """The local accounts that the image must not contain."""

@@ -33,7 +33,7 @@ _SERVER = re.compile(r"^\s*server:\s*[\"']?(\S+?)[\"']?\s*$", re.MULTILINE)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JoinState:
-    """The state that a machine reports."""
+    """What a machine reports about its join and its networks."""
 
     joined: bool
     server: str

@@ -49,7 +49,7 @@ _PAUSE = 3.0
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sealing:
-    """The parts of the batch."""
+    """The parts of the batch that finishes the build of an image."""
 
     key: str
     """The batch's idempotency key."""
@@ -74,7 +74,11 @@ def image_state(call_id: str) -> Call:
 
 
 def calls(sealing: Sealing) -> tuple[Call, ...]:
-    """Return the calls of the batch."""
+    """Return the calls of the batch that finishes the build of an image.
+
+    Args:
+        sealing: the parts of the batch.
+    """
     before = dataclasses.replace(image_state("sealed-before"), until={"value": SEALED}, on_error="continue")
     preparing, generalizing = (
         tuple(dataclasses.replace(call, unless=(*call.unless, before.id)) for call in part)

@@ -68,7 +68,7 @@ class PreparedMachine:
 
 
 def inspection_calls() -> tuple[Call, ...]:
-    """Return the calls that observe the machine."""
+    """Return the calls that observe a machine before it is generalized."""
     files: list[Json] = [*_CLOUDBASE_FILES]
     return (
         query(

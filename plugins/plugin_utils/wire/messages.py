@@ -124,7 +124,7 @@ def _plain(value: t.Any) -> Json:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Batch:
-    """The calls of one remote command, with its options."""
+    """The calls of one remote command, with the options of the batch."""
 
     calls: tuple[Call, ...] = ()
     mode: t.Literal["run", "collect"] = "run"
