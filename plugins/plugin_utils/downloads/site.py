@@ -29,7 +29,8 @@ class Site:
         default=(), metadata={"help": "List that replaces the artifact's `no_proxy`, unless it is empty."}
     )
     ignore_revocation: bool = dataclasses.field(
-        default=False, metadata={"help": "As the artifact's `ignore_revocation`, but for this source."}
+        default=False,
+        metadata={"help": "With `true`, the artifact's `ignore_revocation` counts as true for this source."},
     )
 
     def route(self, own: DownloadRoute) -> DownloadRoute:

@@ -82,7 +82,7 @@ class Artifact(Resource):
     )
     allowed_signers: tuple[str, ...] = dataclasses.field(
         default=(),
-        metadata={"help": "Accepted signers of the file's programs. The `Archive` that unpacks the file checks them."},
+        metadata={"help": "Accepted signers of the file's programs. Roles let the `Archive` check them."},
     )
     allow_unverified: bool = dataclasses.field(
         default=False,
