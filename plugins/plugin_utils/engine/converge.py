@@ -73,7 +73,8 @@ class Convergence:
         may_reboot: whether to reboot the node if a change needs a reboot. If false, the run ends after that change.
         disruptive: `defer` postpones changes that disrupt the pods of a live node, and later changes that build on
             them.
-        allowed_code_policies: the policies in `code_policies.CHOICES` that allow the resources' programs to run.
+        allowed_code_policies: the policies in `code_policies.CHOICES` that, as the user declares, allow the resources'
+            programs to run.
         check_space: whether to check that the changes fit on the node's volumes. This is not needed if an earlier run
             of the same resources has just measured and deferred the changes.
         offline: whether to fail if a change would download something. This is checked before the first change.

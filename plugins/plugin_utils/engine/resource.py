@@ -110,7 +110,7 @@ class Change:
     space: tuple[SpaceRequirement, ...] = ()
     """The disk space that the change needs; empty if it needs almost none."""
     downloads: str = ""
-    """What the change downloads and where it would be found otherwise, such as the path of a file; empty: nothing."""
+    """What the change downloads, such as the path of a cached file, for messages (offline_plans.py); empty: nothing."""
     harmless: bool = False
     """Whether the change affects nothing that runs, for example because it only removes leftover files. If so, it
     disrupts no pods unless it may reboot the node, whatever the resource's `disrupts` is."""
