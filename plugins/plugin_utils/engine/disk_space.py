@@ -247,7 +247,7 @@ def refusal(measurement: Measurement, *, reserve: int = RESERVE, begun: bool = F
     Args:
         measurement: what was measured.
         reserve: bytes of each volume that must stay free.
-        begun: whether some of the planned changes have already been made.
+        begun: whether the run has already made changes.
     """
     when = "for the rest of the plan" if begun else "for the plan; nothing was changed"
     tables: list[str] = []

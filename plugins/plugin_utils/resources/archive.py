@@ -167,7 +167,7 @@ class Archive(Resource):
         return recorded
 
     def _settings(self) -> dict[str, t.Any]:
-        """Return the settings that the record stores; if one of them changes, the archive is unpacked again."""
+        """Return the settings to record; if one of them differs from the record, the archive is unpacked again."""
         return {
             "path": self.path,
             "members": list(self.members),

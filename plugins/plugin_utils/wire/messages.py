@@ -38,7 +38,7 @@ class Input:
     """The property whose value is used instead of the whole object."""
 
     def to_wire(self) -> dict[str, Json]:
-        """Return the JSON document that docs/wire.md describes."""
+        """Return the object `input` that docs/wire.md describes."""
         wire: dict[str, Json] = {"from": list(self.calls)}
         if self.where:
             wire["where"] = dict(self.where)
