@@ -141,7 +141,7 @@ class Directory(Resource):
     def _close(
         self, acl: str, observed: t.Mapping[str, t.Any], above: t.Sequence[Call], seen: Results
     ) -> Change | None:
-        """Plan the changes to an existing folder: access to parents, open folders and itself, then untrusted content."""
+        """Plan the changes to an existing folder: first access to folders, then untrusted content."""
         before: dict[str, t.Any] = {}
         after: dict[str, t.Any] = {}
         calls = [*above]
