@@ -38,7 +38,7 @@ class VersionedComponent:
     """A part of the node whose version a new machine may choose: Kubernetes, the runtime, a program of the network."""
 
     kind: str
-    """Its kind of artifacts, such as `containerd`, which also identifies it among the components."""
+    """The component's kind of artifacts, such as `containerd`. No two components have the same kind."""
     title: str
     parameter: Parameter
     installed: str
@@ -154,7 +154,7 @@ class VersionPlans:
 def _independent(
     candidates: t.Sequence[tuple[InstallableVersion, t.Sequence[Planned]]],
 ) -> tuple[list[InstallableVersion], list[str]]:
-    """Return the versions that share no change with versions of other components, and why the others are refused.
+    """Return the versions that share no change with versions of other components, and why all others are refused.
 
     A machine may install versions of several components. Each batch assumes that the other components have the versions
     of the image, so the last one would overwrite what an earlier one has written.

@@ -37,7 +37,7 @@ class JoinState:
 
     joined: bool
     server: str
-    """`host:port` of the kubelet's API server; empty if the machine has not joined."""
+    """The kubelet's API server, as `server_of` returns it; empty if the machine has not joined."""
     prepared: bool
     """Whether the kubelet's service exists."""
     computer_name: str

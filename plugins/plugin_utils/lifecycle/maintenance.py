@@ -14,7 +14,7 @@ from ..values.errors import refusal
 from .rings import ring_of
 
 Record: t.TypeAlias = t.Mapping[str, t.Any]
-"""Has `host`, `node` and `stage`; vars/main.yml of role node_maintenance describes the other fields."""
+"""The record of a host: `host`, `node`, `stage`, and the fields that vars/main.yml of role node_maintenance describes."""
 
 
 class Stage(enum.Enum):

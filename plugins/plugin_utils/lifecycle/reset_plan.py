@@ -59,7 +59,7 @@ class ResetPlan:
     joined: bool
     """Whether the machine is a node of a cluster."""
     server: str
-    """`host:port` of the kubelet's API server; empty if unknown."""
+    """The kubelet's API server, as `join_state.server_of` returns it; empty if unknown."""
     prepared: bool
     """Whether the kubelet's service exists."""
     computer_name: str
