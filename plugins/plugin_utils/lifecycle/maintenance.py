@@ -14,7 +14,7 @@ from ..values.errors import refusal
 from .rings import ring_of
 
 Record: t.TypeAlias = t.Mapping[str, t.Any]
-"""The record of a host: `host`, `node`, `stage`, and the fields that vars/main.yml of role node_maintenance describes."""
+"""The record of a host: `host`, `node`, `stage`, and other fields (roles/node_maintenance/vars/main.yml)."""
 
 
 class Stage(enum.Enum):
