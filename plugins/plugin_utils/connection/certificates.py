@@ -85,8 +85,12 @@ def read_listener(answers: t.Mapping[str, CallResult]) -> HttpsListener:
     """Read the results of `inspection_calls`.
 
     Raises:
-        CertificateError: there is no HTTPS listener with a certificate in the store.
+        CertificateError: the listeners or the certificates could not be read, or there is no HTTPS listener with a
+            certificate in the store.
     """
+    failed = next((f"{name}: {answer.error}" for name, answer in answers.items() if answer.error is not None), None)
+    if failed is not None:
+        raise CertificateError(f"the listener could not be read: {failed}")
     by_thumbprint = {
         each.thumbprint: each for each in map(_certificate, answers["certificates"].output) if each is not None
     }

@@ -73,7 +73,7 @@ class Renewer:
         """Read the listener and its certificate.
 
         Raises:
-            CertificateError: there is no HTTPS listener, or a CA issued the certificate.
+            CertificateError: there is no HTTPS listener, it could not be read, or a CA issued the certificate.
         """
         seen = self._node.observe(certificates.inspection_calls(), step="read the listener's certificate")
         listener = certificates.read_listener(seen.calls)
@@ -116,6 +116,8 @@ class Renewer:
 
     def _make(self, listener: HttpsListener, policy: RenewalPolicy) -> Certificate:
         names = certificates.renewed_names(listener.certificate.x509, [self._settings.host, *policy.names])
+        if not names:
+            raise CertificateError("expected a DNS name or an address for the new certificate in `names`, got none")
         expires = self._now + datetime.timedelta(days=policy.valid_days)
         call = certificates.creation(names, expires, uuid.uuid4().hex[:12])
         answer = self._node.run(Batch(calls=(call,)), step="create a certificate")
@@ -148,8 +150,7 @@ class Renewer:
         self._remove([new])
         raise CertificateError(
             f"the controller would not trust the new certificate at {host}:{port}: {reason}; the listener uses "
-            "its former certificate again. Add the name or address at which the controller reaches the node to the "
-            "option `names`"
+            "its former certificate again"
         )
 
     def _remove(self, unneeded: t.Sequence[Certificate]) -> tuple[str, ...]:
