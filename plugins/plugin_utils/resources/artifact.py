@@ -143,7 +143,7 @@ class Artifact(Resource):
         return self.no_log or self._asks
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge the artifacts of two roles that need the same file; None if `path`, `custom` or `sha256` differs."""
+        """Merge two roles' artifacts of one file; None if `path`, `custom` or (if both have one) `sha256` differs."""
         pins = {pin for pin in (self.sha256, other.sha256) if pin}
         if self.path.casefold() != other.path.casefold() or self.custom != other.custom or len(pins) > 1:
             return None
