@@ -97,7 +97,8 @@ def _check_word(option: str, word: str, components: t.Sequence[NotedComponent]) 
     """Check the version of a program, and return the program's name; empty if it is unknown.
 
     Raises:
-        ResourceError: the word is malformed, or the image does not offer the version.
+        ResourceError: the word is malformed, it does not select one of the image's programs, or the image does not
+            offer the version.
     """
     name, equals, version = word.rpartition("=")
     if not _VERSION.fullmatch(version) or (equals and not _PROGRAM.fullmatch(name)):

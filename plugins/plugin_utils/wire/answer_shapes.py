@@ -48,7 +48,7 @@ _READ_LIMIT = 65536
 def checked_output(call: Call, result: CallResult, where: str) -> tuple[t.Any, ...]:
     """Return the output objects of a call; missing properties are added as None.
 
-    The output of a call that failed or was skipped is returned unchecked.
+    The objects of a call that failed or was skipped, and of a cmdlet without `select`, are returned unchecked.
 
     Args:
         call: the call.
