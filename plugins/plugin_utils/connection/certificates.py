@@ -21,7 +21,8 @@ except ImportError:  # a dependency of pypsrp and pywinrm
 STORE = "Cert:\\LocalMachine\\My"
 LISTENER = "winrm/config/Listener"
 FRIENDLY_NAME = "winkube.node WinRM HTTPS"
-"""Friendly name of the certificates that this module makes. Later runs find these certificates by this name."""
+"""Friendly name of the certificates that this module and scripts/Enable-WinRMOverHttps.ps1 make. Later runs find these
+certificates by this name."""
 _KEY_BITS = 3072
 _DNS_NAME = re.compile(r"(?=.{1,253}\Z)(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(\.[A-Za-z0-9_-]{1,63})*\Z")
 
@@ -45,19 +46,19 @@ class Certificate:
 
     @property
     def is_self_signed(self) -> bool:
-        """Return whether the certificate is self-signed."""
+        """Whether the certificate is self-signed: its issuer is its subject."""
         return self.x509.issuer == self.x509.subject
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HttpsListener:
-    """The HTTPS listener of a node."""
+    """The HTTPS listener of a node, with the certificate that it uses."""
 
     address: str
     """The listener's address in WinRM's notation: `*`, or `IP:192.0.2.21`."""
     certificate: Certificate
     others: tuple[Certificate, ...] = ()
-    """Unused certificates that interrupted runs of this module made."""
+    """Certificates with FRIENDLY_NAME that no listener uses, for example because a run was interrupted."""
 
 
 def inspection_calls() -> tuple[Call, ...]:
@@ -84,8 +85,12 @@ def read_listener(answers: t.Mapping[str, CallResult]) -> HttpsListener:
     """Read the results of `inspection_calls`.
 
     Raises:
-        CertificateError: there is no HTTPS listener with a certificate.
+        CertificateError: the listeners or the certificates could not be read, or there is no HTTPS listener with a
+            certificate in the store.
     """
+    failed = next((f"{name}: {answer.error}" for name, answer in answers.items() if answer.error is not None), None)
+    if failed is not None:
+        raise CertificateError(f"the listener could not be read: {failed}")
     by_thumbprint = {
         each.thumbprint: each for each in map(_certificate, answers["certificates"].output) if each is not None
     }
@@ -137,7 +142,7 @@ def renewed_names(certificate: x509.Certificate, more: t.Iterable[str]) -> list[
 
     Args:
         certificate: the certificate in use.
-        more: names or addresses at which the controller reaches the node.
+        more: further names or addresses, such as the one at which the controller reaches the node.
     """
     names: list[str] = []
     try:

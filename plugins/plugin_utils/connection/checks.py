@@ -41,9 +41,10 @@ def unusable(settings: ConnectionSettings, installed: t.Callable[[str], bool] = 
         One sentence that names what to set or install; None if the connection can work.
     """
     if settings.plugin in _NO_WINDOWS_SHELL and settings.shell not in ("powershell", "cmd"):
+        default = "is Ansible's default and " if settings.plugin == "ssh" else ""
         return (
             f"ansible_connection: expected psrp or winrm (or ssh with ansible_shell_type: powershell), got "
-            f"{settings.plugin}, which is Ansible's default and cannot work with a Windows host without that shell"
+            f"{settings.plugin}, which {default}cannot work with a Windows host without that shell"
         )
     for module, package in _libraries(settings):
         if not installed(module):

@@ -49,7 +49,7 @@ def update_pins(
 
     Raises:
         ValueError: the file is not PEM.
-        OSError: the file cannot be written.
+        OSError: the file cannot be read or written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with _locked(path):
@@ -65,7 +65,7 @@ def update_pins(
 
 @contextlib.contextmanager
 def _locked(path: pathlib.Path) -> t.Iterator[None]:
-    """Lock out this controller's other processes. The lock has its own file, because the file of pins is replaced."""
+    """Lock out other processes on this controller. The lock has its own file, because the file of pins is replaced."""
     # All users who may write to the folder may change the pins, so they must be able to open the lock file.
     descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDONLY | os.O_CREAT, 0o644)
     try:

@@ -3,8 +3,8 @@
 """Renew the certificate of a node's HTTPS listener so that the controller trusts the node at every moment.
 
 The steps: create the new certificate, pin it in addition to the old one, assign it to the listener, check that the
-controller trusts it, delete the old one on the node, and unpin the old one. An interrupted run leaves both certificates
-pinned, and the next run continues with the new certificate.
+controller trusts it, delete the old one on the node, and unpin the old one. A run that is interrupted after the second
+step leaves both certificates pinned. The next run continues with the new certificate, if it was created.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Renewer:
         """Read the listener and its certificate.
 
         Raises:
-            CertificateError: there is no HTTPS listener, or a CA issued the certificate.
+            CertificateError: there is no HTTPS listener, it could not be read, or a CA issued the certificate.
         """
         seen = self._node.observe(certificates.inspection_calls(), step="read the listener's certificate")
         listener = certificates.read_listener(seen.calls)
@@ -98,7 +98,7 @@ class Renewer:
         """Renew the certificate.
 
         Raises:
-            CertificateError: the new certificate cannot be made or used; the listener keeps the old certificate.
+            CertificateError: the new certificate cannot be made or used; the listener still, or again, has the old one.
             ValueError: as for `update_pins`.
             OSError: as for `update_pins`.
         """
@@ -116,6 +116,8 @@ class Renewer:
 
     def _make(self, listener: HttpsListener, policy: RenewalPolicy) -> Certificate:
         names = certificates.renewed_names(listener.certificate.x509, [self._settings.host, *policy.names])
+        if not names:
+            raise CertificateError("expected a DNS name or an address for the new certificate in `names`, got none")
         expires = self._now + datetime.timedelta(days=policy.valid_days)
         call = certificates.creation(names, expires, uuid.uuid4().hex[:12])
         answer = self._node.run(Batch(calls=(call,)), step="create a certificate")
@@ -131,7 +133,11 @@ class Renewer:
             raise CertificateError(f"the listener did not accept the certificate: {error}")
 
     def _check(self, listener: HttpsListener, new: Certificate) -> tuple[str, ...]:
-        """Check that the controller trusts the new certificate; if it does not, restore the old certificate."""
+        """Check that the controller trusts the new certificate, and return a warning if this cannot be checked.
+
+        Raises:
+            CertificateError: the controller does not trust it. The listener then uses the old certificate again.
+        """
         host, port = self._settings.host, self._settings.port
         try:
             reason = tls.verify(host, port, str(self._pins))
@@ -144,8 +150,7 @@ class Renewer:
         self._remove([new])
         raise CertificateError(
             f"the controller would not trust the new certificate at {host}:{port}: {reason}; the listener uses "
-            "its former certificate again. Add the name or address at which the controller reaches the node to the "
-            "option `names`"
+            "its former certificate again"
         )
 
     def _remove(self, unneeded: t.Sequence[Certificate]) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ Source: https://en.wikipedia.org/wiki/List_of_file_signatures"""
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DownloadSource:
-    """A source of the file."""
+    """A source from which a file can be downloaded."""
 
     url: str
     checksum_url: str = ""
@@ -43,7 +43,7 @@ class DownloadSource:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Download:
-    """A requested download."""
+    """A file to download, its sources, and how it is verified."""
 
     path: str
     """Windows path of the file."""
@@ -52,9 +52,11 @@ class Download:
     commit: t.Mapping[str, Json]
     """Parameters of `@commit-file` that verify the file."""
     verified: bool
-    """Whether the file has a checksum. If it has none, at least its first bytes are checked."""
+    """Whether the file has a checksum. If it has none, the first bytes of a file with a known extension must fit the
+    extension, and an archive must be complete."""
     manifest: t.Mapping[str, Json] | None = None
-    """The manifest to write next to the file. The URL is added to the manifest as `source`."""
+    """The manifest to write next to the file. The redacted URL of the source that delivered the file is added to this
+    manifest as `source`."""
     timeout: float = 3600.0
     parallel: int | None = None
     secret: bool = False
@@ -63,12 +65,12 @@ class Download:
 
     @property
     def part(self) -> str:
-        """Path of the unfinished download."""
+        """Path on the node of the unfinished download."""
         return f"{self.path}.part"
 
     @property
     def checksum(self) -> str:
-        """Path of the publisher's checksum file."""
+        """Path on the node of the checksum file from the source."""
         return f"{self.path}.checksum"
 
 
@@ -81,7 +83,8 @@ def calls(download: Download, *, broken: bool) -> t.Iterator[Call]:
     Args:
         download: the requested download.
         broken: whether an unfinished download exists. If the file has a checksum, the download is resumed from the
-            first source, and if that fails, the whole file is downloaded. Otherwise the unfinished file is removed.
+            first source, and if that fails, the whole file is downloaded. Without a checksum, the unfinished file is
+            removed first.
     """
     attempts = [download.sources[0], *download.sources] if broken and download.verified else [*download.sources]
     done: tuple[str, ...] = ()
@@ -122,7 +125,7 @@ class _DownloadSize(SizeProbe):
 def space(download: Download, present: int) -> SpaceRequirement:
     """Return the disk space that a download needs.
 
-    The first source is asked for the size of the file, and the second one only if the first does not report it.
+    The first source is asked for the size of the file, and the second one only if the first request fails.
 
     Args:
         download: the requested download.
@@ -215,7 +218,8 @@ def _inside(label: str) -> Scope:
 def _archive_checks(download: Download, label: str) -> tuple[Call, ...]:
     """Return the calls that check that an archive is complete and unpacks only into the target folder.
 
-    Listing a zip archive is cheap; listing a tar.gz archive reads the whole file.
+    An archive with a correct checksum is complete. Of such archives, only zip archives are checked further, because
+    listing a zip archive is cheap, and listing a tar.gz archive reads the whole file.
     """
     path = download.path.lower()
     if not path.endswith(archive_members.FORMATS) or (download.verified and not path.endswith(".zip")):
@@ -325,7 +329,7 @@ def _why(label: str, results: t.Mapping[str, CallResult], route: curl.DownloadRo
 
 
 def _transfer(result: CallResult, route: curl.DownloadRoute) -> str:
-    """Return curl's error message, with the HTTP status if there is one."""
+    """Return what curl's exit code means, with the HTTP status if that is the cause; otherwise with curl's message."""
     code = result.exit_code or 0
     if code == 47 and route.headers:
         # If all headers are credentials, curl 7.83 and later follow redirects, so code 47 may mean too many redirects.

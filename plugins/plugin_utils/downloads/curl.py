@@ -42,20 +42,20 @@ class DownloadRoute:
 
     @property
     def secret(self) -> bool:
-        """Whether the command line would show a credential."""
+        """Whether the options contain a credential. Every header counts as one."""
         return bool(self.headers) or (self.proxy is not None and carries_secret(self.proxy))
 
     @property
     def only_credentials(self) -> bool:
-        """Whether all headers are credentials, which newer versions of curl do not send to other hosts."""
+        """Whether all headers are Authorization or Cookie, which newer versions of curl do not send to other hosts."""
         return {name.strip().lower() for name in self.headers} <= {"authorization", "cookie"}
 
     def follows(self, version: Version = ()) -> bool:
         """Return whether redirects are followed.
 
-        A site's headers are for that site only, but curl forwards most headers. Since 7.58, curl does not send
-        Authorization and Cookie to other hosts (CVE-2018-1000007), and since 7.83, not to another port or protocol of
-        the same host (CVE-2022-27774, CVE-2022-27776): https://curl.se/docs/security.html
+        A site's headers are for that site only, but curl forwards most headers. Only since 7.83, it sends neither
+        Authorization nor Cookie to another host, port or protocol (CVE-2018-1000007, CVE-2022-27774, CVE-2022-27776):
+        https://curl.se/docs/security.html
         """
         return not self.headers or (self.only_credentials and version >= (7, 83))
 
@@ -97,11 +97,12 @@ def download(
     parallel: int | None = None,
     version: Version = (),
 ) -> Call:
-    """Return the call that downloads a URL to a file, resuming an earlier attempt.
+    """Return the call that downloads a URL to a file; by default, it resumes an earlier attempt.
 
-    curl itself retries transient statuses (408, 5xx, and 429 since 7.67) and refused connections, after 1, 2, 4 and 8
-    seconds or when the server asks for it (Retry-After, since 7.75). The call's own retries resume interrupted
-    transfers. After any other response of a server, the call fails without a retry, unless curl is older than 7.67.
+    curl itself retries transient statuses (408, 500, 502 to 504, and 429 since 7.67) and refused connections, after 1,
+    2, 4 and 8 seconds or when the server asks for it (Retry-After, since 7.75). The call's own retries resume
+    interrupted transfers. After any other status that means an error, the call fails without a retry, unless curl is
+    older than 7.67.
 
     Args:
         call_id: id of the call.
@@ -113,8 +114,8 @@ def download(
         unless: as in `Call`.
         on_error: as in `Call`.
         parallel: as in `Call`.
-        secret: whether the output is secret. If the URL or the route contains credentials, curl prints nothing but its
-            exit code and the HTTP status, and the batch is hidden from all output anyway.
+        secret: whether the output is secret. If the URL or the route contains credentials, curl prints nothing but the
+            HTTP status and the content type, and the batch is hidden from all output anyway.
         resume: whether to resume an unfinished file at `output`.
         version: curl's version, if it is known.
     """
@@ -253,7 +254,10 @@ def line(name: str, value: str | None) -> str:
 
 
 def is_url(text: str) -> bool:
-    """Return whether curl may download a URL: it has a known scheme, a host (unless `file:`), a path, and no spaces."""
+    """Return whether curl may download a URL.
+
+    Such a URL has a known scheme, a host (unless it is `file:`), a path, and neither spaces nor control characters.
+    """
     try:
         parts = urllib.parse.urlsplit(text)
         host = parts.hostname
@@ -264,5 +268,5 @@ def is_url(text: str) -> bool:
 
 
 def file_name(url: str) -> str:
-    """Return the file name in a URL."""
+    """Return the file name in a URL, decoded; empty if the URL ends with a slash."""
     return urllib.parse.unquote(urllib.parse.urlsplit(url).path.rpartition("/")[2])

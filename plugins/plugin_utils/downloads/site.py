@@ -19,7 +19,8 @@ class Site:
         default=None, metadata={"help": "URL of the checksum file at this source.", "secret": True}
     )
     headers: t.Mapping[str, str] = dataclasses.field(
-        default_factory=dict, metadata={"help": "Secret headers that replace those of the artifact.", "secret": True}
+        default_factory=dict,
+        metadata={"help": "Secret headers that replace those of the artifact, unless empty.", "secret": True},
     )
     proxy: str | None = dataclasses.field(
         default=None, metadata={"help": "URL that replaces the artifact's proxy; empty: no proxy.", "secret": True}
@@ -28,14 +29,15 @@ class Site:
         default=(), metadata={"help": "List that replaces the artifact's `no_proxy`, unless it is empty."}
     )
     ignore_revocation: bool = dataclasses.field(
-        default=False, metadata={"help": "As the artifact's `ignore_revocation`, but for this source."}
+        default=False,
+        metadata={"help": "With `true`, the artifact's `ignore_revocation` counts as true for this source."},
     )
 
     def route(self, own: DownloadRoute) -> DownloadRoute:
         """Return how the source is reached.
 
         Args:
-            own: how the artifact's own URLs are reached. The source's settings replace its settings.
+            own: how the artifact's own URLs are reached. The settings of this source, where given, replace these.
         """
         return dataclasses.replace(
             own,

@@ -39,7 +39,8 @@ class Answers:
     def to_first(self, calls: t.Sequence[Call]) -> dict[str, CallResult]:
         """Return the first observation's answers to the questions that these calls ask, by the ids of these calls.
 
-        Any resource may have asked the same question, under any id.
+        Any resource may have asked the same question, under any id. Questions are compared by command and arguments
+        only, so the calls must run programs.
         """
         if self.questions is None:
             return {}

@@ -15,7 +15,8 @@ from ..wire.messages import Call, CallResult, Results
 from .resource import Change, Resource
 
 _OPEN = frozenset({"state", "path", "name"})
-"""Keys of `before` and `after` that `no_log` does not hide, because they identify the resource."""
+"""Keys of `before` and `after` that `no_log` does not hide, because they only identify the resource, or say whether it
+exists."""
 
 Reboot = t.Literal["never", "if_reported", "always"]
 
@@ -65,7 +66,7 @@ def only(resource: Resource, seen: Results, call: str) -> t.Mapping[str, t.Any]:
 
 
 def is_missing(result: CallResult | None) -> bool:
-    """Return whether a cmdlet failed because the requested object does not exist."""
+    """Return whether a call failed because the requested object, or the cmdlet or program itself, does not exist."""
     return result is not None and result.error is not None and result.error.category == "ObjectNotFound"
 
 
@@ -87,7 +88,7 @@ def update(
 
     Args:
         resource: the resource that changes.
-        before: the observed state, with at least the keys of `after`, in the same notation.
+        before: the observed state, in the notation of `after`. A missing key counts as None.
         after: the desired state.
         calls: the calls that make the change.
         why: the reason; by default a sentence that lists the differences.

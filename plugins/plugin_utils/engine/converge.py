@@ -8,7 +8,7 @@
 2. plan: each resource compares its desired state with the answers (planning.py).
 3. measure: one batch reads free disk space and download sizes, if the plan needs disk space and the observation does
    not include them (disk_space.py).
-4. apply: one batch makes the changes of all resources. If a reboot ends it, another batch follows.
+4. apply: one batch makes the changes of all resources. If a reboot or the limit of 1 MB ends it, another batch follows.
 """
 
 from __future__ import annotations
@@ -73,10 +73,11 @@ class Convergence:
         may_reboot: whether to reboot the node if a change needs a reboot. If false, the run ends after that change.
         disruptive: `defer` postpones changes that disrupt the pods of a live node, and later changes that build on
             them.
-        allowed_code_policies: the policies in `code_policies.CHOICES` that allow the resources' programs to run.
+        allowed_code_policies: the policies in `code_policies.CHOICES` that, as the user declares, allow the resources'
+            programs to run.
         check_space: whether to check that the changes fit on the node's volumes. This is not needed if an earlier run
             of the same resources has just measured and deferred the changes.
-        offline: whether to fail, before anything is changed, if a change would download something.
+        offline: whether to fail if a change would download something. This is checked before the first change.
         disk_limit: assume that the system volume has at most this many bytes; see `disk_space.free`.
         answers: records the node's answers.
     """
@@ -131,7 +132,7 @@ class Convergence:
             What was done; failed changes are in `failures`.
 
         Raises:
-            NodeError: the run cannot continue; the message names the node and the step.
+            NodeError: the run cannot continue; the message names the node and the reason.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         try:
@@ -154,7 +155,10 @@ class Convergence:
             self.outcome.remote_commands = self._node.remote_commands
 
     def _apply_until_stable(self, now: list[Planned]) -> list[Planned]:
-        """Make the changes after which the node must be observed again; return the plan that remains in the end."""
+        """Make the changes after which the node must be observed again, and return the plan that remains in the end.
+
+        The plan is empty if the run cannot continue.
+        """
         while first := next((planned for planned in now if planned.change.observe_again), None):
             # The other changes are planned again below, so drop their warnings, which planning repeats.
             again = {text for planned in now if planned is not first for text in self._change_warnings(planned)}
@@ -171,8 +175,10 @@ class Convergence:
             The changes, in order.
 
         Raises:
-            NodeError: the node's answers cannot be used, this node cannot have a resource as described, or a code
-                policy that the user has not allowed may block the resources' programs.
+            UnsupportedWindows: the collection does not support the node's version of Windows.
+            NodeError: the module failed, or the node's answers cannot be used; this node cannot have a resource as
+                described; a code policy that the user has not allowed may block the resources' programs (except in
+                check mode); or a change would download something although `offline` is set.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         step, private = "observe", self._observes_privately
@@ -200,7 +206,7 @@ class Convergence:
             self.outcome.warnings += warnings
             if stop and not self._check_mode:
                 raise NodeError(stop)
-        if self._offline and (why := offline_plans.refusal(self.outcome.planned)):
+        if self._offline and (why := offline_plans.refusal(self.outcome.planned, begun=bool(self.outcome.changes))):
             raise NodeError(f"{self._node.name}: {why}")
         return self.outcome.planned
 
@@ -243,7 +249,7 @@ class Convergence:
         self._progress.sizes = measurement.sizes
         for volume in measurement.unread_volumes:
             self.outcome.warnings.append(f"{self._node.name}: the free space of {volume} could not be read")
-        refusal = disk_space.refusal(measurement, begun=begun)
+        refusal = disk_space.refusal(measurement, begun=begun or bool(self.outcome.changes))
         if refusal is not None:
             raise NodeError(f"{self._node.name}: {refusal}")
         return measurement.first_later(pending)

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Split a plan into changes that are made now, and changes that wait until the node is drained (no I/O).
 
-A resource may build on earlier resources in the list. If only the first changes of a plan are made, the node is in the
-same state as after an interrupted run, and the next run can continue. So the plan is cut before the first change that
-disrupts pods. Later changes wait as well if they build on a change that waits (`Resource.builds_on`). Downloads into
-the cache build on no other change, so they are made before the node is drained.
+A resource may build on earlier resources in the list. So a change waits if it disrupts pods, or if it builds on an
+earlier change that waits (`Resource.builds_on`; by default, it does). Downloads into the cache build on few other
+changes, so they are usually made before the node is drained. When the changes for now are made, the node is in the
+same state as after an interrupted run, and the next run can continue.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class SpaceNeed:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """The results of the measure batch."""
+    """What the measure phase found."""
 
     needs: tuple[SpaceNeed, ...]
     free: t.Mapping[str, int]
@@ -53,7 +53,10 @@ class Measurement:
 
     @property
     def sizes(self) -> dict[str, int | None]:
-        """The bytes that each change writes, by the resource's title; None: unknown."""
+        """The bytes that each change needs, by the resource's title; None: unknown.
+
+        If a change needs space on several volumes, this is what it needs on one of them.
+        """
         return {need.title: need.size for need in self.needs}
 
     @property
@@ -117,12 +120,12 @@ def volume(path: str) -> str:
 
 
 def measure_calls(changes: t.Sequence[Planned], early: EarlySizes | None = None) -> tuple[Call, ...]:
-    """Return the calls of the measure batch; empty if no change needs disk space.
+    """Return the calls of the measure batch; empty if no change needs disk space, or if `early` has all answers.
 
     Args:
         changes: the plan.
-        early: the answers that came with the observation, if they are still valid. Questions that it answers are not
-            asked again. Questions that the node can answer only later are not asked yet.
+        early: the answers that came with the observation, if they are still valid. If given, questions that have these
+            answers are not asked again, and questions that the node can answer only later are not asked yet.
     """
     paths: dict[str, str] = {}
     lanes: list[list[Call]] = []
@@ -200,9 +203,10 @@ def _uncounted(parts: t.Mapping[str, int], counted: set[str]) -> int:
 def _size(
     planned: Planned, required: SpaceRequirement, brought: t.Mapping[str, int], calls: t.Mapping[str, CallResult]
 ) -> int | t.Mapping[str, int] | None:
-    """Return the number of bytes that a requirement needs; None if it is unknown.
+    """Return the number of bytes that a requirement needs, or the bytes of each part by name; None if it is unknown.
 
-    The requirement states it, or it follows from an earlier change or from the answers to the requirement's probe.
+    The requirement states the number, or it follows from an earlier change or from the answers to the requirement's
+    probe.
     """
     if required.size is not None:
         return required.size
@@ -243,7 +247,7 @@ def refusal(measurement: Measurement, *, reserve: int = RESERVE, begun: bool = F
     Args:
         measurement: what was measured.
         reserve: bytes of each volume that must stay free.
-        begun: whether some of the planned changes have already been made.
+        begun: whether the run has already made changes.
     """
     when = "for the rest of the plan" if begun else "for the plan; nothing was changed"
     tables: list[str] = []

@@ -3,7 +3,8 @@
 """Which changes disrupt the pods of a node (no I/O).
 
 A change disrupts pods if it reboots the node, stops or restarts a service that the pods need, or changes their network.
-Reboots and services are read from the change itself; for everything else the resource has the property `disrupts`.
+The change itself shows this, except for the services in the resource's `restarts`. The resource's property `disrupts`
+can overrule it, but not for reboots.
 """
 
 from __future__ import annotations

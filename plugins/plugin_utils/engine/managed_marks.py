@@ -54,7 +54,10 @@ def plan(
 
 
 def _present(resource: Resource, noted: bool, change: Change | None) -> Change | None:
-    """Return the change to the desired state, if any. It writes the mark first, so that every setting has a mark."""
+    """Return the change to the desired state, or None if the setting and its mark exist.
+
+    The change writes a missing mark first, so that every setting has a mark.
+    """
     if noted:
         return change
     take = write(resource.title, 1)

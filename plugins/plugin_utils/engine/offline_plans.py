@@ -9,18 +9,20 @@ import typing as t
 from .planned import Planned
 
 
-def refusal(changes: t.Iterable[Planned]) -> str | None:
+def refusal(changes: t.Iterable[Planned], *, begun: bool = False) -> str | None:
     """Return what the node lacks and would have to download, as an error message; None if it needs no download.
 
     Args:
         changes: the plan.
+        begun: whether the run has already made changes.
     """
     lacking = [_shown(planned) for planned in changes if planned.change.downloads]
     if not lacking:
         return None
     return (
         "expected a node that needs no downloads (artifact_offline), got one that would download "
-        f"{'; '.join(lacking)}. Nothing was changed. Add these to the node's image or cache, or allow downloads"
+        f"{'; '.join(lacking)}.{'' if begun else ' Nothing was changed.'} Add these to the node's image or cache, or "
+        "allow downloads"
     )
 
 

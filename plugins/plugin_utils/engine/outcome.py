@@ -28,7 +28,7 @@ class ConvergenceOutcome:
     """The outcome of one convergence."""
 
     windows: WindowsInfo | None = None
-    """The node's version of Windows; None if the node did not report it."""
+    """The node's version of Windows; None until the node has reported it."""
     changes: list[AppliedChange] = dataclasses.field(default_factory=list)
     planned: list[Planned] = dataclasses.field(default_factory=list)
     """The last plan, including changes that were not made."""

@@ -76,7 +76,7 @@ class Questions:
         """Groups of calls that belong together; a batch never contains only a part of a group."""
 
     def batches(self) -> list[tuple[Call, ...]]:
-        """Return the calls in as few batches as the size limit of a batch allows."""
+        """Return the calls in batches; a batch ends only where the next group would exceed the size limit."""
         batches: list[list[Call]] = [[]]
         lanes: list[list[t.Sequence[Call]]] = [[]]
         size = ENVELOPE
@@ -122,10 +122,10 @@ def plan(
         windows: the node's version of Windows; resources for other versions are left out.
 
     Returns:
-        The changes to make, in order.
+        The changes to make, in the order in which they are made.
 
     Raises:
-        ResourceError: the node cannot have a resource as described.
+        ResourceError: the node cannot have a resource as described, or the state of a resource could not be read.
         BadAnswer: the node's answer about a resource cannot be used.
     """
     changes: list[Planned] = []
@@ -255,8 +255,8 @@ def next_work(
 def _may_overlap(first: Planned, second: Planned) -> bool:
     """Return whether a change may begin before the previous one has ended.
 
-    Only changes of independent resources of the same type may overlap, because such resources never build on each
-    other.
+    Only changes of independent resources of the same type may overlap. Such changes do not wait for each other, as in
+    `group_parallel`.
     """
     alone = is_independent(first.resource) and _same_type(first, second)
     return alone and first.change.reboot == second.change.reboot == "never"

@@ -25,7 +25,7 @@ class ProgressReporter:
         self._growing: dict[str, str] = {}
         """The calls whose files were growing at the last poll, with the names of their resources."""
         self.sizes: t.Mapping[str, int | None] = {}
-        """The total bytes that each change writes, by the title of its resource; None: unknown."""
+        """The total bytes that each change needs, by the title of its resource (`Measurement.sizes`); None: unknown."""
 
     def report(self, progress: Progress, changes: t.Sequence[Planned]) -> None:
         """Print how far a batch has come.

@@ -17,7 +17,7 @@ from ..windows.windows_info import WindowsInfo
 from ..wire.messages import Call, CallResult, Results
 
 _COMMON = {"common": True}
-"""Metadata of the properties that all types have; lists of properties end with them."""
+"""Metadata of the optional properties that all types have; lists of properties end with them."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class SizeProbe(abc.ABC):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SpaceRequirement:
-    """The disk space that a change needs on a volume. A plan that does not fit is rejected before any change."""
+    """The disk space that a change needs on a volume. A plan that does not fit is rejected."""
 
     path: str
     """Any Windows path on the volume."""
@@ -72,7 +72,7 @@ class ServiceEffect:
     service: str
     """The service's name."""
     effect: t.Literal["starts", "restarts", "stops"]
-    """`restarts`: a service that was running now runs with its new definition. `stops`: the service no longer runs."""
+    """`restarts`: a service that was running now runs with its new definition. `stops`: the service does not run."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -94,12 +94,13 @@ class Change:
     """What differs, in one short sentence for the user."""
     before: t.Mapping[str, t.Any]
     after: t.Mapping[str, t.Any]
-    """`before` and `after` are the state for --diff. Both have the same keys: the properties that differ, and the
-    properties that identify the resource."""
+    """`before` and `after` are the state for --diff. Both have the same keys: the properties that differ or, if the
+    change creates or removes the resource, `state` and properties that describe the resource."""
     calls: tuple[Call, ...]
     """The calls that make the change. Their ids are local to the resource."""
     reboot: t.Literal["never", "if_reported", "always"] = "never"
-    """Whether the node reboots before later changes: never, only if a result reports RestartNeeded=Yes, or always."""
+    """Whether the node reboots before later changes: never, only if a result reports RestartNeeded=Yes, or always.
+    Consecutive changes that may need a reboot share one."""
     reboot_codes: tuple[int, ...] = ()
     """Exit codes of the change's programs that mean that the change needs a reboot. The node then reboots at the end of
     the batch, after the other changes in it."""
@@ -109,12 +110,13 @@ class Change:
     space: tuple[SpaceRequirement, ...] = ()
     """The disk space that the change needs; empty if it needs almost none."""
     downloads: str = ""
-    """What the change downloads and where it would be found otherwise, such as the path of a file; empty: nothing."""
+    """What the change downloads, such as the path of a cached file, for messages (offline_plans.py); empty: nothing."""
     harmless: bool = False
-    """Whether the change affects nothing that runs, for example because it only removes leftover files. If so, the
-    resource's `disrupts` is ignored."""
+    """Whether the change affects nothing that runs, for example because it only removes leftover files. If so, it
+    disrupts no pods unless it may reboot the node, whatever the resource's `disrupts` is."""
     service: ServiceEffect | None = None
-    """What the change does to a service. The engine then does not restart that service again for earlier changes."""
+    """What the change does to a service. If it starts or restarts the service, the engine does not restart that service
+    again for earlier changes of the same batch."""
     interruptions: tuple[ServiceInterruption, ...] = ()
     """The services that the calls stop, restart or delete. The change disrupts pods if pods need any of these
     services."""
@@ -152,7 +154,7 @@ class Resource(abc.ABC):
             **_COMMON,
             "help": "Whether a change of this resource disrupts the pods of a live node. By default, it does if it"
             " stops or restarts a service that pods need (containerd, docker, cri-dockerd, kubelet, kube-proxy,"
-            " flanneld, hns, vmcompute). true: always, for example because the network changes; false: never. A change"
+            " flanneld, hns, vmcompute), or if it changes the node's network. true: always; false: never. A change"
             " that may reboot the node always disrupts pods.",
         },
     )
@@ -192,7 +194,7 @@ class Resource(abc.ABC):
         return self if self == other else None
 
     def builds_on(self, earlier: Resource) -> bool:  # noqa: ARG002  # for subclasses
-        """Return whether this change must wait for the change of an earlier resource; by default, it always must.
+        """Return whether this resource's change must wait for the change of an earlier resource; by default, it must.
 
         If an independent resource does not wait for all earlier resources, its change may run in parallel with earlier
         changes of its type, and need not wait for changes that disrupt pods.
@@ -247,8 +249,8 @@ class Resource(abc.ABC):
     def likely_space(self) -> SpaceRequirement | None:
         """Return the disk space that the resource needs if it is missing; None if only the plan shows it.
 
-        If this method returns a requirement, the observation also asks for its size, which saves a remote command. The
-        calls of the probe may refer to the calls of `observe`. The node must skip the calls of the probe if the
+        If this method returns a requirement, the observation may also ask for its size, which saves a remote command.
+        The calls of the probe may refer to the calls of `observe`. The node must skip the calls of the probe if the
         resource is not missing.
         """
         return None

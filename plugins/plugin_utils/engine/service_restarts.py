@@ -22,7 +22,7 @@ def restarts_of(planned: Planned, changes: t.Sequence[Planned]) -> list[str]:
 
 
 def started_before(changes: t.Sequence[Planned]) -> set[str]:
-    """Return the services, in lower case, that one change starts before a later change replaces their files."""
+    """Return the services, in lower case, that one change starts and that must restart because of a later change."""
     return {
         name.lower()
         for planned in changes
@@ -36,8 +36,8 @@ def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) ->
 
     Args:
         services: names of the services.
-        started: names, in lower case, of services that the batch itself starts before it replaces their files; they
-            restart even if they were not running before.
+        started: names, in lower case, of services that the batch itself starts before a change because of which they
+            must restart (see `started_before`). They restart even if they were not running before the batch.
     """
     before: list[Call] = []
     after: list[Call] = []
@@ -84,7 +84,7 @@ def started_later(calls: t.Sequence[Call], changes: t.Sequence[Planned]) -> list
 
 
 def _started(changes: t.Iterable[Planned]) -> set[str]:
-    """Return the names of the services that changes start, in lower case."""
+    """Return the names of the services that changes start or restart, in lower case."""
     return {
         effect.service.lower()
         for planned in changes

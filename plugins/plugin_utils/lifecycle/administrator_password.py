@@ -36,7 +36,8 @@ _PRODUCT = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\ProductOptions"
 _CONTROLLER = "LanmanNT"
 """The product type of every kind of domain controller (gitlab.com/samba-team/samba, merge request 4063)."""
 _GROUPS = (string.ascii_lowercase, string.ascii_uppercase, string.digits, "+-.:=_")
-"""Windows can require characters of three of these groups. Quoting changes none of them in a shell, XML or YAML."""
+"""Windows can require characters of three of these groups. In quotation marks, none of the characters needs an escape
+in a shell, XML or YAML."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -125,8 +126,9 @@ class AdministratorPassword:
             Values of the action's result.
 
         Raises:
-            NodeError: the machine has no such account or is a domain controller, Ansible connects with the account, or
-                its password was not set.
+            UnsupportedWindows: the collection does not support the machine's Windows.
+            NodeError: the machine has no such account or is a domain controller, Ansible connects with the account and
+                a password, or the new password was not set.
             ResourceError: the file cannot be read or written.
             AnsibleConnectionFailure: the machine cannot be reached.
         """
@@ -144,7 +146,7 @@ class AdministratorPassword:
             return {"changed": False, "changes": [], "account": account.name}
         if account.is_own and not self._by_key:
             raise self._failed(
-                f"expected Ansible to connect with another account than {account.name}, or over SSH with a key, "
+                f"expected Ansible to connect with an account other than {account.name}, or over SSH with a key, "
                 "because it could not connect again after this change. Use another account, or set "
                 "node_prepare_administrator_password: keep"
             )

@@ -38,7 +38,7 @@ class VersionedComponent:
     """A part of the node whose version a new machine may choose: Kubernetes, the runtime, a program of the network."""
 
     kind: str
-    """Its kind of artifacts, such as `containerd`, which also identifies it among the components."""
+    """The component's kind of artifacts, such as `containerd`. No two components have the same kind."""
     title: str
     parameter: Parameter
     installed: str
@@ -67,7 +67,7 @@ class InstallableVersion:
     batch: str = ""
     """The batch that installs the version, as JSON; empty for the version that the image contains."""
     changes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """The resources that the batch changes, by the first part of the ids of their calls, for messages."""
+    """The resources that the batch checks or changes, by the first part of the ids of their calls, for messages."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -117,7 +117,7 @@ class VersionPlans:
             windows: the machine's version of Windows.
 
         Raises:
-            ResourceError: the machine cannot have a resource as described.
+            ResourceError: the machine cannot have a resource as described, or its state could not be read.
             BadAnswer: the machine's answer about a resource cannot be used.
         """
         changes = plan(self.resources, questions, calls, windows)
@@ -154,7 +154,7 @@ class VersionPlans:
 def _independent(
     candidates: t.Sequence[tuple[InstallableVersion, t.Sequence[Planned]]],
 ) -> tuple[list[InstallableVersion], list[str]]:
-    """Return the versions that share no change with versions of other components, and why the others are refused.
+    """Return the versions that share no change with versions of other components, and why all others are refused.
 
     A machine may install versions of several components. Each batch assumes that the other components have the versions
     of the image, so the last one would overwrite what an earlier one has written.
@@ -232,7 +232,7 @@ def not_installable(component: VersionedComponent, version: str, reason: object)
 
 
 def _batch(changes: t.Sequence[Planned], resources: t.Sequence[Resource], *checks: Call) -> str:
-    """Return the batch of a variant's changes. It can run again after a power failure at any call.
+    """Return the batch of a variant's changes as JSON. It can run again after a power failure at any call.
 
     Args:
         changes: the changes.
@@ -270,7 +270,7 @@ def _fits(text: str) -> bool:
 def repeatable(calls: t.Iterable[Call]) -> t.Iterator[Call]:
     """Yield calls that succeed again if an earlier run was interrupted after some of them.
 
-    Only calls that remove something fail if they have already succeeded. They are skipped if it does not exist.
+    Only calls that remove something fail if they have already succeeded. They are skipped if it no longer exists.
     """
     for call in calls:
         finds = _FINDS.get(call.command)
@@ -309,9 +309,14 @@ def _starts(changes: t.Sequence[Planned]) -> t.Iterator[tuple[Scope, str]]:
 
 
 def _settled(changes: t.Sequence[Planned], starts: t.Sequence[Call]) -> t.Iterator[Call]:
-    """Yield the calls that wait until the services have started with Windows, which runs user data at the same time.
+    """Yield the calls that start the services, and wait until each service either runs or is stopped.
 
-    A service that is still starting cannot be stopped. After an interruption, a service may not start at all.
+    User data runs while Windows still starts services, and a service that is still starting cannot be stopped. After an
+    interruption, a service may not start at all, which is no failure here.
+
+    Args:
+        changes: the changes.
+        starts: the calls of `_started`.
     """
     for call in starts:
         yield dataclasses.replace(call, id=_SETTLED.id(call.id), on_error="continue", retries=0)

@@ -28,7 +28,7 @@ _SCRIPT = f"{FOLDER}\\first_boot.ps1"
 
 @functools.cache
 def script() -> str:
-    """Return the script."""
+    """Return the text of the script."""
     return (DATA / "first_boot.ps1").read_text(encoding="utf-8")
 
 
@@ -85,10 +85,11 @@ def calls(*, accounts: t.Sequence[str], winrm_https: bool, certificates: t.Seque
 def wait_calls(seconds: float = 120.0) -> tuple[Call, ...]:
     """Return the calls that wait until a machine that was started from an image has finished its first boot.
 
-    This includes a build machine that restarted after sysprep: this restart was a first boot.
+    This includes a build machine that restarted after sysprep: this restart was a first boot. On a machine that is
+    generalized and has not restarted since, they do not wait.
 
     Args:
-        seconds: how long to wait.
+        seconds: how long to wait at most.
     """
     sealed = dataclasses.replace(
         sealing.image_state("first-boot-later"), until={"value": sealing.SEALED}, on_error="continue"

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Turn a prepared machine into an image: inspect the machine, start the batch that finishes the build, and follow it.
 
-The batch is in sealing.py. Its calls come from sysprep.py, image_identity.py and first_boot.py.
+The batch is in sealing.py. Its calls come from sysprep.py, image_identity.py, image_proxies.py and first_boot.py.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import uuid
 from ansible.errors import AnsibleConnectionFailure
 
 from ..remote.errors import BatchLost, NodeError
+from ..remote.node import FOLDER
 from ..remote.session import NodeSession
 from ..windows import node_paths
 from ..wire.calls import query
@@ -32,7 +33,7 @@ _HTTP = 5985
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GeneralizationOptions:
-    """The options of the module sysprep."""
+    """The options of the module sysprep that describe the generalization."""
 
     unattend: str | None
     clean_paths: t.Sequence[str]
@@ -99,7 +100,9 @@ class Generalization:
         Raises:
             UnsupportedWindows: the collection does not support the machine's Windows.
             NodeError: the machine has joined a cluster, has not finished its first boot, must reboot for updates, or
-                has too little free space; or the image would contain the password of a proxy.
+                has a disk that is too full; the image would contain the password of a proxy; or the registries' files
+                cannot be listed.
+            AnsibleConnectionFailure: the machine cannot be reached.
         """
         options = self._options
         accounts = self._accounts()
@@ -143,7 +146,7 @@ class Generalization:
 
         Raises:
             UnsupportedWindows: the collection does not support the machine's Windows.
-            NodeError: the batch failed.
+            NodeError: as for `Node.run`.
             AnsibleConnectionFailure: the machine cannot be reached.
         """
         calls = sysprep.cleaning_calls(self._options.clean_paths)
@@ -171,14 +174,15 @@ class Generalization:
             inspected: the observed machine.
 
         Raises:
-            NodeError: sysprep failed, or the machine does not shut down.
+            NodeError: sysprep or another call of the batch failed, the controller lost the machine before the image was
+                sealed, or the machine does not shut down or close its HTTPS listener.
             AnsibleConnectionFailure: the machine cannot be reached.
         """
         unattend = self._unattend(inspected.machine)
         batch = self._sealing(inspected, unattend)
         calls = sealing.calls(batch)
         before = self._node.timeouts
-        # The watchdog on the node ends a batch at its time limit.
+        # The watchdog on the node ends the batch some minutes after this limit.
         self._node.timeouts = dataclasses.replace(before, batch=sealing.time_limit(batch))
         self._node.start(Batch(calls=calls, key=batch.key), step="sysprep")
         self._node.timeouts = before
@@ -188,9 +192,9 @@ class Generalization:
         else:
             self._follow(batch, calls)
         if batch.end == "power_off":
-            self._wait_until_off(inspected.machine)
+            self._wait_until_off(inspected.machine, batch.key)
         if batch.end == "leave_running" and self._options.reset_winrm and inspected.machine.listeners:
-            self._wait_until_closed()
+            self._wait_until_closed(batch.key)
         sealed = {"type": "Image", "name": self._node.name, "action": "create", "why": "was not generalized"}
         return {
             "changed": True,
@@ -297,7 +301,7 @@ class Generalization:
         logs = self._node.observe(sysprep_failures.log_calls(), step="read sysprep's logs")
         self._refuse(sealing.explanation(seen, logs))
 
-    def _wait_until_off(self, machine: sysprep.PreparedMachine, seconds: float = 180.0) -> None:
+    def _wait_until_off(self, machine: sysprep.PreparedMachine, key: str, seconds: float = 180.0) -> None:
         """Wait until the machine's ports are closed.
 
         The listener in use may close before the machine is off. If WinRM also listens on its default port, that port
@@ -309,10 +313,11 @@ class Generalization:
         if self._still_open({self._link.port, *([_HTTP] if machine.http else [])}, seconds):
             raise NodeError(
                 f"{self._node.name}: shut down: the machine is generalized, but still responds after {seconds:.0f} s. "
-                f"{sealing.RESULT} has the reason. Shut it down yourself, and capture its disk before it boots again"
+                f"`stopped` in {FOLDER}\\{key}.json names the call that failed. Shut it down yourself, and capture its "
+                "disk before it boots again"
             )
 
-    def _wait_until_closed(self, seconds: float = 120.0) -> None:
+    def _wait_until_closed(self, key: str, seconds: float = 120.0) -> None:
         """Wait until the HTTPS listener in use is closed; do not wait if the connection uses HTTP.
 
         Raises:
@@ -321,7 +326,7 @@ class Generalization:
         if self._link.port != _HTTP and self._still_open({self._link.port}, seconds):
             self._refuse(
                 f"the machine is generalized, but its HTTPS listener is still open after {seconds:.0f} s. "
-                f"{sealing.RESULT} has the reason. Run the playbook again"
+                f"`stopped` in {FOLDER}\\{key}.json names the call that failed. Run the playbook again"
             )
 
     def _still_open(self, ports: set[int], seconds: float) -> bool:

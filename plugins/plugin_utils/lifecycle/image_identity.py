@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What sysprep leaves in an image although it belongs to the build machine or its users (no I/O).
 
-Two machines from one image must not share these things. They are created again when they are needed: sshd creates its
-host keys, the Windows Update service creates its client id, and Remote Desktop creates its certificate.
+Two machines from one image must not share these things. The keys, ids and certificates among them are created again
+when they are needed: sshd creates its host keys, the Windows Update service creates its client id, and Remote Desktop
+creates its certificate.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _ACCOUNT = re.compile(r"[^\"/\\\[\]:;|=,+*?<>@\x00-\x1f]{1,20}")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MachineIdentity:
-    """What `inspection_calls` found."""
+    """What belongs to the build machine or its users, and must not be in the image."""
 
     accounts: tuple[str, ...] = ()
     """The local accounts that the image must not contain."""

@@ -22,7 +22,7 @@ from ..wire.messages import Call, Json, Observation
 DOCKER_CONFIGURATION = f"{node_paths.DOCKER_DATA}\\config\\daemon.json"
 """Default path of dockerd's settings."""
 _SERVICES = ("containerd", "docker", "cri-dockerd", "buildkitd", "kubelet", "kube-proxy", "flanneld")
-"""Services for which the collection sets environment variables."""
+"""Services of a node whose environment variables may contain a proxy, whoever set them."""
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy")
 
 

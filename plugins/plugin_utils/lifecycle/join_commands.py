@@ -137,7 +137,7 @@ def ended(content: object) -> int | None:
 
 
 def secrets(listed: t.Iterable[JoinCommand]) -> tuple[str, ...]:
-    """Return the arguments and environment variables of programs, which messages must not contain.
+    """Return the arguments of programs and the values of their environment variables, which messages must not contain.
 
     Args:
         listed: the programs.
@@ -185,9 +185,9 @@ def total_timeout(listed: t.Iterable[JoinCommand]) -> int:
 
 
 def _run(call_id: str, command: JoinCommand) -> Call:
-    return Call(
-        id=call_id,
-        command=command.program,
+    return action(
+        call_id,
+        command.program,
         arguments=command.arguments,
         environment=command.environment,
         timeout=command.timeout,

@@ -47,9 +47,11 @@ class KubeletCredentials:
 
 
 def calls() -> tuple[Call, ...]:
-    """Return the calls that read the credentials, without the private key."""
+    """Return the calls that read the credentials.
+
+    The private key in the file with the certificate is not read, but a kubeconfig may contain a key, too.
+    """
     return (
-        # A kubeconfig may contain a key.
         query("kubeconfig", "@read-file", {"paths": [node_paths.KUBELET_CONF], "content": True}, private=True),
         query(
             "certificate",

@@ -33,17 +33,17 @@ _SERVER = re.compile(r"^\s*server:\s*[\"']?(\S+?)[\"']?\s*$", re.MULTILINE)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JoinState:
-    """The state that a machine reports."""
+    """What a machine reports about its join and its networks."""
 
     joined: bool
     server: str
-    """`host:port` of the kubelet's API server; empty if the machine has not joined."""
+    """The kubelet's API server, as `server_of` returns it; empty if the machine has not joined."""
     prepared: bool
     """Whether the kubelet's service exists."""
     computer_name: str
     windows: WindowsInfo
     clock_skew: float
-    """Seconds by which the node's clock is ahead of the controller's clock."""
+    """Seconds by which the node's clock is ahead of the controller's clock; 0 if its time cannot be read."""
     kubelet_launcher: bool = False
     """Whether the kubelet's service runs the launcher."""
     ended_commands: int | None = None
@@ -151,13 +151,13 @@ def read(seen: Observation, windows: WindowsInfo, now: datetime.datetime) -> Joi
 
 
 def server_of(kubeconfig: str) -> str:
-    """Return the API server of a kubeconfig as `host:port`; empty if the text names no server."""
+    """Return the API server of a kubeconfig as its URL names it: `host:port` or `host`; empty if there is none."""
     server = _SERVER.search(kubeconfig)
     return urllib.parse.urlsplit(server[1]).netloc if server else ""
 
 
 def _unresolved(seen: Observation) -> str:
-    """Return Windows' message about a name that it cannot resolve."""
+    """Return Windows' message about a name that it cannot resolve; empty if there is none."""
     result = seen.calls.get("resolve")
     return str(result.error) if result is not None and result.error is not None else ""
 

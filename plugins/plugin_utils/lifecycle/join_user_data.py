@@ -94,7 +94,12 @@ def _check_network(option: str, value: str, components: t.Sequence[NotedComponen
 
 
 def _check_word(option: str, word: str, components: t.Sequence[NotedComponent]) -> str:
-    """Check the version of a program, and return the program's name; empty if the network has only one program."""
+    """Check the version of a program, and return the program's name; empty if it is unknown.
+
+    Raises:
+        ResourceError: the word is malformed, it does not select one of the image's programs, or the image does not
+            offer the version.
+    """
     name, equals, version = word.rpartition("=")
     if not _VERSION.fullmatch(version) or (equals and not _PROGRAM.fullmatch(name)):
         raise ResourceError(option, word, "expected a version such as 1.37.1, or PROGRAM=VERSION")
@@ -114,7 +119,7 @@ def _check_offered(option: str, word: str, version: str, component: NotedCompone
 
 
 def user_data(versions: ChosenVersions, join: Join, kubernetes: str, install_dir: str) -> str:
-    """Return a cloud-config for cloudbase-init. If a version is refused, nothing joins.
+    """Return a cloud-config for cloudbase-init. If a version cannot be installed, the machine does not join.
 
     Args:
         versions: the versions that the machine installs.

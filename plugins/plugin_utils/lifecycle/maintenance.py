@@ -14,7 +14,7 @@ from ..values.errors import refusal
 from .rings import ring_of
 
 Record: t.TypeAlias = t.Mapping[str, t.Any]
-"""Has `host`, `node` and `stage`; vars/main.yml of role node_maintenance describes the other fields."""
+"""The record of a host: `host`, `node`, `stage`, and other fields (roles/node_maintenance/vars/main.yml)."""
 
 
 class Stage(enum.Enum):
@@ -106,8 +106,8 @@ class RolloutHosts(t.NamedTuple):
 def select(records: t.Sequence[Record], play_hosts: t.Container[str]) -> RolloutHosts:
     """Return which hosts a rollout works on.
 
-    Nodes that an earlier run left cordoned come first, so that no more nodes are out of service than `serial` allows.
-    The other nodes follow ring by ring.
+    Nodes on which an earlier run left its work unfinished come first: they may be cordoned, and no more nodes may be
+    out of service than `serial` allows. The other nodes follow ring by ring.
 
     Args:
         records: records of all hosts of the play, in the play's order; empty for hosts that are not nodes.

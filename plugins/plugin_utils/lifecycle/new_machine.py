@@ -69,7 +69,7 @@ def of_command(result: t.Mapping[str, t.Any], variable: str) -> t.Any:
         variable: the variable with the command, for messages.
 
     Raises:
-        BadMachine: the command failed, or printed no JSON.
+        BadMachine: the command failed, or printed no JSON or too much of it.
     """
     failed = command_problem(result)
     if failed:
@@ -137,8 +137,11 @@ def _variables(variables: t.Any) -> dict[str, t.Any]:
         where = f"variables of the new machine: {str(name)[:60]}"
         if name not in VARIABLES:
             raise BadMachine(f"{where}: expected one of {', '.join(sorted(VARIABLES))}")
-        if isinstance(value, bool) or not isinstance(value, VARIABLES[name]) or len(str(value)) > _LONGEST_VALUE:
-            raise BadMachine(f"{where}: expected a text, got {kind(value)}")
+        if isinstance(value, bool) or not isinstance(value, VARIABLES[name]):
+            expected = "a number" if int in VARIABLES[name] else "a text"
+            raise BadMachine(f"{where}: expected {expected}, got {kind(value)}")
+        if len(str(value)) > _LONGEST_VALUE:
+            raise BadMachine(f"{where}: expected a text of at most {_LONGEST_VALUE} characters, got {len(str(value))}")
     if variables.get("ansible_connection", "psrp") not in _CONNECTIONS:
         given = variables["ansible_connection"]
         raise BadMachine(refusal("ansible_connection of the new machine", given, "expected psrp, winrm or ssh"))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine's network adapter compared with its pod network: the MTU, and the subnets of other nodes (no I/O)."""
+"""A machine's networks compared with its pod network: MTU, types of HNS networks, subnets of other nodes (no I/O)."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def type_problem(own: NodeNetwork, mode: Mode) -> str:
     names = (mode.hns_network, *mode.other_networks) if mode.hns_type else ()
     wrong = {name: own.hns[name] for name in names if own.hns.get(name, mode.hns_type).lower() != mode.hns_type.lower()}
     return "; ".join(
-        f"its HNS network {name} has the type {kind}, expected {mode.hns_type}. No run has created it. Remove the "
-        f"program that did, then the network with the role hns_cleanup (hns_cleanup_scope: networks, "
+        f"its HNS network {name} has the type {kind}, expected {mode.hns_type}. The collection did not create it. "
+        f"Remove the program that did, then the network with the role hns_cleanup (hns_cleanup_scope: networks, "
         f"hns_cleanup_networks: [{name}])"
         for name, kind in wrong.items()
     )
@@ -118,7 +118,9 @@ def mtu_problem(own: NodeNetwork, mode: Mode, expected: ClusterNetwork) -> str:
 def mtu_warnings(
     own: NodeNetwork, mode: Mode, expected: ClusterNetwork, *, in_azure: bool, joined: bool
 ) -> t.Iterator[str]:
-    """Yield differences between the MTUs of Linux nodes and of the machine. Only overlays are compared.
+    """Yield differences between the MTUs of Linux nodes and of the machine, and an MTU that is too large for Azure.
+
+    Only overlays are checked.
 
     Args:
         own: the machine's network adapters.
@@ -126,7 +128,8 @@ def mtu_warnings(
         expected: the cluster's pod network.
         in_azure: whether the machine is a virtual machine of Azure, whose virtual networks have a smaller MTU than
             their network adapters show.
-        joined: whether the machine is a node. An unknown MTU is reported only for machines that are not nodes yet.
+        joined: whether the machine is a node. An unknown MTU of Linux nodes is reported only in Azure, and only for
+            machines that are not nodes yet.
     """
     if not mode.mtu_overhead or own.mtu is None:
         return
@@ -155,7 +158,9 @@ def mtu_warnings(
 
 
 def subnet_problem(own: NodeNetwork, mode: Mode, expected: ClusterNetwork) -> str:
-    """Return which nodes the machine cannot reach without a router; empty if the mode's routes may cross routers.
+    """Return which nodes the machine cannot reach without a router; empty if there are none.
+
+    The text is also empty if the mode's routes may cross routers, or if the machine's addresses are unknown.
 
     Args:
         own: the machine's network adapters.

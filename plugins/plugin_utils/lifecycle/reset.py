@@ -28,7 +28,8 @@ from .reset_outcome import ResetOutcome
 from .reset_plan import KubeadmReset, ResetPlan
 
 _ROUNDS = 4
-"""Maximum number of batches. Another batch is needed if a batch was lost, or if containers still used images."""
+"""Maximum number of batches. Another batch is needed if a batch was lost or left something, for example because
+containers still used images."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -85,7 +86,12 @@ class Reset:
         return f" ({'; '.join(self.outcome.errors)})" if self.outcome.errors else ""
 
     def _observe(self) -> ResetPlan:
-        """Observe the machine. If a batch of an earlier reset still runs, wait for it and observe again."""
+        """Observe the machine. If an earlier reset left its batch, wait for that batch and observe again.
+
+        Raises:
+            NodeError: the machine could not be observed, its answers cannot be used, or HNS cannot be queried.
+            AnsibleConnectionFailure: the machine cannot be reached.
+        """
         calls = reset_plan.observation_calls(self._questions, self._options.kubeadm, self._facts)
         seen, windows = self._session.observe(calls, step="observe", private=True)
         self._session.check_windows()
@@ -129,7 +135,11 @@ class Reset:
         return left is not None and not left
 
     def _finish_hns(self) -> None:
-        """Let a cleanup of HNS remove what is left, because a cleanup can also restart HNS if it hangs."""
+        """Let a cleanup of HNS remove what is left, because a cleanup can also restart HNS if it hangs.
+
+        Raises:
+            NodeError: the cleanup failed.
+        """
         cleanup = Cleanup(self._session, self._options.request, self._options.hns)
         cleanup.outcome.removed, cleanup.outcome.changes = self.outcome.hns.removed, self.outcome.hns.changes
         self.outcome.hns = cleanup.outcome

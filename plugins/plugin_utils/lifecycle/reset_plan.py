@@ -34,7 +34,7 @@ from . import join_state
 NOTE = f"{node_paths.PROGRAM_DATA}\\reset.json"
 """The file with the key of the batch that resets the machine. A later run waits for this batch."""
 CONFIGURATION = f"{node_paths.PROGRAM_DATA}\\reset.yaml"
-"""The file with kubeadm's configuration, which exists only while kubeadm runs."""
+"""The file with kubeadm's configuration. It exists only while the batch runs."""
 KUBEADM = "kubeadm-reset"
 """Id of the call that runs `kubeadm reset`."""
 _OWN = Scope("reset.")
@@ -54,12 +54,12 @@ class KubeadmReset:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ResetPlan:
-    """What a reset removes."""
+    """The state of a machine before its reset, and what the reset changes."""
 
     joined: bool
     """Whether the machine is a node of a cluster."""
     server: str
-    """`host:port` of the kubelet's API server; empty if unknown."""
+    """The kubelet's API server, as `join_state.server_of` returns it; empty if unknown."""
     prepared: bool
     """Whether the kubelet's service exists."""
     computer_name: str
@@ -255,7 +255,7 @@ def _changes(plan: ResetPlan) -> t.Iterator[Call]:
 def left(
     resources: t.Sequence[Resource], questions: Questions, seen: Observation, plan: ResetPlan
 ) -> list[Planned] | None:
-    """Return the changes that the batch did not make; None if it ended before it asked the questions again.
+    """Return the changes that the batch did not make; None if the batch ended before it asked the questions again.
 
     Args:
         resources: the resources that describe the machine after the reset.

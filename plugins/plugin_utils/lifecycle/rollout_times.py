@@ -32,7 +32,7 @@ class MaintenanceWindow:
 
     @classmethod
     def parse(cls, text: str) -> MaintenanceWindow:
-        """Read a window such as `Sat,Sun 22:00-04:00`; without days, it is open every day.
+        """Read a window such as `Sat,Sun 22:00-04:00`; without days, it begins every day.
 
         Raises:
             ValueError: the text is not a window.
@@ -57,7 +57,11 @@ class MaintenanceWindow:
 
 
 def _days(text: str) -> t.Iterator[int]:
-    """Yield the weekdays in a list such as `Sat,Sun` or `Mon-Fri`."""
+    """Yield the weekdays, with 0 for Monday, in a list such as `Sat,Sun` or `Mon-Fri`.
+
+    Raises:
+        ValueError: the text is not such a list.
+    """
     for part in text.lower().split(","):
         first, _dash, last = part.partition("-")
         if first not in DAYS or (last or first) not in DAYS:
@@ -98,9 +102,11 @@ def zone(name: str) -> datetime.tzinfo:
 def batch_sizes(rings: t.Sequence[RingOrder], serial: str) -> list[int]:
     """Return how many hosts each batch of a rollout has. A batch has hosts of one ring only.
 
+    If there are no hosts, there is one batch of 1.
+
     Args:
         rings: the ring of each host, in the order of the rollout.
-        serial: number of hosts at a time, or a percentage of all hosts.
+        serial: number of hosts at a time, or a percentage of all hosts, which is rounded down, but to at least 1.
     """
     share = serial.strip()
     percent = share.endswith("%")
@@ -117,8 +123,8 @@ def batch_sizes(rings: t.Sequence[RingOrder], serial: str) -> list[int]:
 def earlier_rings(batch: t.Sequence[Record], records: t.Sequence[Record]) -> list[Record]:
     """Return the records of nodes in other rings that this run worked on, if a batch is the first of its ring.
 
-    Nodes that an earlier run left cordoned come first, whatever their ring is, so their batch does not count as the
-    first batch of a ring.
+    Nodes on which an earlier run left its work unfinished come first, whatever their ring is, so their batch does not
+    count as the first batch of a ring.
 
     Args:
         batch: records of the hosts of the batch.

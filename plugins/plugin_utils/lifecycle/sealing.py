@@ -7,7 +7,7 @@ sysprep resets WinRM and its credentials, so the batch needs no connection:
 1. With `shutdown_command`, it first waits until the scheduled task TASK creates a file.
 2. It generalizes the machine, and waits until Windows reports success.
 3. It removes the machine's identity, prepares the first boot, and writes its result to RESULT.
-4. Unless it was started by the task, it waits until the controller has read this result and the state of the image.
+4. Without `shutdown_command`, it waits until the controller has read this result and the state of the image.
 5. It closes WinRM. Last, it shuts the machine down, unless the builder shuts it down.
 
 If any of this fails, the batch stops, and the machine stays on.
@@ -28,7 +28,7 @@ from . import sysprep_failures
 
 End = t.Literal["power_off", "leave_running", "shutdown_command"]
 """How a build ends: the batch powers the machine off; the builder stops the machine after the play; the builder runs a
-command that starts the batch, and then waits until the machine is off."""
+command with which the waiting batch continues, and then waits until the machine is off."""
 SEALED = "IMAGE_STATE_GENERALIZE_RESEAL_TO_OOBE"
 _STATE_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Setup\\State"
 TASK = "winkube-seal"
@@ -49,7 +49,7 @@ _PAUSE = 3.0
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sealing:
-    """The parts of the batch."""
+    """The parts of the batch that finishes the build of an image."""
 
     key: str
     """The batch's idempotency key."""
@@ -74,7 +74,11 @@ def image_state(call_id: str) -> Call:
 
 
 def calls(sealing: Sealing) -> tuple[Call, ...]:
-    """Return the calls of the batch."""
+    """Return the calls of the batch that finishes the build of an image.
+
+    Args:
+        sealing: the parts of the batch.
+    """
     before = dataclasses.replace(image_state("sealed-before"), until={"value": SEALED}, on_error="continue")
     preparing, generalizing = (
         tuple(dataclasses.replace(call, unless=(*call.unless, before.id)) for call in part)
@@ -112,7 +116,7 @@ def calls(sealing: Sealing) -> tuple[Call, ...]:
 
 
 def time_limit(sealing: Sealing) -> float:
-    """Return the time limit of the batch in seconds. Ansible's watchdog on the node ends it minutes later."""
+    """Return the time limit of the batch in seconds. Ansible's watchdog on the node ends the batch minutes later."""
     waiting = START_LIMIT if sealing.end == "shutdown_command" else CONFIRMATION
     return 2 * sealing.timeout + waiting + 1800
 
@@ -183,7 +187,7 @@ def failure(seen: Observation) -> str:
 
 
 def explanation(batch: Observation, logs: Observation) -> str:
-    """Return why the batch failed, with sysprep's own reason if sysprep failed.
+    """Return why the batch failed, with sysprep's own reason if sysprep failed or may have failed.
 
     Args:
         batch: the observation of the batch.
@@ -242,7 +246,7 @@ def _shutdown() -> Call:
 
 
 def _not_closed(key: str, closing: t.Sequence[Call]) -> tuple[Call, ...]:
-    """Return the call that records that the machine is generalized, but that closing WinRM or the shutdown failed."""
+    """Return the call that sets `generalized` to false in RESULT if closing WinRM or the shutdown failed."""
     if not closing:
         return ()
     failed = dataclasses.replace(

@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The calls that turn a machine into an image: inspect it, clean up, generalize it, close WinRM.
 
-sealing.py puts them into one batch. Facts: learn.microsoft.com/windows-hardware/manufacture/desktop (Sysprep
-command-line options, Windows Setup states). The registry value `ImageState` shows the result; the exit code does not.
+generalization.py and sealing.py build batches from them. Facts:
+learn.microsoft.com/windows-hardware/manufacture/desktop (Sysprep command-line options, Windows Setup states). The
+registry value `ImageState` shows the result; the exit code does not.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ of the build machine as the first boot."""
 _CLOUDBASE_NOTE = {"path": managed_marks.KEY, "name": f"Service {CLOUDBASE}"}
 _LOGINS = f"{registries.DOCKER_CONFIG}\\config.json"
 _HEADER = re.compile(r"^[ \t]*\[[^\]\n]*\bheader[\"']?[ \t]*\]|^[^#\n]*\bheader[\"']?[ \t]*=", re.MULTILINE)
-"""Matches a table of HTTP headers in a hosts.toml. Such headers contain credentials (containerd docs/hosts.md)."""
+"""Matches a table of HTTP headers in a hosts.toml. Such headers may contain credentials (containerd docs/hosts.md)."""
 _CLOUDBASE_FILES = tuple(
     f"{folder}\\Cloudbase Solutions\\Cloudbase-Init\\conf\\Unattend.xml"
     for folder in ("C:\\Program Files", "C:\\Program Files (x86)")
@@ -67,7 +68,7 @@ class PreparedMachine:
 
 
 def inspection_calls() -> tuple[Call, ...]:
-    """Return the calls that observe the machine."""
+    """Return the calls that observe a machine before it is generalized."""
     files: list[Json] = [*_CLOUDBASE_FILES]
     return (
         query(
@@ -239,7 +240,9 @@ def sysprep_call(unattend: str | None, timeout: float) -> Call:
 
 
 def winrm_calls(listeners: t.Sequence[WinRmListener]) -> tuple[Call, ...]:
-    """Return the calls that remove WinRM's settings from the image; they may close the connection.
+    """Return the calls that reset insecure settings of WinRM and remove its HTTPS listeners.
+
+    They may close the connection.
 
     Args:
         listeners: the HTTPS listeners, which are removed with their certificates.

@@ -32,7 +32,7 @@ class UpgradePlan:
     """Version of the node's kubelet; empty if unknown."""
     after: str
     steps: tuple[str, ...] = ()
-    """The versions whose kubeadm runs, in order; empty if the node has its version already, or cannot be upgraded."""
+    """The versions whose kubeadm runs, in order; empty if the node has the version already, or cannot be upgraded."""
     problem: str = ""
     """Why the node cannot be upgraded; empty if it can be."""
 

@@ -115,10 +115,10 @@ def batches_call() -> Call:
 
 
 def unused(versions: t.Iterable[InstallableVersion], calls: t.Mapping[str, CallResult]) -> list[Call]:
-    """Return the calls that remove batches of versions that are no longer cached.
+    """Return the calls that remove batches of versions that the image no longer offers.
 
     Args:
-        versions: the versions.
+        versions: the versions that the image offers.
         calls: the results of the observation.
     """
     used = {batch_file(version) for version in versions}

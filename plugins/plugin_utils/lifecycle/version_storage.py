@@ -54,11 +54,13 @@ class VersionStorage:
         self._changes: list[Planned] = []
 
     def observe(self) -> InstallationPlan:
-        """Observe the machine with one remote command, and plan all versions.
+        """Observe the machine with one remote command, unless the calls exceed 1 MB, and plan all versions.
 
         Raises:
+            UnsupportedWindows: the collection does not support the machine's Windows.
             NodeError: the module failed.
-            ResourceError: the machine cannot have a resource as described.
+            ResourceError: the machine cannot have a resource as described, or its state could not be read.
+            BadAnswer: the machine's answer about a resource cannot be used.
             AnsibleConnectionFailure: the machine cannot be reached.
         """
         planned, files = self._plans.resources, version_script.resources(self._expected)
@@ -125,7 +127,7 @@ class VersionStorage:
 
 
 def _batches(groups: t.Sequence[t.Sequence[Call]]) -> list[Batch]:
-    """Return the calls in as few batches as their size allows. A batch never contains only a part of a group."""
+    """Return the calls in batches that are filled up to the size limit. A batch never contains a part of a group."""
     batches: list[Batch] = []
     for group in filter(None, groups):
         joined = Batch(calls=(*batches.pop().calls, *group)) if batches else Batch(calls=tuple(group))

@@ -50,7 +50,7 @@ class Connection(t.Protocol):
         """Upload a file."""
 
     def reset(self) -> None:
-        """Close the connection and open it again."""
+        """Close an open connection and open it again."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -185,7 +185,7 @@ class ModuleRunner:
             The result of Ansible's async wrapper.
 
         Raises:
-            LookupError: the collection is not installed.
+            LookupError: the action is not installed.
             ConnectionLost: the connection plugin raised an exception.
         """
         seconds, folder = detach
@@ -222,13 +222,14 @@ class ModuleRunner:
         try:
             self._connection.put_file(local, remote)
         except Exception as error:
+            self.boot = ""
             raise ConnectionLost(str(error) or type(error).__name__) from error
 
     def _other_action(self, name: str, arguments: t.Mapping[str, t.Any], seconds: int) -> t.Any:
         """Return another collection's action plugin, which uses the same connection.
 
         Raises:
-            LookupError: the collection of the action is not installed.
+            LookupError: the action is not installed.
         """
         action = self._action
         task = action._task.copy()
@@ -248,7 +249,7 @@ class ModuleRunner:
         return plugin
 
     def reset(self) -> None:
-        """Close the connection and connect again.
+        """Close an open connection and connect again. A closed connection is opened by the next command.
 
         Raises:
             Exception: the plugin could not reach the node. The connection is then closed.

@@ -9,14 +9,14 @@ from ..wire.messages import Progress
 
 
 class NodeError(Exception):
-    """A step failed on a node; the message names the node and the step, and is safe to print."""
+    """Work on a node failed or cannot begin. The message is safe to print, and usually names the node and the step."""
 
     def __init__(self, message: str) -> None:
         super().__init__(printable(message))
 
 
 class BatchLost(NodeError):
-    """The process of a started batch died, so its effects must be observed again."""
+    """The process of a started batch ended without a result. What the batch changed must be observed again."""
 
     def __init__(self, message: str, progress: Progress | None) -> None:
         super().__init__(message)

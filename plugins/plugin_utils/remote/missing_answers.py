@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Explain why the module returned no result."""
+"""Explain why a module returned no usable result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..windows import code_policies
 
 
 def failure(result: t.Mapping[str, t.Any], private: bool) -> str:
-    """Return why the module returned no result.
+    """Return why a module returned no usable result.
 
     Args:
         result: the module's result from Ansible.

@@ -33,7 +33,7 @@ FOLDER = f"{PROGRAM_DATA}\\batches"
 """Folder with the results of batches, by key. Ansible's async wrapper uses a subfolder for each key. The subfolder is
 deleted with the result."""
 
-_SENDS = 5  # How often a batch is sent if the node reports that it never received the batch.
+_SENDS = 5  # How often a batch is sent at most, if the node reports each time that it never received the batch.
 _PUTS = 3  # How often a file is sent; there is a limit because plugins report a full disk as a connection failure.
 _GARBLED = 2  # Number of consecutive results that are not JSON after which the module, not the connection, has failed.
 
@@ -87,7 +87,8 @@ class Node:
             private: keep the result out of the output at any verbosity.
 
         Raises:
-            NodeError: the module failed.
+            NodeError: the batch is too large or must not be sent (see `_send`), the module failed, or its answer cannot
+                be used.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         batch = Batch(calls=tuple(calls), forget=self._forget)
@@ -124,8 +125,9 @@ class Node:
             The observation of the finished batch.
 
         Raises:
-            BatchLost: the node started the batch, but a reboot or the end of the session interrupted it.
-            NodeError: the module failed, or the batch exceeded its time limit.
+            BatchLost: the node started the batch, but its process ended without a result, for example because of a
+                reboot or the end of the session.
+            NodeError: as for `observe`, or the node did not receive the batch, or the batch exceeded its time limit.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         key = batch.key or str(uuid.uuid4())
@@ -156,10 +158,11 @@ class Node:
         raise NodeError(f"{self.name}: {step}: the node did not receive the batch after {_SENDS} attempts")
 
     def wait(self, key: str, *, step: str) -> Observation:
-        """Wait for a batch that an earlier run left running, and remove its result from the node.
+        """Wait for a batch that an earlier run left running, and remove its result as `forget` does.
 
         Returns:
-            The batch's observation without results. The state is `unknown` if there is no such batch.
+            The batch's observation without results. The state is `finished`, `lost`, or `unknown` if there is no such
+            batch.
 
         Raises:
             NodeError: as for `run`.
@@ -177,7 +180,7 @@ class Node:
             The key of the batch.
 
         Raises:
-            NodeError: the node did not receive the batch, or the module failed.
+            NodeError: as for `observe`, or the node did not receive the batch.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         key = batch.key or str(uuid.uuid4())
@@ -198,18 +201,20 @@ class Node:
     def peek(self, key: str, *, step: str, seconds: float, asked: t.Sequence[Call] = ()) -> Observation:
         """Wait for some time for a batch that was left running, and return its observation.
 
+        If the batch no longer runs, its result is removed as `forget` does.
+
         Args:
             key: key of the batch.
             step: name of the step, for messages.
-            seconds: how long to wait.
-            asked: the calls of the batch; results of other calls are dropped.
+            seconds: how long to wait at most.
+            asked: the calls of the batch; results of other calls are dropped. By default, all results are dropped.
 
         Returns:
             The observation; its state is `running`, `lost` or `unknown` if the batch has not finished.
 
         Raises:
-            NodeError: as for `run`.
-            AnsibleConnectionFailure: as for `run`.
+            NodeError: as for `observe`.
+            AnsibleConnectionFailure: as for `observe`.
         """
         self._asked[key] = asked
         deadline = self._clock() + seconds
@@ -219,7 +224,7 @@ class Node:
         return answer
 
     def forget(self, keys: t.Iterable[str]) -> None:
-        """Make the next remote command delete the results of the batches with these keys."""
+        """Make the next `observe`, `run` or `start` delete the results of the batches with these keys."""
         self._forget = (*self._forget, *keys)
 
     def start_job(
@@ -257,7 +262,7 @@ class Node:
         return download.fetch(self, path, size, sha256, target)
 
     def reboot(self, *, step: str = "reboot", ordered: bool | None = False, boot: str = "") -> None:
-        """Reboot the node and wait until it can be used.
+        """Wait until the node has rebooted and can be used; request the reboot if no batch has done so.
 
         Args:
             step: name of the step, for messages.
@@ -335,7 +340,13 @@ class Node:
     def _send(
         self, batch: Batch, step: str, *, private: bool = False, detach: bool = False, system: bool = False
     ) -> Observation | None:
-        """Send a batch once, and return its observation; None if the batch is detached or its result was garbled."""
+        """Send a batch once, and return its observation; None if the batch is detached or its result was garbled.
+
+        Raises:
+            ConnectionLost: the connection failed.
+            NodeError: the batch is too large, or contains secrets and Ansible would keep it in a file on the node; or
+                the module failed; or its answer cannot be used.
+        """
         if batch.secret and keeps_files():
             raise NodeError(f"{self.name}: {step}: {KEEPS_FILES}")
         wire = json.dumps(batch.to_wire(), separators=(",", ":"))
@@ -369,7 +380,11 @@ class Node:
         self._garbled = 0
 
     def _recover(self, lost: ConnectionLost, step: str) -> None:
-        """Connect again with growing pauses, until there is a connection or the time is up."""
+        """Connect again with growing pauses, until there is a connection.
+
+        Raises:
+            AnsibleConnectionFailure: the time is up, or the node rejected the logon too often.
+        """
         try:
             self._outage.reconnect(lost, self.timeouts, may_reboot=self._may_reboot)
         except ReconnectFailed as error:

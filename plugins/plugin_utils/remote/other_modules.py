@@ -22,7 +22,7 @@ def check_installed(module: str, variable: str, hint: str = "") -> None:
         hint: what else provides the module.
 
     Raises:
-        NodeError: the module's collection is not installed.
+        NodeError: the module is not installed.
     """
     if not module_loader.find_plugin_with_context(module, mod_type=".ps1").resolved:
         collection = module.rpartition(".")[0]
@@ -70,7 +70,7 @@ class OtherModules:
             connection failed and it is unknown whether the action started.
 
         Raises:
-            NodeError: the collection of the action is not installed.
+            NodeError: the action is not installed.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         try:

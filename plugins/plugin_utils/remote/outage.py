@@ -24,7 +24,7 @@ class Outage:
     """The time without a connection to a node.
 
     Args:
-        reset: connects once.
+        reset: closes the connection, and tries once to connect again.
         clock: returns a time in seconds.
         sleep: waits for a number of seconds.
     """
@@ -49,7 +49,7 @@ class Outage:
         self._refusals = 0
 
     def reconnect(self, lost: Exception, timeouts: Timeouts, *, may_reboot: bool = False) -> None:
-        """Connect again, until there is a connection or the time is up.
+        """Try to connect until there is a connection, the time is up, or the logon was rejected too often.
 
         Args:
             lost: the error with which the connection failed.

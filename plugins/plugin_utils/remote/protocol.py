@@ -40,7 +40,7 @@ class RemoteNode(t.Protocol):
         """Wait for some time for a batch that was left running, and return its observation."""
 
     def forget(self, keys: t.Iterable[str]) -> None:
-        """Make the next remote command delete the results of the batches with these keys."""
+        """Make the next `observe`, `run` or `start` delete the results of the batches with these keys."""
 
     def start_job(
         self, name: str, arguments: t.Mapping[str, t.Any], key: str, *, step: str
@@ -57,4 +57,4 @@ class RemoteNode(t.Protocol):
         """Write the content of a file on the node to `target`, check it, and return the number of pieces."""
 
     def reboot(self, *, step: str = ..., ordered: bool | None = ..., boot: str = ...) -> None:
-        """Reboot the node, unless a batch has requested the reboot, and wait until the node can be used."""
+        """Wait until the node has rebooted and can be used; request the reboot if no batch has done so."""

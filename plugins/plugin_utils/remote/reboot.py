@@ -58,8 +58,8 @@ def reboot_message(step: str) -> str:
 def order(message: str, *, delay: int = _DELAY) -> tuple[Call, ...]:
     """Return the calls that request a reboot; `is_ordered` says whether they succeeded.
 
-    If another program has already scheduled a shutdown (exit code 1190), the scheduled shutdown
-    is cancelled first, because it may happen later, or may not be a reboot.
+    If the request fails, it is sent again after any scheduled shutdown has been cancelled: another program may have
+    scheduled a shutdown (exit code 1190) that happens later or is not a reboot.
 
     Args:
         message: message to users who are logged on.
@@ -123,9 +123,11 @@ class Reboot:
 
     Args:
         send: sends a batch once; returns None if the result was garbled.
-        reconnect: connects once.
-        away: exceptions of `send` and `reconnect` that mean that the node may be away.
+        reconnect: tries once to connect again.
+        away: exceptions of `send` that mean that the node may be away.
         timeout: time limit for the node to be back, in seconds.
+        clock: returns a time in seconds.
+        sleep: waits for a number of seconds.
     """
 
     send: t.Callable[[Batch], Observation | None]
@@ -135,10 +137,12 @@ class Reboot:
     clock: t.Callable[[], float] = time.monotonic
     sleep: t.Callable[[float], None] = time.sleep
     keys: list[str] = dataclasses.field(default_factory=list, init=False)
-    """Keys of the requests that were sent; the node keeps their results until they are removed."""
+    """Keys of the batches that may have requested the reboot; the node keeps their results until they are removed."""
 
     def run(self, boot: str, message: str, *, ordered: bool | None = False) -> None:
-        """Request the reboot and wait until the node is back; it reboots exactly once, even if a response is lost.
+        """Request the reboot if necessary, and wait until the node is back.
+
+        Even if a response is lost, the node reboots only once.
 
         Args:
             boot: the boot time in the node's last observation before the request.
@@ -175,7 +179,11 @@ class Reboot:
         raise NotRebooted(f"expected the node to be back within {self.timeout:.0f} seconds; last seen: {error}")
 
     def _order(self, message: str, deadline: float) -> tuple[bool, str]:
-        """Send the request; return whether the node certainly received it, and what to report if the node stays up."""
+        """Send the request; return whether the node certainly received it, and what to report if the node stays up.
+
+        Raises:
+            NotRebooted: the node rejected the request.
+        """
         try:
             seen = self.send(Batch(calls=order(message), key=self.keys[-1]))
             if seen is not None and seen.state == "known":

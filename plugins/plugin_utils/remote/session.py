@@ -40,7 +40,7 @@ class NodeSession:
         self.node = node
         self.name = node.name
         self.windows: WindowsInfo | None = None
-        """The node's version of Windows; None before the first `observe`."""
+        """The node's version of Windows; None until `observe` or `run_if_supported` has read it."""
         self.warnings: list[str] = []
         """Warnings for the user, each with the node's name in front."""
         self._allow_unsupported = allow_unsupported_windows
@@ -96,7 +96,9 @@ class NodeSession:
         return seen, self._read_windows(seen, step)
 
     def run_if_supported(self, calls: t.Sequence[Call], *, step: str) -> Observation:
-        """Run calls that change the node in one remote command, or none of them if its Windows is not supported.
+        """Run calls that change the node in one remote command, or none of them if its Windows is refused.
+
+        If a call fails, the observation shows it.
 
         Args:
             calls: the calls.
@@ -104,7 +106,7 @@ class NodeSession:
 
         Raises:
             UnsupportedWindows: the version is not supported, and unsupported versions are not allowed.
-            NodeError: the batch failed, or the node did not return its version.
+            NodeError: as for `Node.run`, or the node did not return its version.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         checks = () if self._allow_unsupported else windows_info.support_calls()
@@ -123,7 +125,7 @@ class NodeSession:
         return self.windows
 
     def check_windows(self) -> None:
-        """Check that the collection supports the node's version of Windows, which `observe` has read.
+        """Check that the node's version of Windows, if it has been read, is supported or allowed.
 
         Raises:
             UnsupportedWindows: the version is not supported, and unsupported versions are not allowed.
@@ -140,7 +142,7 @@ class NodeSession:
 
     @property
     def version_warning(self) -> str:
-        """A warning if the node's version of Windows is allowed but not supported; otherwise empty."""
+        """A warning if the node's version of Windows is not supported; empty otherwise. Call `check_windows` first."""
         if self.windows is None or not self.windows.unsupported:
             return ""
         reason = self.windows.unsupported.partition(";")[0]

@@ -103,7 +103,8 @@ class Archive(Resource):
             formats = ", ".join(archive_members.FORMATS)
             raise ResourceError("path", self.path, f"expected an archive ({formats}) or a program ({_PROGRAM})")
         if self._is_program and (len(self.members) != 1 or self.strip_components):
-            raise ResourceError("members", list(self.members), "expected exactly one member, the program's file name")
+            expected = "expected exactly one member, the program's file name, and no strip_components"
+            raise ResourceError("members", list(self.members), expected)
         if self.exclusive and self.members:
             raise ResourceError("members", list(self.members), "expected no members if exclusive is true")
         if self.allowed_signers and not self.members:
@@ -166,7 +167,7 @@ class Archive(Resource):
         return recorded
 
     def _settings(self) -> dict[str, t.Any]:
-        """Return the settings that the record stores; if one of them changes, the archive is unpacked again."""
+        """Return the settings to record; if one of them differs from the record, the archive is unpacked again."""
         return {
             "path": self.path,
             "members": list(self.members),

@@ -25,7 +25,7 @@ from .directory import Directory
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Artifact(Resource):
-    r"""Downloads a file with curl.exe. The file is verified before use, and deleted if its checksum is wrong.
+    r"""Downloads a file with curl.exe. A file with a checksum is verified before use, and deleted if the hash is wrong.
 
     The next run resumes an interrupted download. With `checksum_url`, the checksum file is stored next to the file
     (`PATH.checksum`), so that later runs can verify the file without the network; `path` should then contain the
@@ -53,7 +53,10 @@ class Artifact(Resource):
     )
     upstream_checksum: str | None = dataclasses.field(
         default=None,
-        metadata={"help": "URL of the publisher's checksum file, used only when a bundle is built.", "secret": True},
+        metadata={
+            "help": "URL of the publisher's checksum file, for building bundles. If set, `sha256` is also stored.",
+            "secret": True,
+        },
     )
     kind: str | None = dataclasses.field(
         default=None, metadata={"help": "The artifact's kind. If set, a manifest is stored next to the file."}
@@ -62,8 +65,8 @@ class Artifact(Resource):
     custom: bool = dataclasses.field(
         default=False,
         metadata={
-            "help": "Whether the file is one of your own, which may change at the same URL. It is downloaded "
-            "again when its ETag or size at the source changes."
+            "help": "Whether the file is one of your own, which may change at the same URL. If it has a `kind` and no "
+            "checksum, it is downloaded again when its ETag or size at the source changes."
         },
     )
     sha256: str | None = dataclasses.field(default=None, metadata={"help": "The file's SHA-256, in hexadecimal."})
@@ -79,7 +82,7 @@ class Artifact(Resource):
     )
     allowed_signers: tuple[str, ...] = dataclasses.field(
         default=(),
-        metadata={"help": "Accepted signers of the file's programs. The `Archive` that unpacks the file checks them."},
+        metadata={"help": "Accepted signers of the file's programs. Roles let the `Archive` check them."},
     )
     allow_unverified: bool = dataclasses.field(
         default=False,
@@ -105,7 +108,7 @@ class Artifact(Resource):
     )
 
     def builds_on(self, earlier: Resource) -> bool:
-        """Wait for the file's folder and cache, for trusted certificates, and for the clock, which they depend on."""
+        """Wait for the file's folder, the cache, trusted certificates, and the clock, which certificate checks need."""
         if isinstance(earlier, Directory):
             return self.path.replace("/", "\\").casefold().startswith(f"{earlier.path.casefold()}\\")
         return earlier.type in ("ArtifactCache", "CertificateImport", "W32Time")
@@ -116,7 +119,8 @@ class Artifact(Resource):
         sums = [self.checksum_url, *(site.checksum_url for site in self.sites)]
         for url in (*self.urls, *(site.url for site in self.sites), *(url for url in sums if url)):
             if not curl.is_url(url):
-                raise ResourceError("urls", redact_url(url), "expected a URL with http, https or file")
+                expected = "expected a URL (http, https or file) with a path and without spaces"
+                raise ResourceError("urls", redact_url(url), expected)
         given = [way for way in ("sha256", "sha512", "checksum_url") if getattr(self, way)]
         if len(given) > 1:
             raise ResourceError(given[1], AsItIs("both"), f"expected either {' or '.join(given[:2])}")
@@ -139,7 +143,7 @@ class Artifact(Resource):
         return self.no_log or self._asks
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge the artifacts of two roles that need the same file; None if they differ in path, origin or checksum."""
+        """Merge two roles' artifacts of one file; None if `path`, `custom` or (if both have one) `sha256` differs."""
         pins = {pin for pin in (self.sha256, other.sha256) if pin}
         if self.path.casefold() != other.path.casefold() or self.custom != other.custom or len(pins) > 1:
             return None
@@ -256,16 +260,14 @@ class Artifact(Resource):
         if expected is None or actual != expected:
             algorithm = self.algorithm.lower()
             sums = next((source.checksum_url for source in self._sources if source.checksum_url), "")
-            why = (
-                f"its {self.algorithm} is {actual}, expected {expected}" if expected else "its checksum file is missing"
-            )
+            why = f"its {self.algorithm} is {actual}, expected {expected}" if expected else "its checksum is unknown"
             desired = {"path": self.path, algorithm: expected or f"by {redact_url(sums)}"}
             away = remove_path(self.path) if expected else self._move_unverified()
             return update(self, {"path": self.path, algorithm: actual}, desired, (away, *fetch), why=why)
         return self._plan_manifest(seen, file)
 
     def _space(self, seen: Results) -> SpaceRequirement:
-        """Return the required disk space; the second source is asked only if the first source reports no size."""
+        """Return the required disk space; the second source is asked only if the first request fails."""
         # An unfinished download is resumed only if a checksum verifies the complete file.
         present = int(self._observed_file(seen, f"{self.path}.part").get("size") or 0) if self._verified else 0
         return attempts.space(self._download(seen, curl.RemoteFile()), present)
@@ -274,7 +276,7 @@ class Artifact(Resource):
         return attempts.likely_space(self._download({}, curl.RemoteFile()), "file", self._unverified)
 
     def file_facts(self, seen: Results) -> dict[str, t.Any]:
-        """Return hash, size and source of the file on the node; empty if the file is missing or wrong."""
+        """Return hash, size and source of the file on the node; empty if the file has to be downloaded."""
         change = self.change_for(seen)
         if change is not None and any(call.id == attempts.FETCHED for call in change.calls):
             return {}
@@ -307,7 +309,9 @@ class Artifact(Resource):
             return None
         noted = self._noted(seen)
         if not noted or noted.get("sha256") != file.get("sha256"):
-            why = "its manifest has another SHA-256" if noted else "its manifest is missing, and there is no checksum"
+            why = (
+                "its manifest has a different SHA-256" if noted else "its manifest is missing, and there is no checksum"
+            )
             before = {"path": self.path, "sha256": file.get("sha256")}
             after = {"path": self.path, "sha256": noted.get("sha256") or "as fetched"}
             away = remove_path(self.path) if noted else self._move_unverified()

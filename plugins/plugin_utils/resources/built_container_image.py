@@ -52,7 +52,7 @@ class BuiltContainerImage(InStore):
     )
     context: str | None = dataclasses.field(
         default=None,
-        metadata={"help": "Folder on the node from which COPY takes files. The default is an empty folder."},
+        metadata={"help": "Folder on the node from which COPY takes files. The default contains only the Dockerfile."},
     )
     pinned: bool = dataclasses.field(
         default=False,

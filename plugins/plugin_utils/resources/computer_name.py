@@ -29,9 +29,11 @@ class ComputerName(Resource):
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"(?=.*[A-Za-z-])[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?", self.name):
-            raise ResourceError(
-                "name", self.name, "expected a host name without a dot: 1 to 63 letters, digits and hyphens"
+            expected = (
+                "expected a host name without a dot: 1 to 63 letters, digits and hyphens, not only digits, and no "
+                "hyphen at either end"
             )
+            raise ResourceError("name", self.name, expected)
 
     def observe(self) -> tuple[Call, ...]:
         values: list[Json] = [

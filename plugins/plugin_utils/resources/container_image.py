@@ -63,7 +63,7 @@ class InStore(Resource):
     )
     docker_config: str | None = dataclasses.field(
         default=None,
-        metadata={"help": "Folder of the `config.json` from which Docker's client reads credentials for registries."},
+        metadata={"help": "Folder of the `config.json` from which Docker's client and buildctl read credentials."},
     )
     store_dir: str | None = dataclasses.field(
         default=None,
@@ -73,9 +73,11 @@ class InStore(Resource):
         },
     )
     parallel: int = dataclasses.field(
-        default=4, metadata={"help": "Maximum number of parallel pulls, imports or builds."}
+        default=4, metadata={"help": "Maximum number of parallel pulls, imports or pushes."}
     )
-    retries: int = dataclasses.field(default=3, metadata={"help": "Number of retries after a failed attempt."})
+    retries: int = dataclasses.field(
+        default=3, metadata={"help": "Number of retries after a failed pull, push or build."}
+    )
     delay: float = dataclasses.field(default=10.0, metadata={"help": "Seconds between attempts."})
     timeout: int = dataclasses.field(default=3600, metadata={"help": "Time limit of one attempt, in seconds."})
 
@@ -128,7 +130,7 @@ class ContainerImage(InStore):
         default=None,
         metadata={
             "help": "The digest (`sha256:…`) that the tag must refer to. If the tag refers to a different digest, the"
-            " image is pulled again."
+            " image is pulled or imported again."
         },
     )
     aliases: tuple[str, ...] = dataclasses.field(default=(), metadata={"help": "Additional references to the image."})
@@ -145,16 +147,17 @@ class ContainerImage(InStore):
     archives: tuple[ImageArchive, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Archives to download and import. The first one that fits the node's version of Windows is used."
+            "help": "Archives to download and import. The first one that fits the node's version of Windows is used. If"
+            " none fits, the image is pulled."
         },
     )
     size: int | None = dataclasses.field(
         default=None,
-        metadata={"help": "Number of bytes to download, if known. If omitted, the registry is asked for the size."},
+        metadata={"help": "Number of bytes to download, if known. If omitted, the registry is asked before a pull."},
     )
     likely_size: int | None = dataclasses.field(
         default=None,
-        metadata={"help": "Approximate number of bytes to download, used if the registry cannot be asked yet."},
+        metadata={"help": "Approximate number of bytes to download, used if the registry reports no size."},
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
         default="present", metadata={"help": "Whether the image is in the store."}

@@ -39,7 +39,7 @@ class Directory(Resource):
             "help": "Whether to protect the parent folders, so that only administrators can rename or replace "
             "them. A parent folder that other users own or can delete gets Administrators as owner and the "
             "access list that Windows gives to folders in C:\\. Missing parent folders are created with the "
-            "same owner and access list. Requires `acl`."
+            "same owner and access list. Requires an `acl` with an owner."
         },
     )
     move_aside: untrusted_files.Which = dataclasses.field(
@@ -47,7 +47,8 @@ class Directory(Resource):
         metadata={
             "help": "Which content is not trusted: `foreign` means files and folders that users other than "
             "administrators own; `writable` also includes those that such users can write to. Untrusted content "
-            "is moved into a subfolder `.untrusted-TIME`, with a warning. Requires `acl`."
+            "is moved into a subfolder `.untrusted-TIME`, with a warning. Five levels of subfolders are checked. "
+            "Requires an `acl` with an owner."
         },
     )
     shallow: bool = dataclasses.field(
@@ -60,8 +61,9 @@ class Directory(Resource):
     open_folders: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Names of subfolders that stay open to all users. They are created before access to the "
-            "folder is restricted, with the access list that Windows gives to folders in C:\\. Requires `acl`."
+            "help": "Names of subfolders that stay open to all users, with the access list that Windows gives to "
+            "folders in C:\\. Missing ones are created; in an existing folder, this happens before access to the "
+            "folder is restricted. Requires an `acl` with an owner."
         },
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
@@ -93,7 +95,7 @@ class Directory(Resource):
 
     @property
     def path(self) -> str:
-        """The path without a trailing backslash."""
+        """The path with backslashes, without a trailing one."""
         return self.name.replace("/", "\\").rstrip("\\")
 
     @property
@@ -139,7 +141,7 @@ class Directory(Resource):
     def _close(
         self, acl: str, observed: t.Mapping[str, t.Any], above: t.Sequence[Call], seen: Results
     ) -> Change | None:
-        """Plan the changes to an existing folder: owner and access list first, then untrusted content."""
+        """Plan the changes to an existing folder: first access to folders, then untrusted content."""
         before: dict[str, t.Any] = {}
         after: dict[str, t.Any] = {}
         calls = [*above]
@@ -214,8 +216,8 @@ def closed(
 ) -> list[dict[str, t.Any]]:
     r"""Return the resources of folders in which only SYSTEM and administrators can write.
 
-    Access stays unchanged for root folders of drives, Windows' own folders, and folders in C:\Windows and C:\Program
-    Files.
+    Access stays unchanged for root folders of drives, Windows' own folders, and folders in C:\Windows, C:\Program Files
+    and C:\Program Files (x86).
 
     Args:
         folders: Windows paths.

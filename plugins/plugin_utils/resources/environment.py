@@ -131,5 +131,5 @@ def without_entries(value: str | None, entries: t.Iterable[str]) -> str | None:
 
 
 def _same(entry: str) -> str:
-    """Return a key that is the same for all entries that name the same folder."""
+    """Return a key that is the same for entries that differ only in case, quotation marks and trailing backslashes."""
     return entry.strip().strip('"').rstrip("\\").casefold()

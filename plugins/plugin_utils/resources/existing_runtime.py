@@ -100,7 +100,7 @@ class ExistingRuntime(Resource):
         return remove(self, {"services": names, "networks": sorted(networks.values())}, calls, why=why)
 
     def _networks(self, seen: Results) -> dict[str, str]:
-        """Return the names of the networks to remove by id."""
+        """Return the networks to remove: their names, by their ids."""
         # Without the feature Containers, there is no such cmdlet, and there are no networks.
         unknown = self.existing == "refuse" or is_missing(seen.get("networks"))
         items = () if unknown else objects(self, seen, "networks")

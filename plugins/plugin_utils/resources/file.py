@@ -77,7 +77,11 @@ class File(Resource):
             raise ResourceError("content", size, f"expected at most {MAX_BYTES} bytes", "Use an Artifact.")
 
     def data(self) -> bytes | None:
-        """Return the desired content in bytes, or None if the content is not managed."""
+        """Return the desired content in bytes, or None if the content is not managed.
+
+        Raises:
+            ResourceError: `source_content_base64` is not base64.
+        """
         if self.source_content_base64 is not None:
             try:
                 return base64.b64decode(re.sub(r"\s", "", self.source_content_base64), validate=True)
@@ -157,7 +161,11 @@ def same_hash(sha256: t.Any, data: bytes) -> bool:
 
 
 def check_acl(acl: str | None) -> None:
-    """Reject a malformed access list."""
+    """Reject a malformed access list.
+
+    Raises:
+        ResourceError: the access list is malformed.
+    """
     if acl is not None and sddl.parse(acl) is None:
         raise ResourceError("acl", acl, "expected SDDL with a discretionary access list, such as D:P(A;;FA;;;SY)")
 

@@ -40,7 +40,10 @@ _NUMBERED = {"1": "ICMPv4", "6": "TCP", "17": "UDP", "58": "ICMPv6"}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FirewallRule(Resource):
-    """A rule of Windows Firewall. Omitted properties have the defaults of a new rule: any port, address and program."""
+    """A rule of Windows Firewall. Omitted ports and addresses mean any.
+
+    If `program`, `group` or `description` is omitted, that property of an existing rule is not changed.
+    """
 
     type: t.ClassVar[str] = "FirewallRule"
     name: str = dataclasses.field(metadata={"help": "The rule's unique name (not its display name)."})

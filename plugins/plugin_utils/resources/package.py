@@ -24,7 +24,7 @@ _UNINSTALL = tuple(
 uninstall-registry-key."""
 _TIMEOUT = 1800.0
 _ATTEMPTS = 20
-"""Attempts while another installation runs, 15 seconds apart."""
+"""Number of retries while another installation runs, 15 seconds apart."""
 _TAIL = 200
 """Lines of the log that are read after a failure."""
 _REASON = re.compile(r"\bError \d{4}\b|-- (?:Error|Installation failed)|\breturned actual error code\b")
@@ -35,7 +35,7 @@ _REASON = re.compile(r"\bError \d{4}\b|-- (?:Error|Installation failed)|\breturn
 class WindowsInstallerPackage(Resource):
     """A product that Windows Installer installs from a package (`.msi`), without user interface.
 
-    The node reboots if the installation requires it, at the end of the batch that installs the product.
+    The node reboots if the installation or removal requires it, at the end of the batch.
     """
 
     type: t.ClassVar[str] = "Package"
@@ -59,8 +59,8 @@ class WindowsInstallerPackage(Resource):
     folder: str | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "The folder of the product. Before the product is installed, and after it was removed, what is left"
-            " in this folder is removed."
+            "help": "The folder of the product. Before the product is installed, and after it is removed, this folder"
+            " is removed with what is left in it."
         },
     )
     disables: tuple[str, ...] = dataclasses.field(
@@ -121,7 +121,7 @@ class WindowsInstallerPackage(Resource):
         return f"{installer_codes.explained(result.exit_code)}. The log is {self.log_path}"
 
     def failure(self, results: Results) -> str | None:
-        """Return why the installation failed, with the lines of the log that name the cause."""
+        """Return why msiexec.exe failed, with the lines of the log that name the cause; None without a log."""
         failed = next((results[name] for name in ("install", "uninstall") if name in results), None)
         log = results.get("log")
         if failed is None or log is None or not log.ok or log.skipped:
@@ -130,7 +130,7 @@ class WindowsInstallerPackage(Resource):
         return ". ".join([installer_codes.explained(failed.exit_code), *lines, f"The log is {self.log_path}"])
 
     def _installed(self, seen: Results) -> str | None:
-        """Return the installed version; None if the product is not installed."""
+        """Return the installed version, empty if Windows does not know it; None if the product is not installed."""
         for entry in objects(self, seen, "product"):
             if entry.get("key_exists"):
                 values = {name.casefold(): value for name, value in (entry.get("values") or {}).items()}

@@ -241,7 +241,7 @@ def _limit(minutes: int) -> str:
 
 
 def _minutes(text: str) -> float | None:
-    """Return the minutes of a TimeSpan (`3.00:00:00`) or of an ISO 8601 duration (`P3D`, `PT72H`)."""
+    """Return the minutes of a TimeSpan (`3.00:00:00`) or of an ISO 8601 duration (`P3D`, `PT72H`), or None."""
     iso = re.fullmatch(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?", text)
     span = re.fullmatch(r"(?:(\d+)\.)?(\d+):(\d+):(\d+)", text)
     match = iso or span

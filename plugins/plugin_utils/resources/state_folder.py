@@ -103,7 +103,7 @@ class StateFolder(Resource):
         if not observed.get("exists"):
             return None if self.state == "absent" else create(self, {"path": self.path}, self._make())
         if observed.get("type") != "directory":
-            return remove(self, {"path": self.path}, [remove_path(self.path)])
+            return self._replace_file()
         if self.state == "absent":
             return remove(self, {"path": self.path}, [*self._remove(), _removed(self.path)])
         if self.acl:
@@ -115,6 +115,13 @@ class StateFolder(Resource):
         before: dict[str, t.Any] = {"content": extra, "missing": missing}
         after: dict[str, t.Any] = {"content": [], "missing": []}
         return update(self, before, after, [*self._remove(), *self._make()], why=_why(extra, missing))
+
+    def _replace_file(self) -> Change | None:
+        """Plan the removal of a file at the path and, with the state `empty`, the creation of the folder."""
+        removal = remove_path(self.path)
+        if self.state == "absent":
+            return remove(self, {"path": self.path}, [removal])
+        return update(self, {"type": "file"}, {"type": "directory"}, [removal, *self._make()])
 
     def _content(self, seen: Results) -> list[str]:
         """Return the names in the folder, and the paths of the content of its subfolders, which must be empty."""

@@ -38,7 +38,8 @@ _VERBS: t.Mapping[str, t.Mapping[str, _Check]] = {
     "@port-pools": {"reserved": _WHOLE, "ranges": typed_values.items},
     "@move-path": {"path": _TEXT, "destination": _TEXT},
 }
-"""Properties of each verb's output objects. Every property may be null, which means that it is missing."""
+"""For each verb whose output objects are checked: the checks of their properties. Null counts as a missing property,
+which passes."""
 _FOR_EACH = {"@read-file": "paths", "@read-registry": "values", "@copy-file": "files"}
 """For each verb that returns one object for each item of a parameter, in the order of the items: the parameter."""
 _READ_LIMIT = 65536
@@ -46,6 +47,8 @@ _READ_LIMIT = 65536
 
 def checked_output(call: Call, result: CallResult, where: str) -> tuple[t.Any, ...]:
     """Return the output objects of a call; missing properties are added as None.
+
+    The objects of a call that failed or was skipped, and of a cmdlet without `select`, are returned unchecked.
 
     Args:
         call: the call.

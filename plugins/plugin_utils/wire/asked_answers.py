@@ -12,7 +12,8 @@ from .answer_shapes import checked_output
 from .messages import Call, CallResult, Observation
 
 _DEEPEST = 16
-"""Maximum depth of an output object; the module sends four levels (docs/wire.md)."""
+"""Maximum depth of a call's output, counting the list of its objects; the module sends objects of at most four levels
+(docs/wire.md)."""
 
 
 def only_asked(seen: Observation, calls: t.Sequence[Call]) -> Observation:
@@ -26,7 +27,8 @@ def only_asked(seen: Observation, calls: t.Sequence[Call]) -> Observation:
         The observation with the checked results of these calls.
 
     Raises:
-        BadAnswer: a result is larger than its call allows, has an unexpected shape, or is missing.
+        BadAnswer: a result is larger than its call allows, has an unexpected shape, or is missing; or the batch
+            stopped at a call that it does not contain.
     """
     asked = {call.id: call for call in calls}
     answers = {key: _checked(asked[key], result) for key, result in seen.calls.items() if key in asked}

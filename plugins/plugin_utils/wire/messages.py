@@ -38,7 +38,7 @@ class Input:
     """The property whose value is used instead of the whole object."""
 
     def to_wire(self) -> dict[str, Json]:
-        """Return the JSON document that docs/wire.md describes."""
+        """Return the object `input` that docs/wire.md describes."""
         wire: dict[str, Json] = {"from": list(self.calls)}
         if self.where:
             wire["where"] = dict(self.where)
@@ -51,7 +51,7 @@ class Input:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Call:
-    """One command to run on the node; the fields and their defaults are described in docs/wire.md."""
+    """One command to run on the node; docs/wire.md describes all fields that are sent, and their defaults."""
 
     id: str
     command: str
@@ -79,11 +79,11 @@ class Call:
     watch: str | None = None
     """For a program: path of a file that grows while the program runs, to report progress."""
     private: bool = dataclasses.field(default=False, metadata={"wire": False})
-    """Whether the input is secret but the result is not. The batch is then in no output. This field is not sent to the
-    node."""
+    """Whether the input or result may contain secrets, although the node returns the result (unlike that of a `secret`
+    call). `Node.run` then keeps the batch out of all output. This field is not sent to the node."""
     long: bool = dataclasses.field(default=False, metadata={"wire": False})
-    """Whether the call may take longer than a WinRM session. Its batch then runs detached. This field is not sent to
-    the node."""
+    """Whether the call may take long, or may break the connection. `Node.run` then runs its batch detached. This field
+    is not sent to the node."""
 
     def to_wire(self) -> dict[str, Json]:
         """Return the call's JSON document, without the fields that have their default values."""
@@ -124,7 +124,7 @@ def _plain(value: t.Any) -> Json:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Batch:
-    """The calls of one remote command, with its options."""
+    """The calls of one remote command, with the options of the batch."""
 
     calls: tuple[Call, ...] = ()
     mode: t.Literal["run", "collect"] = "run"
@@ -134,12 +134,12 @@ class Batch:
 
     @property
     def secret(self) -> bool:
-        """Whether any call contains values that no log may show."""
+        """Whether the input or result of any call may contain values that no log may show."""
         return any(call.secret or call.private for call in self.calls)
 
     @property
     def long(self) -> bool:
-        """Whether any call may take longer than a WinRM session lasts."""
+        """Whether any call may take long, or may break the connection."""
         return any(call.long for call in self.calls)
 
     @property
@@ -161,7 +161,7 @@ class Batch:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CallError:
-    """Why a call failed, as reported by PowerShell or the program."""
+    """Why a call failed, as the node reports it."""
 
     category: str = ""
     id: str = ""
@@ -175,7 +175,7 @@ class CallError:
 
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "error") -> CallError:
-        """Read an error; its texts become safe to print.
+        """Read an error; its texts become safe to print, and long ones are truncated.
 
         Raises:
             BadAnswer: the error does not follow docs/wire.md.

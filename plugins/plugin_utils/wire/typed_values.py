@@ -8,9 +8,9 @@ import math
 import typing as t
 
 LONGEST_TEXT = 16384
-"""Maximum number of characters of an error message or a warning; longer texts are truncated."""
+"""Maximum number of characters of a text for users, such as an error message; longer texts are truncated."""
 _NUMBERS = 2**64
-"""Sizes, counts and exit codes of Windows are below this limit (docs/wire.md: unsigned numbers of 64 bits)."""
+"""Sizes, counts and exit codes of Windows are below this limit, because they have at most 64 bits."""
 
 
 MISREAD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -80,7 +80,7 @@ def seconds(value: object, where: str) -> float:
     """Return a duration in seconds; null becomes 0.
 
     Raises:
-        BadAnswer: the value is not a number, or is negative or infinite.
+        BadAnswer: the value is not a number, or is negative, not finite, or 2**64 or more.
     """
     if value is None:
         return 0.0

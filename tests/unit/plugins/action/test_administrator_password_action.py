@@ -194,7 +194,7 @@ def test_the_account_of_the_connection_keeps_its_password_unless_ansible_uses_a_
     if not refused:
         assert run(node, file, by=connection)["changed"]
         return
-    with pytest.raises(NodeError, match="expected Ansible to connect with another account than Administrator"):
+    with pytest.raises(NodeError, match="expected Ansible to connect with an account other than Administrator"):
         run(node, file, by=connection)
     assert (password(machine), file.exists()) == ("", False)
 

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.winkube.node.plugins.plugin_utils.connection import certificates, pins
+from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import CallError, CallResult
 
 NOW = datetime.datetime(2026, 11, 22, tzinfo=datetime.UTC)
 
@@ -49,6 +50,12 @@ def test_a_renewed_certificate_keeps_its_names_and_adds_the_address_in_use() -> 
     ]
     # A certificate without alternative names has its common name.
     assert certificates.renewed_names(make(), []) == ["windows01"]
+
+
+def test_listeners_that_cannot_be_read_are_an_error() -> None:
+    denied = CallResult(ok=False, error=CallError(message="Access is denied."))
+    with pytest.raises(certificates.CertificateError, match="could not be read: listeners: Access is denied"):
+        certificates.read_listener({"listeners": denied})
 
 
 OLD = make()

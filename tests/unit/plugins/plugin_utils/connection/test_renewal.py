@@ -131,6 +131,12 @@ def test_a_failed_certificate_check_is_a_warning(site: Site) -> None:
     assert site.stored() == {done.certificate.thumbprint}
 
 
+def test_a_certificate_needs_a_name(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(certificates, "renewed_names", lambda *_: [])
+    with pytest.raises(certificates.CertificateError, match=r"a DNS name or an address .* in `names`, got none"):
+        site.leave_behind(365)
+
+
 def test_a_certificate_may_be_replaced_at_any_time(site: Site) -> None:
     site.renewer.renew(site.renewer.read_listener(), POLICY)
     forced = renewal.RenewalPolicy(days=30, valid_days=365, force=True)

@@ -106,6 +106,19 @@ def test_a_plan_that_does_not_fit_is_refused_with_the_size_of_each_change() -> N
     ]
 
 
+def test_after_a_first_change_the_message_does_not_say_that_nothing_was_changed() -> None:
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class First(Setting):
+        def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
+            change = super().plan(seen, windows)
+            return change and dataclasses.replace(change, observe_again=True)
+
+    world = Disks({"C": 10 * GB})
+    with pytest.raises(NodeError, match="not enough disk space on C: for the rest of the plan\n"):
+        converge(world, First(name="first"), Big(name="a", size=11 * GB))
+    assert world.sets() == ["first"]
+
+
 def test_sizes_known_only_later_are_measured_before_the_download() -> None:
     """An example is a container image, if the same plan installs the runtime that queries the registry."""
     plan = [Setting(name="runtime"), Big(name="image", asked=True, later=True), Big(name="other", size=GB)]

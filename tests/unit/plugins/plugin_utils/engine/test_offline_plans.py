@@ -10,6 +10,7 @@ import typing as t
 import pytest
 from unit.fake_settings import Download, Setting, World, converge, titles
 
+from ansible_collections.winkube.node.plugins.plugin_utils.engine import offline_plans
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.resource import Change, SizeProbe, SpaceRequirement
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.errors import NodeError
 from ansible_collections.winkube.node.plugins.plugin_utils.windows.windows_info import WindowsInfo
@@ -62,6 +63,12 @@ def test_everything_that_the_node_lacks_is_named_and_nothing_is_changed(check_mo
         "downloads"
     )
     assert (world.sets(), len(world.batches), world.ran("Ask-Server")) == ([], 1, 0)
+
+
+def test_after_a_first_change_the_message_does_not_say_that_nothing_was_changed() -> None:
+    outcome, dummy = converge(_world(), Remote(name="a"), check_mode=True)
+    assert "Nothing was changed" in (offline_plans.refusal(outcome.planned) or "")
+    assert "zip): is None, should be on. Add these" in (offline_plans.refusal(outcome.planned, begun=True) or "")
 
 
 def test_changes_without_downloads_are_made() -> None:

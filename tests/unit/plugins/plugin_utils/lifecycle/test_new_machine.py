@@ -61,10 +61,13 @@ def test_connection_variables_are_used() -> None:
         ),
         ({"address": "a", "variables": {"ansible_shell_executable": SECRET}}, "expected one of ansible_connection"),
         ({"address": "a", "variables": {"ansible_password": [SECRET]}}, "ansible_password: expected a text, got list"),
-        ({"address": "a", "variables": {"ansible_port": True}}, "ansible_port: expected a text, got true or false"),
+        ({"address": "a", "variables": {"ansible_port": True}}, "ansible_port: expected a number, got true or false"),
         ({"address": "a", "variables": {"ansible_port": SECRET}}, "ansible_port of the new machine: expected a number"),
         ({"address": "a", "variables": {"ansible_connection": "local"}}, "expected psrp, winrm or ssh, got 'local'"),
-        ({"address": "a", "variables": {"ansible_user": 5000 * "x"}}, "ansible_user: expected a text"),
+        (
+            {"address": "a", "variables": {"ansible_user": 5000 * "x"}},
+            "ansible_user: expected a text of at most 4096 characters, got 5000",
+        ),
     ],
 )
 def test_other_documents_are_refused(document: t.Any, text: str) -> None:

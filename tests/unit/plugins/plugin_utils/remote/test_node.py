@@ -276,6 +276,22 @@ def test_a_reboot_is_one_order_and_waited_for(machine: ScriptedMachine) -> None:
     assert node.observe(CALLS[:1]).boot == machine.boot
 
 
+def test_the_boot_time_is_unknown_after_an_upload_that_failed(machine: ScriptedMachine) -> None:
+    node, action = make(machine)
+    reach(node)
+
+    def put_file(*_: str) -> None:
+        machine.node.power.reset()
+        action._connection.put_file = lambda *_: None
+        raise ConnectionResetError
+
+    action._connection.put_file = put_file
+    node.put("local", "remote", step="upload")
+    node.reboot()
+    assert machine.reboots == 2
+    assert machine.batches[1]["calls"] == [], "the boot time is read again"
+
+
 @pytest.mark.parametrize("fault", ["before", "after", "garbled"])
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_a_node_reboots_once_wherever_the_link_breaks(machine: ScriptedMachine, fault: Fault, number: int) -> None:

@@ -210,7 +210,7 @@ def test_a_file_that_differs_from_its_manifest_is_downloaded_again() -> None:
     requested = artifact(allow_unverified=True, **KIND)
     assert planned(requested, file=files("whole"), manifest=manifest(sha256=SHA256), curl=CURL) is None
     other = must(requested, file=files("whole"), manifest=manifest(sha256="0" * 64), curl=CURL)
-    assert "another SHA-256" in other.why
+    assert "a different SHA-256" in other.why
     missing = must(requested, file=files("whole"), manifest=answer(file(PATH + ".manifest.json")), curl=CURL)
     # It may be correct, and the last one, so it is only moved out of the way.
     assert commands(missing)[:2] == ["@move-path", "curl.exe"]

@@ -76,6 +76,9 @@ def test_a_missing_folder_is_created() -> None:
 
 def test_a_file_at_the_path_is_removed() -> None:
     assert [call.command for call in must(folder(state="absent"), **seen("file")).calls] == ["Remove-Item"]
+    change = must(emptied(), **seen("file", **{"content-0": names("kubelet"), "content-1": GONE, "content-2": GONE}))
+    assert change.why == "type is file, expected directory"
+    assert [call.id for call in change.calls] == ["remove", "make", "folder-0", "folder-1"]
 
 
 @pytest.mark.parametrize(
@@ -144,6 +147,14 @@ def test_links_are_removed_and_their_targets_stay(machine: Machine) -> None:
     assert [entry.name for entry in files.listing(KUBELET)] == ["pki", "pods"]
     assert files.listing(rf"{KUBELET}\pods") == []
     assert converge(machine, emptied()).changes == []
+
+
+def test_a_file_at_the_path_is_replaced_by_a_folder(machine: Machine) -> None:
+    machine.files.make_directory("C:\\var\\lib")
+    machine.files.write_text(KUBELET, "x")
+    assert converge(machine, folder()).failures == []
+    assert machine.files.listing(KUBELET) == []
+    assert converge(machine, folder()).changes == []
 
 
 def test_a_file_in_use_is_reported(machine: Machine) -> None:
