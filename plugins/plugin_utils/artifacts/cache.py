@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Turn lists of versions into resources of a node, and report the content of the node's cache as a table."""
+"""Resources for lists of versions, warnings about unverified ones, and a table of the content of a node's cache."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def resources_for_versions(
         options: further arguments of `locations.resource`.
 
     Returns:
-        One resource for each version, in order and without duplicates, and one more resource for `prune`.
+        One resource for each version, in order and without duplicates, and one more resource if `prune` is true.
 
     Raises:
         ArtifactError: a value is invalid.
@@ -84,7 +84,7 @@ def _own_url(url: str, kind: str, versions: int) -> str:
     """Return the URL that the user gave for a kind; empty if there is none.
 
     Raises:
-        ArtifactError: the URL does not name a file, or it is the same for several versions.
+        ArtifactError: the URL is invalid, does not name a file, or is the same for several versions.
     """
     if not url:
         return ""

@@ -29,7 +29,7 @@ class SourceLocation:
     checksum_url: str = ""
     """URL of the checksum file; empty if there is none."""
     site: artifacts_sites.ArtifactSite | None = None
-    """The site that provides the file; None: the publisher provides it."""
+    """The site that provides the file; None: the publisher, or the host of the user's own URL, provides it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -116,7 +116,7 @@ def _used(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> t.Iterator
 
 
 def _clear_sites(kind: Kind, values: t.Mapping[str, t.Any]) -> list[artifacts_sites.ArtifactSite]:
-    """Return the sites that deliver a kind and its checksum over plain HTTP; none if a site has a verified checksum."""
+    """Return the sites that deliver a kind and its checksum over plain HTTP; none if a site has a trusted checksum."""
     role = next((name for name in values if name.endswith("_artifact_sources") and _is_of(kind, name)), "")
     sources = values.get(role) or {}
     mirror = values.get(role.replace("_artifact_sources", "_artifact_mirror")) or ""
