@@ -128,7 +128,9 @@ def kinds(added: object = None) -> t.Mapping[str, Kind]:
     for name, entry in added.items():
         where = f"{KINDS_VARIABLE}.{name}"
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            expected = "expected at most 63 lower-case letters, digits, '.', '_' and '-', starting with a letter or digit"
+            expected = (
+                "expected at most 63 lower-case letters, digits, '.', '_' and '-', starting with a letter or digit"
+            )
             raise ArtifactError(KINDS_VARIABLE, name, expected)
         if not isinstance(entry, t.Mapping):
             raise ArtifactError(where, entry, "expected a mapping with the key url")

@@ -194,7 +194,12 @@ BAD: list[tuple[str, dict[str, t.Any], str, str]] = [
         "artifact_kinds.a.url",
         "artifact_sites",
     ),
-    ("members", {"kinds": {"a": {**OWN, "members": ["x"]}}}, "artifact_kinds.a.members", "expected one of the properties"),
+    (
+        "members",
+        {"kinds": {"a": {**OWN, "members": ["x"]}}},
+        "artifact_kinds.a.members",
+        "expected one of the properties",
+    ),
     ("windows", {"kinds": {"a": {**OWN, "windows": ["2016"]}}}, "artifact_kinds.a.windows", "2019, 2022, 2025"),
     ("digests", {"kinds": {"a": {**OWN, "digests": {"1": "x"}}}}, "artifact_kinds.a.digests.1", "64 hexadecimal"),
     (
