@@ -88,7 +88,7 @@ class KubeletFacts:
     certificate_problem: str = "is not a certificate"
     """Why there is no certificate, as the end of a sentence."""
     configuration: ConfigurationFile | None = None
-    """The kubelet's configuration; None if there is none, or if it is not in the usual place."""
+    """The configuration file; None if the flag --config is missing or names a file other than the usual one."""
     drop_ins: tuple[ConfigurationFile, ...] = ()
 
     @functools.cached_property

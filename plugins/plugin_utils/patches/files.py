@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Patches that are files: the calls that download, verify and install a patch, and how to read their results (no I/O).
 
-A failure stops the work on the patch but never the batch, because each call needs only the calls whose results it uses.
+A failure stops the work on the patch but never the batch: no call stops the batch, and each call needs only those calls
+of its patch whose results it uses.
 """
 
 from __future__ import annotations

@@ -95,9 +95,7 @@ def _patch(where: str, given: t.Any, source: str, find: Find) -> Patch:
         file=file,
         requires=_requires(f"{where}.requires", entry.requires, file, source, find),
         arguments=_arguments(f"{where}.arguments", entry.arguments, file),
-        test_signed=True
-        if entry.test_signed is None and file and _FOR_TESTS in file.name.lower()
-        else entry.test_signed,
+        test_signed=_test_signed(entry, file),
         windows=_windows(f"{where}.windows", entry.windows),
     )
 

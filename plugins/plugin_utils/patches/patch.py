@@ -43,7 +43,7 @@ class PatchFile:
     """File name on the node."""
     sha256: str
     url: str = dataclasses.field(default="", repr=False)
-    """URL from which the node downloads the file. It may contain a signature, so it is never printed."""
+    """URL from which the node downloads the file. It may contain a signature, so messages show it only redacted."""
     local: str = ""
     """Path on the controller, if the file is uploaded instead of downloaded."""
 
@@ -135,7 +135,7 @@ class NodePatches:
     disabled: tuple[str, ...] = ()
     """Disabled services that an installation needs."""
     to_restore: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Original start types, by service, of services that an earlier run changed and did not restore."""
+    """Original start types, by service, of services that a run changed and has not restored."""
 
     @property
     def build(self) -> Build:

@@ -134,7 +134,7 @@ def _more_warnings(run: PatchRun, node: NodePatches | None) -> t.Iterator[str]:
 
 
 def information(node: NodePatches) -> dict[str, t.Any]:
-    """Return the result of patch_info, in the sections of AKS' release notes.
+    """Return the result of patch_info. Its first two sections are those of AKS' release notes.
 
     Source: Azure/AgentBaker, vhdbuilder/packer/write-release-notes-windows.ps1 (System Info, Installed QFEs).
     """

@@ -169,7 +169,7 @@ class Publication:
 
     @property
     def published(self) -> StoredVhd | None:
-        """The VHD from which the gallery's version is made: the copy if there is one."""
+        """The VHD from which the gallery's version is made: the copy if there is one; None for a managed image."""
         return self.copy or self.vhd
 
     def steps(self) -> list[str]:

@@ -19,7 +19,8 @@ Status = t.Literal["failed", "not_checked", "noted", "passed"]
 """`noted`: the machine differs from the release notes, as a machine from the image may. `not_checked`: the release
 notes, or the machine, lack what a comparison needs."""
 BUILD_ONLY = ("cloudbase-init",)
-"""Services that are disabled during the build only: sysprep restores their start mode after the release notes."""
+"""Services that are disabled during the build only: sysprep restores their start mode after the release
+notes are written."""
 _COMPLETE = "IMAGE_STATE_COMPLETE"
 _GROWTH = 1 << 20
 """Bytes that may stay unallocated, because partitions are aligned (data/first_boot.ps1 ignores as much)."""
