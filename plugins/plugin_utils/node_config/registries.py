@@ -158,6 +158,9 @@ def buildkit_files(registries: t.Sequence[RegistryConfig], folder: str, config_d
         registries: the registries.
         folder: containerd's `config_path`.
         config_dir: folder of Docker's config.json, which buildctl reads (DOCKER_CONFIG).
+
+    Raises:
+        ResourceError: a value cannot be written.
     """
     try:
         text = toml.render("buildkitd.toml.j2", registries=_buildkit_registries(registries, folder))

@@ -30,7 +30,7 @@ MOVED_PREFIX = ".untrusted-"
 _FOLDER, _MOVES = "aside", Scope("aside-")
 """The id of the call that makes the target folder, and the scope of the calls that move items into it."""
 _DEPTH = 5
-"""Number of levels to check; the files of the artifact cache are at the third level."""
+"""Number of levels to check below the direct children. Files of the artifact cache are at the third or fourth level."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
