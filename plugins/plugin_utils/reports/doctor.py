@@ -102,7 +102,7 @@ def total(hosts: t.Mapping[str, Entry]) -> str:
 
 
 def cluster_problem(hosts: t.Mapping[str, Entry]) -> str:
-    """Return why the cluster's view is unknown; empty if it is known."""
+    """Return why the cluster's view is unknown to the hosts that were diagnosed; empty if it is known, or if none were."""
     unknown = [one["status_detail"] for one in hosts.values() if one.get("status") == "not asked"]
     return unknown[0] if unknown else ""
 
