@@ -38,7 +38,8 @@ class ImageArchive:
         metadata={"help": "Versions of Windows Server that can run the image. With an empty list, all versions can."},
     )
     ignore_revocation: bool = dataclasses.field(
-        default=False, metadata={"help": "Whether to skip the revocation check of the server's certificate."}
+        default=False,
+        metadata={"help": "Whether to continue if the node cannot check the server's certificate for revocation."},
     )
 
     def __post_init__(self) -> None:

@@ -102,7 +102,7 @@ def total(hosts: t.Mapping[str, Entry]) -> str:
 
 
 def cluster_problem(hosts: t.Mapping[str, Entry]) -> str:
-    """Return why the cluster's view is unknown to the hosts that were diagnosed; empty if it is known, or if none were."""
+    """Return why the cluster was not queried or did not answer; empty if it answered, or if no entry shows it."""
     unknown = [one["status_detail"] for one in hosts.values() if one.get("status") == "not asked"]
     return unknown[0] if unknown else ""
 
