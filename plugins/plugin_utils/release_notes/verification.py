@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Whether a machine that was started from an image contains what the release notes of the image list (no I/O).
 
-Every item of the release notes is one check. What the machine has in addition is listed, too. It is a failure only if
-the machine downloaded it, and the run is meant to work without a network.
+Each feature, update, service, registry fix, file and container image in the release notes is one check. Further checks
+concern Windows, the disk and the identity of the machine. What the machine has in addition is listed, too. It is a
+failure only if the machine downloaded it, and the run is meant to work without a network.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def _service_plugins(host: Variables) -> list[str]:
 
 
 def _network_services(host: Variables) -> list[str]:
-    """Return the services of the network that the node has or gets, each before the services that it depends on."""
+    """Return the services of the network that the node has or gets, and kube-proxy, in the order of their stops."""
     network = cni.pod_network(host)
     recorded = host.value("cni_recorded_network")
     plugins = [network.settings.plugin] if network.runs_as_services else []

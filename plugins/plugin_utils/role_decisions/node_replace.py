@@ -33,7 +33,7 @@ def variable_problem(values: t.Mapping[str, t.Any], limit: str) -> str:
         return refusal("--limit", limit, "expected no limit", hint)
     if not GENERATION.fullmatch(generation):
         hint = "Nodes with another generation, or with none, are replaced"
-        expected = "expected the name of a generation, such as 2026-11 (lower-case letters, digits, - and .)"
+        expected = "expected the name of a generation, such as 2026-11 (at most 30 lower-case letters, digits, - and .)"
         return refusal("node_replace_generation", generation or None, expected, hint)
     if problem := new_machine.hooks_problem(values, "node_replace"):
         return problem

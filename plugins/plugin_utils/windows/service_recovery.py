@@ -76,7 +76,7 @@ def actions_text(reset: int, actions: t.Iterable[tuple[str, int]]) -> str:
     listed = [f"{action} after {delay / 1000:g} s" if action != "none" else "none" for action, delay in actions]
     if not listed:
         return "nothing"
-    return f"{', '.join(listed)}; reset after {'never' if reset == INFINITE else f'{reset} s'}"
+    return f"{', '.join(listed)}; reset {'never' if reset == INFINITE else f'after {reset} s'}"
 
 
 def parse(value: t.Sequence[int] | None) -> str:

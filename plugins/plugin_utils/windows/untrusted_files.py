@@ -39,7 +39,7 @@ class UntrustedItem:
 
     path: str
     who: tuple[str, ...]
-    """SIDs of the users other than administrators who own the item or can write to it."""
+    """SIDs of the users other than administrators who own the item or can write to it; or `unknown`."""
 
 
 def list_calls(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
