@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""containerd's, Docker's and BuildKit's files for registries: mirrors, certificate authorities, credentials (no I/O).
+"""containerd's, Docker's and BuildKit's files for registries: mirrors, certificate authorities, credentials.
 
 Sources: containerd docs/hosts.md (hosts.toml; on Windows, the folder for HOST:5000 is HOST_5000_);
 moby registry/config_windows.go (certs.d in ProgramData; folder names omit the colon);

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The components of an image's bill of materials, which sbom.py writes, and their package URLs (no I/O).
+"""The components of an image's bill of materials, which sbom.py writes, and their package URLs.
 
 Package URLs: package-url/purl-spec, PURL-TYPES.rst (generic, github, golang, oci). What scanners read:
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The calls that read what a machine contains, all in one remote command, and how to read their results (no I/O).
+"""The calls that read what a machine contains, all in one remote command, and how to read their results.
 
 The contents follow AKS' release notes (Azure/AgentBaker,
 vhdbuilder/packer/write-release-notes-windows.ps1).
