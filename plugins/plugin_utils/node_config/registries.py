@@ -101,7 +101,11 @@ def hosts_toml(registry: RegistryConfig) -> str:
 
 
 def containerd_files(registries: t.Sequence[RegistryConfig], folder: str) -> Files:
-    """Return the resources of the files in containerd's `config_path`."""
+    """Return the resources of the files in containerd's `config_path`.
+
+    Raises:
+        ResourceError: as for `hosts_toml`.
+    """
     files: Files = []
     for registry in registries:
         host_folder = f"{folder}\\{_folder(registry.host)}"

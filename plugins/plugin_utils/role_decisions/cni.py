@@ -200,8 +200,8 @@ def _former_hns_networks(host: Variables) -> list[str]:
 def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
     """Return the label and annotations of the node's former network, with the value None, which removes them.
 
-    Empty if there are none, or if the node's network does not change.
-    A network that needs a label writes its annotations only while the node has the label, so all of them are removed.
+    Empty if there are none, or if the node's network does not change. A network that needs a label writes its
+    annotations only while the node has the label, so all of them are removed.
     """
     former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
     if former is None or not host.value("cni_network_changes"):

@@ -93,7 +93,7 @@ def _is_contacted(host: Variables) -> bool:
 
 
 def _plan_problem(host: Variables) -> str:
-    """Return why the node cannot be replaced.
+    """Return why the node cannot be replaced; empty if it can be.
 
     The addresses of a machine that the run contacts are compared by the role node_reset, not here.
     """
