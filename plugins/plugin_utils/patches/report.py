@@ -174,7 +174,7 @@ def _is_update(package: t.Any) -> bool:
 
 
 def release_notes(shown: t.Mapping[str, t.Any]) -> str:
-    """Return the result of patch_info as text, in the layout of AKS' release notes."""
+    """Return System Info and Installed QFEs of patch_info's result as text, in the layout of AKS' release notes."""
     system = shown["system_info"]
     lines = ["System Info"]
     labels = (("OS Name", "os_name"), ("OS Version", "os_version"), ("OS InstallType", "os_install_type"))

@@ -337,7 +337,8 @@ def _label_differs(host: Variables) -> bool:
     """Return whether the node's labels must be changed.
 
     A node that has just joined may lack the label of its network. On Windows, the kubelet gets kubeadm's flags only
-    when the role node_join changes its service, and some nodes need their network before that.
+    when the role node_join changes its service, and some nodes need their network before that. So the label is set in
+    any case.
     """
     facts = {RUN_AS_LABEL: "network_runs_as", NETWORK_LABEL: "pod_network"}
     expected = {facts[label]: value or "" for label, value in host.value("cni_node_labels").items()}
