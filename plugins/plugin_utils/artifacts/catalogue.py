@@ -135,7 +135,9 @@ def kinds(added: object = None) -> t.Mapping[str, Kind]:
         if not isinstance(entry, t.Mapping):
             raise ArtifactError(where, entry, "expected a mapping with the key url")
         if not entry.get("url"):
-            raise ArtifactError(f"{where}.url", entry.get("url"), "expected a URL with {version} in it")
+            raise ArtifactError(
+                f"{where}.url", entry.get("url"), "expected a URL with {version} or {underscores} in it"
+            )
         own[name] = _kind(name, entry, where)
     return {**catalogue(), **own}
 
@@ -246,7 +248,7 @@ def _digests(given: t.Mapping[str, str], where: str) -> dict[str, str]:
 def _check_pattern(pattern: str, where: str) -> None:
     if not pattern:
         return
-    expected = "expected an http or https URL with {version} in it"
+    expected = "expected an http or https URL with {version} or {underscores} in it"
     try:
         names = {field for dummy, field, dummy2, dummy3 in string.Formatter().parse(pattern) if field is not None}
         filled = pattern.format(**dict.fromkeys(_FIELDS, "1"))

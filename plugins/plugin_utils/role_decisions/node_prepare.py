@@ -20,7 +20,8 @@ def selected_roles(roles: t.Sequence[str], run_tags: t.Container[str]) -> list[s
 
     Args:
         roles: all roles that prepare a node.
-        run_tags: tags of the run. `--tags container_runtime`, for example, selects only the resources of that role.
+        run_tags: tags of the run. `--tags container_runtime`, for example, selects only that role. If no tag is
+            the name of a role, all roles are selected.
     """
     return [role for role in roles if role in run_tags] or list(roles)
 

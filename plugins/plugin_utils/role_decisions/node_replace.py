@@ -42,7 +42,8 @@ def variable_problem(values: t.Mapping[str, t.Any], limit: str) -> str:
         return refusal("node_replace_surge", surge, expected)
     if values["node_replace_old"] == "none" and not _deletes(values):
         hint = "The kubelet of a machine that keeps running would register its node again"
-        expected = "expected reset or shutdown without node_replace_delete_command or node_replace_delete_tasks"
+        hooks = "node_replace_delete_command and node_replace_delete_tasks"
+        expected = f"expected reset or shutdown, because {hooks} are empty"
         return refusal("node_replace_old", "none", expected, hint)
     return ""
 
