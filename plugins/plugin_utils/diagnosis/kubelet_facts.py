@@ -93,7 +93,7 @@ class KubeletFacts:
 
     @functools.cached_property
     def settings(self) -> dict[str, t.Any]:
-        """The kubelet's settings: its configuration, into which the drop-ins are merged.
+        """The kubelet's settings: its configuration, into which the drop-ins are merged; empty if they are unknown.
 
         Source: kubernetes.io, Set Kubelet Parameters Via A Configuration File, "Kubelet configuration merging order".
         """

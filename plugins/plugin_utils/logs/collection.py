@@ -71,7 +71,7 @@ class CollectionOutcome:
         return result
 
     def plan(self) -> dict[str, t.Any]:
-        """Return what would be collected, and what would be left out."""
+        """Return what would be collected, and what would be left out; empty if the node was not observed."""
         if self.selection is None:
             return {}
         return {

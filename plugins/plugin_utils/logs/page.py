@@ -113,7 +113,7 @@ def _minute(moment: t.Any) -> str:
 
 
 def _link(archive: str, directory: str) -> str:
-    """Return a relative link, so that the folder can be moved."""
+    """Return a relative link to an archive, so that the folder can be moved; empty if there is no archive."""
     if not archive:
         return ""
     name = archive.removeprefix(directory.rstrip("/") + "/")

@@ -220,7 +220,7 @@ def read(patch: Patch, results: t.Mapping[str, CallResult], boots: int) -> Attem
 
 
 def _code(install: CallResult) -> int | None:
-    """Return the installer's exit code, or the HRESULT in its message."""
+    """Return the installer's exit code, or the HRESULT in its message; None if there is neither."""
     if install.exit_code is not None:
         return unsigned(install.exit_code)
     return hresult(f"{install.error} {install.error.id}") if install.error else None

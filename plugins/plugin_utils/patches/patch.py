@@ -95,7 +95,10 @@ class Package:
 
     @property
     def build(self) -> Build | None:
-        """The build of a cumulative update's package, whose name has no KB number (community.windows#421)."""
+        """The build of a cumulative update's package, whose name has no KB number (community.windows#421).
+
+        None for any other package.
+        """
         match = _ROLLUP.match(self.name)
         return (int(match[1]), int(match[2])) if match else None
 
@@ -200,7 +203,7 @@ def _listed(patch: Patch, node: NodePatches) -> PatchState:
 
 
 def _for_others(build: int) -> str:
-    """Return the advice to limit a list entry to nodes with the build's version of Windows."""
+    """Return the advice to limit a list entry to nodes with the build's version of Windows; empty if it is unknown."""
     version = windows_versions.SUPPORTED.get(build)
     return f'; set windows: ["{version}"] in its entry, so that other nodes skip the patch' if version else ""
 

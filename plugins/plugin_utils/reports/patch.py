@@ -90,7 +90,10 @@ def _row(host: str, entry: t.Mapping[str, t.Any]) -> tuple[str, ...]:
 
 
 def _why(entry: t.Mapping[str, t.Any]) -> str:
-    """Return the reason for a node's failure in one line, preferably the message of a patch that failed."""
+    """Return the reason for a node's failure in one line, preferably the message of a patch that failed.
+
+    Empty if the node has not failed.
+    """
     if entry["status"] != "failed":
         return ""
     bad = next((patch for patch in entry["patches"] if patch["status"] in _NOT_WELL and patch["message"]), None)

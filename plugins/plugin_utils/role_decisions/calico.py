@@ -72,7 +72,7 @@ def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str
 
 
 def former_objects(facts: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    """Return this collection's objects that must be removed, because the Tigera operator runs Calico now.
+    """Return this collection's objects to remove if the Tigera operator runs Calico now; empty otherwise.
 
     kubespray can move a cluster from manifests to the operator. Then it removes the service accounts that the pods of
     these objects use.

@@ -118,7 +118,10 @@ def _service_plugins(host: Variables) -> list[str]:
 
 
 def _network_services(host: Variables) -> list[str]:
-    """Return the services of the network that the node has or gets, and kube-proxy, in the order of their stops."""
+    """Return the services of the network that the node has or gets, and kube-proxy, in the order of their stops.
+
+    Empty if neither network runs as services.
+    """
     network = cni.pod_network(host)
     recorded = host.value("cni_recorded_network")
     plugins = [network.settings.plugin] if network.runs_as_services else []
@@ -186,7 +189,10 @@ def _former_config_maps(host: Variables) -> list[str]:
 
 
 def _former_hns_networks(host: Variables) -> list[str]:
-    """Return the HNS networks of the node's former network to remove; empty if the new network keeps them."""
+    """Return the HNS networks of the node's former network to remove.
+
+    Empty if the new network keeps them, or if the network does not change.
+    """
     recorded, own = host.value("cni_recorded_network"), cni.pod_network(host)
     name, former = str(recorded.get("network") or ""), catalogue().get(str(recorded.get("plugin", "")))
     mode = former.modes.get(str(recorded.get("mode") or "")) if former is not None else None
