@@ -30,7 +30,7 @@ class ImageArchive:
 
     url: str = dataclasses.field(
         metadata={
-            "help": "The archive's URL, which the node reaches without a proxy. A `file:` URL names a file on the node.",
+            "help": "The archive's URL, for which no proxy is used. A `file:` URL names a file on the node.",
             "secret": True,
         }
     )
