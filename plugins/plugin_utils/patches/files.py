@@ -101,7 +101,7 @@ def sweep_call() -> Call:
 def _fetch(
     patch: Patch, file: PatchFile, rules: FileRules, present: CallResult, pushed: t.Mapping[str, int], index: int
 ) -> t.Iterator[Call]:
-    """Return the calls that download one file and verify its checksum."""
+    """Yield the calls that download one file, or join its uploaded pieces, and verify its checksum."""
     target = path(patch, file)
     if file.local:
         fetching = join_calls(target, file.sha256, pushed.get(target, 0), index)

@@ -89,7 +89,7 @@ class PatchRecord:
 
     @property
     def changed(self) -> bool:
-        """Return whether this run changed the node for this patch."""
+        """Whether this run changed the node for this patch."""
         return any(attempt.outcome in ("done", "reboot") for attempt in self.attempts)
 
 

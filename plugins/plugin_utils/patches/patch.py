@@ -250,7 +250,10 @@ def _by_hotfix(patch: Patch, node: NodePatches) -> PatchState | None:
 
 
 def _by_log(patch: Patch, node: NodePatches) -> PatchState | None:
-    """Trust the log only for updates that no cmdlet lists: any other logged update may have been removed since."""
+    """Return the state of a patch of a kind that no cmdlet lists, if Windows Update logged it as installed; else None.
+
+    A logged update of any other kind may have been removed since.
+    """
     title = node.logged.get(patch.kb, "")
     if not title or not _UNLISTED.search(title):
         return None

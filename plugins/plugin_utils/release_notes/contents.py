@@ -77,7 +77,7 @@ class NotedFix:
 
     @property
     def state(self) -> str:
-        """Return `set`, `not set`, or `set to N` for another value."""
+        """`set`, `not set`, or `set to N` for another value."""
         if self.actual is None:
             return "not set"
         return "set" if self.actual == self.expected else f"set to {self.actual}"

@@ -124,7 +124,7 @@ def quarantine_folder(folder: str, seen: Results) -> str:
 
 
 def moves(folder: str, items: t.Sequence[UntrustedItem], target: str, sddl: str) -> t.Iterator[Call]:
-    """Return the calls that move items to the quarantine folder; access to their folder must already be restricted.
+    """Yield the calls that move items to the quarantine folder; access to their folder must already be restricted.
 
     Args:
         folder: the folder of the items.
