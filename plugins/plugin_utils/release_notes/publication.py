@@ -26,7 +26,7 @@ MODULES = (
 OLDEST = "3.4.0"
 """The version of azure.azcollection since which azure_rm_galleryimageversion has the option timeout (its CHANGELOG)."""
 _ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
-_CONTAINER = re.compile(r"[a-z0-9](?:-?[a-z0-9]){2,62}")
+_CONTAINER = re.compile(r"(?=.{3,63}\Z)[a-z0-9](?:-?[a-z0-9])*")
 _BLOB = re.compile(r"[^\s?#\\]{1,1020}[.]vhd", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _GROUP = re.compile(r"[\w.()-]{1,89}[\w()-]")
@@ -51,7 +51,8 @@ class StoredVhd:
         """
         _check(where, "resource_group", self.resource_group, _GROUP, "the name of a resource group")
         _check(where, "storage_account", self.storage_account, _ACCOUNT, "3 to 24 lower-case letters and digits")
-        _check(where, "container", self.container, _CONTAINER, "3 to 63 lower-case letters, digits and single dashes")
+        expected = "3 to 63 lower-case letters, digits and single dashes, with a letter or digit at both ends"
+        _check(where, "container", self.container, _CONTAINER, expected)
         _check(where, "blob", self.blob, _BLOB, "the name of a blob that ends in .vhd")
 
     def url(self, suffix: str) -> str:

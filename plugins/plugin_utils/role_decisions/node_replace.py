@@ -33,7 +33,8 @@ def variable_problem(values: t.Mapping[str, t.Any], limit: str) -> str:
         return refusal("--limit", limit, "expected no limit", hint)
     if not GENERATION.fullmatch(generation):
         hint = "Nodes with another generation, or with none, are replaced"
-        expected = "expected the name of a generation, such as 2026-11 (at most 30 lower-case letters, digits, - and .)"
+        form = "at most 30 lower-case letters, digits, - and ., with a letter or digit at both ends"
+        expected = f"expected the name of a generation, such as 2026-11 ({form})"
         return refusal("node_replace_generation", generation or None, expected, hint)
     if problem := new_machine.hooks_problem(values, "node_replace"):
         return problem

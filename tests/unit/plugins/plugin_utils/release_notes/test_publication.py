@@ -94,6 +94,10 @@ def test_a_copy_alone_publishes_no_version() -> None:
             r"publish_image_vhd\.storage_account: expected 3",
         ),
         ({"vhd": VHD, "copy": {**COPY, "container": "a--b"}}, r"publish_image_copy\.container: expected 3 to 63"),
+        (
+            {"vhd": VHD, "copy": {**COPY, "container": f"{'a-' * 32}a"}},
+            r"publish_image_copy\.container: expected 3 to 63",
+        ),
         ({"vhd": {**VHD, "account": "x"}, "copy": COPY}, r"publish_image_vhd"),
         (
             {"managed_image": IMAGE, "gallery": {**GALLERY, "location": "West Europe"}},
@@ -107,6 +111,13 @@ def test_a_copy_alone_publishes_no_version() -> None:
 def test_a_mistake_is_refused_by_the_name_of_its_variable(given: dict[str, t.Any], message: str) -> None:
     with pytest.raises(ResourceError, match=message):
         Publication.of(options(**given))
+
+
+@pytest.mark.parametrize("container", ["a-b", f"{'a-' * 31}a"])
+def test_the_shortest_and_the_longest_container_with_dashes(container: str) -> None:
+    publication = Publication.of(options(vhd=VHD, copy={**COPY, "container": container}))
+    assert publication.copy is not None
+    assert publication.copy.container == container
 
 
 class Planned(image_publication.ActionModule):  # type: ignore[misc]  # ansible ships no type information
