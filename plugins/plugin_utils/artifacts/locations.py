@@ -89,7 +89,10 @@ def checked_folder(path: object, where: str) -> str:
     """
     bare = path.rstrip("\\") if isinstance(path, str) else ""
     if not re.fullmatch(r"[A-Za-z]:(\\[^\\/:*?\"<>|\x00-\x1f]+)+", bare) or ".." in bare.split("\\"):
-        raise ArtifactError(where, path, "expected an absolute path such as C:\\ProgramData\\winkube\\cache")
+        expected = (
+            "expected the absolute path of a folder below the root of a drive, such as C:\\ProgramData\\winkube\\cache"
+        )
+        raise ArtifactError(where, path, expected)
     return bare
 
 

@@ -293,7 +293,11 @@ def test_preflight_names_the_sites_own_variable() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "accepted"),
     [
-        ("image_cache_artifact_cache", "cache", "an absolute path such as C:\\ProgramData"),
+        (
+            "image_cache_artifact_cache",
+            "cache",
+            "the absolute path of a folder below the root of a drive, such as C:\\ProgramData",
+        ),
         ("cni_artifact_cache", "C:\\", "absolute path"),
         ("cni_artifact_cache", "C:/cache", "absolute path"),
         ("cni_artifact_cache", "C:\\a\\..\\Windows", "absolute path"),
