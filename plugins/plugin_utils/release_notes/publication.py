@@ -29,7 +29,7 @@ _ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
 _CONTAINER = re.compile(r"(?=.{3,63}\Z)[a-z0-9](?:-?[a-z0-9])*")
 _BLOB = re.compile(r"[^\s?#\\]{1,1020}[.]vhd", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-_GROUP = re.compile(r"[\w.()-]{1,89}[\w()-]")
+_GROUP = re.compile(r"[\w.()-]{0,89}[\w()-]")
 _REGION = re.compile(r"[a-z0-9]+")
 _SUFFIX = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)+")
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
 import typing as t
 
@@ -113,11 +114,20 @@ def test_a_mistake_is_refused_by_the_name_of_its_variable(given: dict[str, t.Any
         Publication.of(options(**given))
 
 
-@pytest.mark.parametrize("container", ["a-b", f"{'a-' * 31}a"])
-def test_the_shortest_and_the_longest_container_with_dashes(container: str) -> None:
-    publication = Publication.of(options(vhd=VHD, copy={**COPY, "container": container}))
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"container": "a-b"},
+        {"container": f"{'a-' * 31}a"},
+        {"resource_group": "a"},
+        {"resource_group": "a" * 90},
+        {"storage_account": "abc"},
+    ],
+)
+def test_the_shortest_and_the_longest_names(names: dict[str, str]) -> None:
+    publication = Publication.of(options(vhd=VHD, copy={**COPY, **names}))
     assert publication.copy is not None
-    assert publication.copy.container == container
+    assert names.items() <= dataclasses.asdict(publication.copy).items()
 
 
 class Planned(image_publication.ActionModule):  # type: ignore[misc]  # ansible ships no type information
