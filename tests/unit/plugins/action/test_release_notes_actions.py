@@ -173,7 +173,7 @@ def test_a_call_that_failed_is_named(node: Node, tmp_path: Path, monkeypatch: py
     [
         ({"release": "latest"}, "release: expected YYYYMMDD.commithash"),
         ({"image_path": "notes.json"}, "image_path: expected an absolute Windows path"),
-        ({"cache_dir": "cache"}, "cache_dir: expected an absolute path"),
+        ({"cache_dir": "cache"}, "cache_dir: expected the absolute path"),
     ],
 )
 def test_wrong_options_are_rejected_before_the_machine_is_contacted(
