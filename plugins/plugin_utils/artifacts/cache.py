@@ -114,7 +114,10 @@ def _resource(kind: str, item: object, where: str, own_url: str, **options: t.An
 
 
 def unverified(resources: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
-    """Return a warning for each unverified resource, and one for each host that sends the checksums over plain HTTP."""
+    """Return a warning for each artifact that is accepted without a checksum, and one for each plain HTTP host.
+
+    A host counts if it also provides checksums, because then nothing verifies its files.
+    """
     sentences = []
     clear: dict[str, list[str]] = {}
     for resource in (one for one in resources if one.get("type") == "Artifact"):
