@@ -16,7 +16,7 @@ WARN, STRICT = "warn", "strict"
 
 
 class Unverified(t.NamedTuple):
-    """An unverified download."""
+    """An unverified download, or a site whose downloads nothing verifies."""
 
     variable: str
     value: str
@@ -68,7 +68,7 @@ def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str
 
 
 def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Unverified]:
-    """Return the unverified artifacts of roles. No text names an inventory host, so that reports can merge equal texts.
+    """Return what is unverified in roles. No text names an inventory host, so that reports can merge equal texts.
 
     Args:
         values: the roles' variables that are set.
