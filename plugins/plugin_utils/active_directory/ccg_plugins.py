@@ -31,7 +31,8 @@ class CcgPlugin:
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", self.name):
-            raise ResourceError("name", self.name, "expected letters, digits, periods, - and _")
+            expected = "expected at most 63 letters, digits, ., - and _, beginning with a letter or digit"
+            raise ResourceError("name", self.name, expected)
         if not self.url:
             raise ResourceError("url", None, "expected the URL of an archive with the plugin")
         # A plugin handles passwords of domain accounts, so an unverified plugin is never installed.

@@ -40,7 +40,8 @@ class ClusterCredentialSpec:
 
     def __post_init__(self) -> None:
         if not _OBJECT_NAME.fullmatch(self.name):
-            raise ResourceError("name", self.name, "expected lower-case letters, digits, - and .")
+            expected = "expected lower-case letters, digits, - and ., with a letter or digit at both ends"
+            raise ResourceError("name", self.name, expected)
         for account in self.service_accounts:
             if not _ACCOUNT.fullmatch(account):
                 raise ResourceError("service_accounts", account, "expected NAMESPACE/NAME, such as default/web")

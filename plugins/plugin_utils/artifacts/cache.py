@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Turn lists of versions into resources of a node, and report the content of the node's cache as a table."""
+"""Resources for lists of versions, warnings about unverified ones, and a table of the content of a node's cache."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def resources_for_versions(
         options: further arguments of `locations.resource`.
 
     Returns:
-        One resource for each version, in order and without duplicates, and one more resource for `prune`.
+        One resource for each version, in order and without duplicates, and one more resource if `prune` is true.
 
     Raises:
         ArtifactError: a value is invalid.
@@ -84,7 +84,7 @@ def _own_url(url: str, kind: str, versions: int) -> str:
     """Return the URL that the user gave for a kind; empty if there is none.
 
     Raises:
-        ArtifactError: the URL does not name a file, or it is the same for several versions.
+        ArtifactError: the URL is invalid, does not name a file, or is the same for several versions.
     """
     if not url:
         return ""
@@ -114,7 +114,10 @@ def _resource(kind: str, item: object, where: str, own_url: str, **options: t.An
 
 
 def unverified(resources: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
-    """Return a warning for each unverified resource, and one for each host that sends the checksums over plain HTTP."""
+    """Return a warning for each artifact that is accepted without a checksum, and one for each plain HTTP host.
+
+    A host counts if it also provides checksums, because then nothing verifies its files.
+    """
     sentences = []
     clear: dict[str, list[str]] = {}
     for resource in (one for one in resources if one.get("type") == "Artifact"):

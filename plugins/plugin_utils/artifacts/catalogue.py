@@ -26,7 +26,6 @@ SIGNERS_VARIABLE = "artifact_allowed_signers"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z._+-]{0,127}")
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
-_MOST_FOLDERS = 100
 _FIELDS = frozenset({"version", "underscores"})
 
 
@@ -44,7 +43,7 @@ class UnknownKindError(ArtifactError):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A kind: where its versions are published, and what their archives contain."""
+    """A kind: where its versions are published, how they are verified, and which nodes and roles use it."""
 
     name: str
     url: str = ""
@@ -58,10 +57,6 @@ class Kind:
     """The first version with a checksum file; empty: all versions have a checksum file."""
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Pinned SHA-256 by version, for publishers without checksum files."""
-    members: tuple[str, ...] = ()
-    """Members of the archive that a node needs, with the placeholders of `url`; empty: all members."""
-    strip_components: int = 0
-    """Number of leading folders to strip from the paths in the archive."""
     windows: tuple[str, ...] = tuple(SUPPORTED_NAMES)
     """Supported versions of Windows Server."""
     variables: str = ""
@@ -87,7 +82,7 @@ class Kind:
         return "SHA512" if "512" in (self.checksum_suffix or self.checksum_url.rpartition("/")[2]) else "SHA256"
 
     def has_checksum(self, version: str) -> bool:
-        """Return whether the publisher provides a checksum file for a version.
+        """Return whether the publisher provides a checksum file for a version; true if the version is not comparable.
 
         Args:
             version: the version, without a leading `v`.
@@ -100,12 +95,12 @@ class Kind:
             return True
 
     def filled(self, pattern: str, version: str) -> str:
-        """Return a URL or member with the version in place of the placeholders."""
+        """Return a URL with the version in place of the placeholders."""
         return filled(pattern, version)
 
 
 def filled(pattern: str, version: str) -> str:
-    """Return a URL or member for a version. Other braces stay, because the signature in a URL may contain braces."""
+    """Return a URL for a version. Other braces stay, because the signature in a URL may contain braces."""
     return pattern.replace("{version}", version).replace("{underscores}", version.replace(".", "_"))
 
 
@@ -133,13 +128,16 @@ def kinds(added: object = None) -> t.Mapping[str, Kind]:
     for name, entry in added.items():
         where = f"{KINDS_VARIABLE}.{name}"
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise ArtifactError(
-                KINDS_VARIABLE, name, "expected at most 63 lower-case letters, digits, '.', '_' and '-'"
+            expected = (
+                "expected at most 63 lower-case letters, digits, '.', '_' and '-', starting with a letter or digit"
             )
+            raise ArtifactError(KINDS_VARIABLE, name, expected)
         if not isinstance(entry, t.Mapping):
             raise ArtifactError(where, entry, "expected a mapping with the key url")
         if not entry.get("url"):
-            raise ArtifactError(f"{where}.url", entry.get("url"), "expected a URL with {version} in it")
+            raise ArtifactError(
+                f"{where}.url", entry.get("url"), "expected a URL with {version} or {underscores} in it"
+            )
         own[name] = _kind(name, entry, where)
     return {**catalogue(), **own}
 
@@ -166,7 +164,8 @@ def find_kind(name: object, known: t.Mapping[str, Kind], *, has_url: bool = Fals
         expected = f"expected one of {listed}, or another kind with its own URL or an entry in {KINDS_VARIABLE}"
         raise UnknownKindError("artifact kind", name, expected, hint)
     if not kind.url and not has_url:
-        hint = f"Set {name}_url, or add url to the entry of the version."
+        hint = f"In a list of versions, add url to the version. For the role that installs {name}, set "
+        hint += f"{kind.variables}_url."
         raise UnknownKindError("artifact kind", name, "expected a kind with a public URL", hint)
     return kind
 
@@ -229,10 +228,6 @@ def _kind(name: str, entry: t.Mapping[str, t.Any], where: str) -> Kind:
         raise ArtifactError(error.where, error.value, error.expected, error.hint) from None
     for key in ("url", "checksum_url"):
         _check_pattern(getattr(kind, key), f"{where}.{key}")
-    for member in kind.members:
-        _check_member(member, f"{where}.members")
-    if not 0 <= kind.strip_components < _MOST_FOLDERS:
-        raise ArtifactError(f"{where}.strip_components", kind.strip_components, "expected 0 to 99")
     if not kind.windows or not set(kind.windows) <= set(SUPPORTED_NAMES):
         expected = f"expected one or more of {', '.join(SUPPORTED_NAMES)}"
         raise ArtifactError(f"{where}.windows", ", ".join(kind.windows), expected)
@@ -253,7 +248,7 @@ def _digests(given: t.Mapping[str, str], where: str) -> dict[str, str]:
 def _check_pattern(pattern: str, where: str) -> None:
     if not pattern:
         return
-    expected = "expected an http or https URL with {version} in it"
+    expected = "expected an http or https URL with {version} or {underscores} in it"
     try:
         names = {field for dummy, field, dummy2, dummy3 in string.Formatter().parse(pattern) if field is not None}
         filled = pattern.format(**dict.fromkeys(_FIELDS, "1"))
@@ -263,13 +258,3 @@ def _check_pattern(pattern: str, where: str) -> None:
     if not fits or carries_secret(filled):
         hint = "Set the user or the query of a URL in artifact_sites instead." if carries_secret(pattern) else ""
         raise ArtifactError(where, redact_url(pattern), expected, hint)
-
-
-def _check_member(member: str, where: str) -> None:
-    try:
-        filled = member.format(**dict.fromkeys(_FIELDS, "1"))
-    except (ValueError, KeyError, IndexError, AttributeError):
-        filled = ""
-    parts = re.split(r"[\\/]", filled)
-    if not filled or parts[0] == "" or ".." in parts or ":" in filled:
-        raise ArtifactError(where, member, "expected a relative path in the archive, without .. and without a drive")

@@ -29,7 +29,7 @@ class SourceLocation:
     checksum_url: str = ""
     """URL of the checksum file; empty if there is none."""
     site: artifacts_sites.ArtifactSite | None = None
-    """The site that provides the file; None: the publisher provides it."""
+    """The site that provides the file; None: the publisher, or the host of the user's own URL, provides it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,10 @@ def checked_folder(path: object, where: str) -> str:
     """
     bare = path.rstrip("\\") if isinstance(path, str) else ""
     if not re.fullmatch(r"[A-Za-z]:(\\[^\\/:*?\"<>|\x00-\x1f]+)+", bare) or ".." in bare.split("\\"):
-        raise ArtifactError(where, path, "expected an absolute path such as C:\\ProgramData\\winkube\\cache")
+        expected = (
+            "expected the absolute path of a folder below the root of a drive, such as C:\\ProgramData\\winkube\\cache"
+        )
+        raise ArtifactError(where, path, expected)
     return bare
 
 

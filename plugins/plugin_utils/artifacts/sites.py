@@ -39,10 +39,10 @@ class ArtifactSite:
     ignore_revocation: bool = False
     """Whether to accept the site's certificate if its revocation cannot be checked, as with private CAs."""
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Verified SHA-256 of the site's files by path below `url`; a bundle's signed index provides them."""
+    """Trusted SHA-256 of the site's files by path below `url`, such as those in a bundle's signed index."""
 
     def digest(self, url: str) -> str:
-        """Return the site's verified SHA-256 for a publisher's URL; empty if the site has none."""
+        """Return the site's trusted SHA-256 for a publisher's URL; empty if the site has none."""
         parts = urllib.parse.urlsplit(url)
         return self.digests.get(f"{parts.netloc.rpartition('@')[2]}{urllib.parse.unquote(parts.path)}", "")
 

@@ -16,7 +16,7 @@ WARN, STRICT = "warn", "strict"
 
 
 class Unverified(t.NamedTuple):
-    """An unverified download."""
+    """An unverified download, or a site whose downloads nothing verifies."""
 
     variable: str
     value: str
@@ -68,7 +68,7 @@ def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str
 
 
 def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Unverified]:
-    """Return the unverified artifacts of roles. No text names an inventory host, so that reports can merge equal texts.
+    """Return what is unverified in roles. No text names an inventory host, so that reports can merge equal texts.
 
     Args:
         values: the roles' variables that are set.
@@ -116,7 +116,7 @@ def _used(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> t.Iterator
 
 
 def _clear_sites(kind: Kind, values: t.Mapping[str, t.Any]) -> list[artifacts_sites.ArtifactSite]:
-    """Return the sites that deliver a kind and its checksum over plain HTTP; none if a site has a verified checksum."""
+    """Return the sites that deliver a kind and its checksum over plain HTTP; none if a site has a trusted checksum."""
     role = next((name for name in values if name.endswith("_artifact_sources") and _is_of(kind, name)), "")
     sources = values.get(role) or {}
     mirror = values.get(role.replace("_artifact_sources", "_artifact_mirror")) or ""

@@ -22,7 +22,7 @@ from .runtime_classes import runtime_classes
 from .settings import SupportSettings
 
 COMPONENT_LABEL = "winkube.node/cluster-support"
-"""The label of all objects that the role applies. Its value is the component."""
+"""The label of all objects of the components. Its value is the name of the component."""
 _OF_AZURE = ("azure_disk", "azure_file")
 
 
@@ -32,7 +32,7 @@ def _account(_settings: SupportSettings) -> list[KubernetesObject]:
 
 
 def _namespace(settings: SupportSettings) -> list[KubernetesObject]:
-    """Return the namespace of HostProcess pods; empty for kube-system, which always exists."""
+    """Return the namespace of windows_exporter and the log shipper; empty for kube-system, which always exists."""
     return [] if settings.namespace == "kube-system" else [namespace(settings.namespace, "privileged")]
 
 

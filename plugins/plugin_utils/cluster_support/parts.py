@@ -18,9 +18,10 @@ _RBAC = "rbac.authorization.k8s.io"
 
 
 def host_process(containers: t.Sequence[KubernetesObject], **more: t.Any) -> KubernetesObject:
-    """Return the specification of a HostProcess pod that runs on the Windows nodes whose network runs in pods.
+    """Return the specification of a HostProcess pod, which runs on Windows nodes except those with Docker or services.
 
-    The network of nodes with Docker runs as services, because Docker cannot run HostProcess containers.
+    Docker cannot run HostProcess containers. Nodes with Docker, and nodes whose network runs as services, have a label
+    that excludes them (`manifests.node_affinity`).
 
     Args:
         containers: the containers.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One RuntimeClass for each version of Windows: pods with this class run only on nodes with the same build.
+"""One RuntimeClass for each version of Windows: pods with this class run only on nodes with the version's build.
 
 kubernetes.io: Guide for Running Windows Containers in Kubernetes, "Handling multiple Windows versions in the same
 cluster". The kubelet itself labels its node with the build.

@@ -73,9 +73,10 @@ def resources(
 
 
 def _likely(name: str) -> dict[str, int]:
-    """Return the approximate size of an image that nodes need, so that the first run need not ask a registry.
+    """Return the property `likely_size` of an image whose approximate size is known; empty for any other image.
 
-    The copy in a mirror is as large as the original, so the registry and a path that mirrors add do not matter.
+    With this size, the first run need not ask a registry. The copy in a mirror is as large as the original, so the
+    registry and a path that mirrors add do not matter.
     """
     repository = f"/{ImageReference.parse(name).repository}" if is_whole(name) else ""
     sizes = (size for end, size in _data()["likely_sizes"].items() if repository.endswith(f"/{end}"))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The known causes (data/node_causes.yml), which of them were found on a node, and their order (no I/O)."""
+"""The known causes (data/node_causes.yml), which of them were found on a node, and their order."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def flags(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def configuration(node: Examination) -> t.Iterator[FoundCause]:
-    """Check the kubelet's configuration as far as this is possible without the kubelet."""
+    """Check the kubelet's configuration as far as is possible without the kubelet, and its last error."""
     kubelet = node.first.kubelet
     if kubelet.configuration is None:
         return

@@ -41,8 +41,8 @@ class ApiConnection:
 def calls(kubeconfig: KubeletKubeconfig, environment: t.Mapping[str, str]) -> tuple[Call, ...]:
     """Return the calls that try to reach the API server.
 
-    Any HTTP response counts. Certificates are not verified, because Windows' curl does not trust the cluster's CA; no
-    credentials are sent.
+    Any HTTP response counts. Certificates are not verified, because Windows' curl does not trust the cluster's CA. The
+    API server gets no credentials.
 
     Args:
         kubeconfig: the kubelet's kubeconfig.

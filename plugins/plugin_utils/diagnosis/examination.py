@@ -72,7 +72,7 @@ class Examination:
 
     @property
     def runtime_runs(self) -> bool:
-        """Whether all services of the runtime run."""
+        """Whether all `runtime_services` run; true if none are known."""
         services = self.first.machine.services
         return all(name in services and services[name].running for name in self.runtime_services)
 

@@ -88,12 +88,12 @@ class KubeletFacts:
     certificate_problem: str = "is not a certificate"
     """Why there is no certificate, as the end of a sentence."""
     configuration: ConfigurationFile | None = None
-    """The kubelet's configuration; None if there is none, or if it is not in the usual place."""
+    """The configuration file; None if the flag --config is missing or names a file other than the usual one."""
     drop_ins: tuple[ConfigurationFile, ...] = ()
 
     @functools.cached_property
     def settings(self) -> dict[str, t.Any]:
-        """The kubelet's settings: its configuration, into which the drop-ins are merged.
+        """The kubelet's settings: its configuration, into which the drop-ins are merged; empty if they are unknown.
 
         Source: kubernetes.io, Set Kubelet Parameters Via A Configuration File, "Kubelet configuration merging order".
         """

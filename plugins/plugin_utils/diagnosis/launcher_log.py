@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The log of the kubelet's launcher (data/kubelet_launcher.ps1), and the errors of PowerShell in it (no I/O)."""
+"""The log of the kubelet's launcher (data/kubelet_launcher.ps1), and errors of PowerShell (no I/O)."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class MachineFacts:
     """The space on the system disk; None if unknown."""
 
     def environment_of(self, service: str) -> dict[str, str]:
-        """Return the variables for proxies of a service's program."""
+        """Return the environment of a service's program: the machine's variables for proxies, and its own variables."""
         own = self.services[service].environment if service in self.services else {}
         return {**self.environment, **own}
 

@@ -249,7 +249,10 @@ def networks_in(text: str) -> dict[str, str]:
 
 
 def last_error(lines: t.Sequence[str]) -> str:
-    """Return the last error with which the kubelet ended (kubernetes cmd/kubelet/kubelet.go, cli.Run)."""
+    """Return the last error with which the kubelet ended; empty if there is none.
+
+    Source: kubernetes cmd/kubelet/kubelet.go, cli.Run.
+    """
     for line in reversed(lines):
         _head, mark, text = line.partition('"command failed" err=')
         if mark:

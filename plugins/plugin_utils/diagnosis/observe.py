@@ -31,7 +31,7 @@ def observe(session: NodeSession, options: ObservationOptions) -> tuple[FirstFac
         What both commands observed.
 
     Raises:
-        NodeError: the module `invoke_calls` failed, or its result cannot be used.
+        NodeError: the module `invoke_calls` failed, its result cannot be used, or a call that a diagnosis needs failed.
     """
     # The kubelet's kubeconfig may contain a key.
     step = "observe the node"
@@ -42,5 +42,5 @@ def observe(session: NodeSession, options: ObservationOptions) -> tuple[FirstFac
     calls = second_calls(first, options)
     if not calls:
         return first, SecondFacts()
-    seen = session.node.observe(calls, step="observe the way to the API server", private=True)
+    seen = session.node.observe(calls, step="observe the kubelet and its connection to the API server", private=True)
     return first, read_second(seen, first, options)

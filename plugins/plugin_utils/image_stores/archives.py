@@ -29,7 +29,10 @@ class ImageArchive:
     """An archive of a container image, and where to download it."""
 
     url: str = dataclasses.field(
-        metadata={"help": "The archive's URL. A `file:` URL names a file on the node.", "secret": True}
+        metadata={
+            "help": "The archive's URL, for which no proxy is used. A `file:` URL names a file on the node.",
+            "secret": True,
+        }
     )
     sha256: str = dataclasses.field(metadata={"help": "The archive's SHA-256."})
     size: int | None = dataclasses.field(default=None, metadata={"help": "The archive's size in bytes."})
@@ -38,7 +41,8 @@ class ImageArchive:
         metadata={"help": "Versions of Windows Server that can run the image. With an empty list, all versions can."},
     )
     ignore_revocation: bool = dataclasses.field(
-        default=False, metadata={"help": "Whether to skip the revocation check of the server's certificate."}
+        default=False,
+        metadata={"help": "Whether to continue if the node cannot check the server's certificate for revocation."},
     )
 
     def __post_init__(self) -> None:
@@ -60,7 +64,7 @@ def fetched(archive: ImageArchive, store: Store, how: TransferOptions, name: str
     # other's file.
     key = hashlib.sha256(f"{archive.sha256.lower()} {name}".encode()).hexdigest()[:24]
     path = f"{FOLDER}\\{key}.tar"
-    # A `file:` URL names a file on the node, so no proxy is needed.
+    # The archives of a bundle are on the controller, or on the node itself (`file:` URLs), so no proxy is used.
     route = curl.DownloadRoute(no_proxy=("*",), ignore_revocation=archive.ignore_revocation)
     download = curl.download("download", archive.url, f"{path}.part", route, timeout=how.timeout)
     commit = {"path": f"{path}.part", "destination": path, "sha256": archive.sha256.lower()}

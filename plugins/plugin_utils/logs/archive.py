@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Write the archive of a node: the collected files under their real names, without secrets, and the node's state.
+"""Write the archive of a node: the collected files, named after their paths, and the node's state, with redacted texts.
 
 Files are copied in pieces, so memory use does not grow with the archive.
 """

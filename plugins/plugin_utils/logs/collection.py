@@ -71,7 +71,7 @@ class CollectionOutcome:
         return result
 
     def plan(self) -> dict[str, t.Any]:
-        """Return what would be collected, and what would be left out."""
+        """Return what would be collected, and what would be left out; empty if the node was not observed."""
         if self.selection is None:
             return {}
         return {
@@ -107,7 +107,7 @@ class Collection:
         """Observe the node in one remote command, and select what to collect.
 
         Raises:
-            NodeError: the node did not report its Windows version.
+            NodeError: the node could not be observed, or did not report its Windows version.
             AnsibleConnectionFailure: the node cannot be reached.
         """
         scope = logs_survey.SCOPE
@@ -279,7 +279,7 @@ def not_running(survey: logs_survey.Survey) -> list[str]:
 
 
 def without_log(survey: logs_survey.Survey) -> list[str]:
-    """Return the services for which no log was found.
+    """Return those of containerd, the kubelet and kube-proxy that are services of the node, but have no log.
 
     A kubelet that is a native service, and containerd without --log-file, write no log: kubernetes/kubernetes
     pkg/windows/service/service.go, containerd/containerd cmd/containerd/command/service_windows.go.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Resources for Microsoft's SDN debug scripts: a cached archive, and the scripts that are unpacked from it (no I/O)."""
+"""Resources for Microsoft's SDN debug scripts: a cached archive, and the scripts that are unpacked from it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def resources(
         commit: commit of microsoft/SDN, 40 hexadecimal digits; empty for the commit that the collection pins.
         directory: Windows path of the folder for the scripts. The scripts themselves expect `C:\k\debug`.
         cache_dir: Windows path of the node's cache folder.
-        sources: additional sources of the archive (`sites`, `upstream` …).
+        sources: settings of downloads that all roles share (`sites`, `upstream` and others).
         options: `mirror`, `url`, `sha256`, `proxy`, `no_proxy`; as in `locations.resource`.
 
     Raises:

@@ -138,7 +138,7 @@ def read(seen: Observation, selection: Selection) -> GatherResult:
     """Read the results of the batch.
 
     Raises:
-        ValueError: there is no archive; the message contains the reason.
+        ValueError: there is no archive, or it is larger than the selected logs can be; the message contains the reason.
     """
     if seen.stopped is not None:
         result = seen.calls.get(seen.stopped.id)

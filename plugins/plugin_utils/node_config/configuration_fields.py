@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The configuration that a version of kubelet and kube-proxy accepts (data/kubernetes_configuration.json).
 
-Both programs decode their configuration strictly and do not start with an unknown field, a value of the wrong type, an
-unknown feature gate, or a value other than the default for a gate that is locked.
+Both programs do not start with a value of the wrong type, an unknown feature gate, or a value other than the default
+for a gate that is locked. They ignore an unknown field with a warning (kubernetes cmd/kube-proxy/app/options.go and
+pkg/kubelet/kubeletconfig/util/codec), so a misspelled setting has no effect.
 """
 
 from __future__ import annotations

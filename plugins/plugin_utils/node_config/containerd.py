@@ -35,7 +35,7 @@ def render(version: str, settings: ContainerdConfig, *, unsupported: bool = Fals
         unsupported: whether to treat an unknown version like the nearest known version.
 
     Raises:
-        ValueError: the version is unknown and `unsupported` is false, or a setting cannot be written.
+        ValueError: the version is malformed, or unknown while `unsupported` is false, or a setting cannot be written.
     """
     parsed = Version.parse(version)
     line = nearest_containerd_line(parsed) if unsupported else containerd_line(parsed)

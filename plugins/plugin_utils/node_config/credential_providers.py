@@ -44,7 +44,7 @@ class CredentialProvider:
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", self.name) or self.name.lower().endswith(".exe"):
-            expected = "expected letters, digits, periods, - and _, without .exe"
+            expected = "expected at most 63 letters, digits, ., - and _, without .exe, beginning with a letter or digit"
             raise ResourceError("name", self.name, expected)
         if not self.match_images:
             raise ResourceError("match_images", None, "expected at least one registry, such as *.azurecr.io")

@@ -56,7 +56,7 @@ def join_configuration(kubernetes_version: str, join: Join) -> str:
     v1beta4 has a list of extra arguments and several timeouts; v1beta3 has a map and one timeout.
 
     Raises:
-        ValueError: the version is unknown.
+        ValueError: the version is malformed.
     """
     api = kubeadm_api(Version.parse(kubernetes_version))
     name = {"name": join.node_name} if join.node_name else {}
@@ -94,7 +94,7 @@ def reset_configuration(kubernetes_version: str, cri_socket: str) -> str:
         cri_socket: the runtime's endpoint. Without it, kubeadm fails if it finds several runtimes.
 
     Raises:
-        ValueError: the version is unknown.
+        ValueError: the version is malformed.
     """
     api = kubeadm_api(Version.parse(kubernetes_version))
     if api == "v1beta3":

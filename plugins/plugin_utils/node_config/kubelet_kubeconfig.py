@@ -49,7 +49,7 @@ class KubeletKubeconfig:
 
     @property
     def uses_current_certificate(self) -> bool:
-        """Whether the client certificate is the file that the kubelet rotates, whose path may have no drive."""
+        """Whether the client certificate is the file that the kubelet rotates. Its path may lack the drive letter."""
         return self.certificate_file.replace("/", "\\").lower().endswith(CURRENT_CERTIFICATE.lower().removeprefix("c:"))
 
     @property
@@ -64,7 +64,7 @@ class KubeletKubeconfig:
 
     @property
     def address(self) -> str:
-        """The API server as `host:port`."""
+        """The API server as `host:port`; empty if unknown."""
         return f"{self.host}:{self.port}" if self.host else ""
 
     @functools.cached_property

@@ -13,7 +13,7 @@ from ..specification.data_files import load_data
 
 _PREFIX = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-KEY = "expected NAME or PREFIX/NAME, with at most 63 letters, digits, -, _ and . in NAME"
+KEY = "expected NAME or PREFIX/NAME, with at most 63 letters, digits, -, _ and . in NAME, not -, _ or . at its ends"
 VALUE = "expected at most 63 letters, digits, -, _ and ., with a letter or digit at both ends"
 
 

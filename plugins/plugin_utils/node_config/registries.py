@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""containerd's, Docker's and BuildKit's files for registries: mirrors, certificate authorities, credentials (no I/O).
+"""containerd's, Docker's and BuildKit's files for registries: mirrors, certificate authorities, credentials.
 
 Sources: containerd docs/hosts.md (hosts.toml; on Windows, the folder for HOST:5000 is HOST_5000_);
 moby registry/config_windows.go (certs.d in ProgramData; folder names omit the colon);
@@ -101,7 +101,11 @@ def hosts_toml(registry: RegistryConfig) -> str:
 
 
 def containerd_files(registries: t.Sequence[RegistryConfig], folder: str) -> Files:
-    """Return the resources of the files in containerd's `config_path`."""
+    """Return the resources of the files in containerd's `config_path`.
+
+    Raises:
+        ResourceError: as for `hosts_toml`.
+    """
     files: Files = []
     for registry in registries:
         host_folder = f"{folder}\\{_folder(registry.host)}"
@@ -158,6 +162,9 @@ def buildkit_files(registries: t.Sequence[RegistryConfig], folder: str, config_d
         registries: the registries.
         folder: containerd's `config_path`.
         config_dir: folder of Docker's config.json, which buildctl reads (DOCKER_CONFIG).
+
+    Raises:
+        ResourceError: a value cannot be written.
     """
     try:
         text = toml.render("buildkitd.toml.j2", registries=_buildkit_registries(registries, folder))

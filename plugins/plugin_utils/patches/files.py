@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Patches that are files: the calls that download, verify and install a patch, and how to read their results (no I/O).
 
-A failure stops the work on the patch but never the batch, because each call needs only the calls whose results it uses.
+A failure stops the work on the patch but never the batch: no call stops the batch, and each call needs only those calls
+of its patch whose results it uses.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def sweep_call() -> Call:
 def _fetch(
     patch: Patch, file: PatchFile, rules: FileRules, present: CallResult, pushed: t.Mapping[str, int], index: int
 ) -> t.Iterator[Call]:
-    """Return the calls that download one file and verify its checksum."""
+    """Yield the calls that download one file, or join its uploaded pieces, and verify its checksum."""
     target = path(patch, file)
     if file.local:
         fetching = join_calls(target, file.sha256, pushed.get(target, 0), index)
@@ -219,7 +220,7 @@ def read(patch: Patch, results: t.Mapping[str, CallResult], boots: int) -> Attem
 
 
 def _code(install: CallResult) -> int | None:
-    """Return the installer's exit code, or the HRESULT in its message."""
+    """Return the installer's exit code, or the HRESULT in its message; None if there is neither."""
     if install.exit_code is not None:
         return unsigned(install.exit_code)
     return hresult(f"{install.error} {install.error.id}") if install.error else None

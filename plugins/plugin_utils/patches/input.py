@@ -95,9 +95,7 @@ def _patch(where: str, given: t.Any, source: str, find: Find) -> Patch:
         file=file,
         requires=_requires(f"{where}.requires", entry.requires, file, source, find),
         arguments=_arguments(f"{where}.arguments", entry.arguments, file),
-        test_signed=True
-        if entry.test_signed is None and file and _FOR_TESTS in file.name.lower()
-        else entry.test_signed,
+        test_signed=_test_signed(entry, file),
         windows=_windows(f"{where}.windows", entry.windows),
     )
 
@@ -179,7 +177,8 @@ def _file(where: str, entry: PatchFileEntry, source: str, find: Find) -> PatchFi
     if not name.lower().endswith(EXTENSIONS):
         raise ResourceError(where, name, f"expected a file with one of the extensions {', '.join(EXTENSIONS)}")
     if not _FILE_NAME.fullmatch(name):
-        raise ResourceError(where, name, "expected a file name of letters, digits, dots, dashes and underscores")
+        expected = "expected a file name of at most 151 letters, digits, ., - and _, beginning with a letter or digit"
+        raise ResourceError(where, name, expected)
     return PatchFile(name=name, sha256=sha256, url=url, local=local)
 
 

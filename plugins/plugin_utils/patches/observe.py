@@ -67,7 +67,7 @@ class PatchObservation:
     files: CallResult
     """The files at the paths of the patches' files, as `@read-file` reports them."""
     pieces: t.Mapping[str, int]
-    """Sizes in bytes of the pieces uploaded from the controller, by path."""
+    """Sizes in bytes of the pieces uploaded from the controller, by path in lower case."""
     free: int | None = None
     """Free bytes on the system disk; None if unknown."""
     settled: bool = True
@@ -291,6 +291,6 @@ def read_job(text: str) -> dict[str, t.Any]:
 
 
 def _settled(seen: Observation) -> bool:
-    """Return whether the waits of `settle_calls` ended before their time limits; true if there were no waits."""
+    """Return whether TiWorker did not run at the end of `settle_calls`; true if there were no waits."""
     again = seen.calls.get("settle.again")
     return again is None or again.ok or (again.error is not None and "NoProcessFound" in again.error.id)

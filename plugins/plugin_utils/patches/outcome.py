@@ -89,7 +89,7 @@ class PatchRecord:
 
     @property
     def changed(self) -> bool:
-        """Return whether this run changed the node for this patch."""
+        """Whether this run changed the node for this patch."""
         return any(attempt.outcome in ("done", "reboot") for attempt in self.attempts)
 
 
@@ -100,7 +100,7 @@ def conclude(record: PatchRecord, node: NodePatches, *, boots: int, blocked: str
         record: the history of the patch in this run.
         node: the latest observed state of the node.
         boots: number of reboots of this run.
-        blocked: why the patch was not attempted; empty if it was attempted.
+        blocked: why a patch without an attempt failed; empty, as in check mode: its observed state is returned.
     """
     verdict = record.verdict or PatchState(status="failed", why="the node was not observed")
     if verdict.status != "to_install":

@@ -43,7 +43,7 @@ class PatchFile:
     """File name on the node."""
     sha256: str
     url: str = dataclasses.field(default="", repr=False)
-    """URL from which the node downloads the file. It may contain a signature, so it is never printed."""
+    """URL from which the node downloads the file. It may contain a signature, so messages show it only redacted."""
     local: str = ""
     """Path on the controller, if the file is uploaded instead of downloaded."""
 
@@ -95,7 +95,10 @@ class Package:
 
     @property
     def build(self) -> Build | None:
-        """The build of a cumulative update's package, whose name has no KB number (community.windows#421)."""
+        """The build of a cumulative update's package, whose name has no KB number (community.windows#421).
+
+        None for any other package.
+        """
         match = _ROLLUP.match(self.name)
         return (int(match[1]), int(match[2])) if match else None
 
@@ -135,7 +138,7 @@ class NodePatches:
     disabled: tuple[str, ...] = ()
     """Disabled services that an installation needs."""
     to_restore: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Original start types, by service, of services that an earlier run changed and did not restore."""
+    """Original start types, by service, of services that a run changed and has not restored."""
 
     @property
     def build(self) -> Build:
@@ -200,7 +203,7 @@ def _listed(patch: Patch, node: NodePatches) -> PatchState:
 
 
 def _for_others(build: int) -> str:
-    """Return the advice to limit a list entry to nodes with the build's version of Windows."""
+    """Return the advice to limit a list entry to nodes with the build's version of Windows; empty if it is unknown."""
     version = windows_versions.SUPPORTED.get(build)
     return f'; set windows: ["{version}"] in its entry, so that other nodes skip the patch' if version else ""
 
@@ -247,7 +250,10 @@ def _by_hotfix(patch: Patch, node: NodePatches) -> PatchState | None:
 
 
 def _by_log(patch: Patch, node: NodePatches) -> PatchState | None:
-    """Trust the log only for updates that no cmdlet lists: any other logged update may have been removed since."""
+    """Return the state of a patch of a kind that no cmdlet lists, if Windows Update logged it as installed; else None.
+
+    A logged update of any other kind may have been removed since.
+    """
     title = node.logged.get(patch.kb, "")
     if not title or not _UNLISTED.search(title):
         return None

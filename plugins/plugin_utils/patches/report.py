@@ -134,7 +134,7 @@ def _more_warnings(run: PatchRun, node: NodePatches | None) -> t.Iterator[str]:
 
 
 def information(node: NodePatches) -> dict[str, t.Any]:
-    """Return the result of patch_info, in the sections of AKS' release notes.
+    """Return the result of patch_info. Its first two sections are those of AKS' release notes.
 
     Source: Azure/AgentBaker, vhdbuilder/packer/write-release-notes-windows.ps1 (System Info, Installed QFEs).
     """
@@ -174,7 +174,7 @@ def _is_update(package: t.Any) -> bool:
 
 
 def release_notes(shown: t.Mapping[str, t.Any]) -> str:
-    """Return the result of patch_info as text, in the layout of AKS' release notes."""
+    """Return System Info and Installed QFEs of patch_info's result as text, in the layout of AKS' release notes."""
     system = shown["system_info"]
     lines = ["System Info"]
     labels = (("OS Name", "os_name"), ("OS Version", "os_version"), ("OS InstallType", "os_install_type"))

@@ -102,7 +102,7 @@ class PatchRun:
     # --- Observing.
 
     def _observe_when_idle(self, *, settle: bool) -> PatchObservation:
-        """Observe the node once no work of an earlier run is active."""
+        """Observe the node, after waiting for the work of earlier runs. Check mode does not wait."""
         seen = self._observe(settle=settle)
         for dummy in range(_MAX_WAITS):
             left = seen.leftovers
@@ -199,7 +199,7 @@ class PatchRun:
         return bool(why)
 
     def _pushed(self, record: PatchRecord, seen: PatchObservation, pushed: dict[str, int]) -> bool:
-        """Upload a patch's files from the controller; a failure counts as its attempt.
+        """Upload a patch's files from the controller; return False after a failure, which counts as its attempt.
 
         Args:
             record: the patch.
@@ -288,7 +288,7 @@ class PatchRun:
         record.attempts.append(Attempt(outcome="failed", why=why, boots=self.reboots))
 
     def _tidy(self, seen: PatchObservation) -> None:
-        """Clean up after earlier runs: restore services, and remove the files of installed patches.
+        """Restore services, and remove all patch files if no patch with a file remains to be installed.
 
         Like the calls that prepare an installation, these calls may safely run twice, so they need no idempotency key.
         """

@@ -5,5 +5,6 @@
 Read contents.py first.
 
 observation.py reads a machine; markdown.py, page.py and sbom.py show its contents; comparison.py compares two releases;
-verification.py compares a machine that was started from an image with the image's release notes.
+verification.py compares a machine that was started from an image with the image's release notes; publication.py checks
+a request to publish a release in Azure.
 """

@@ -29,8 +29,8 @@ def artifacts(
     Args:
         cache_dir: Windows path of the cache.
         files: the files (`FullName`, `Length`).
-        hashes: the hashes of the files (`Path`, `Hash`); None if there are no files.
-        manifests: the lines of all manifests (`Path`, `Line`).
+        hashes: the hashes of the files (`Path`, `Hash`); None if they were not read.
+        manifests: the lines of all manifests (`Path`, `Line`); None if they were not read.
     """
     paths = {str(item.get("FullName")).casefold() for item in files.output}
     by_path = {str(item.get("Path")).casefold(): str(item.get("Hash")).lower() for item in _output(hashes)}

@@ -36,7 +36,8 @@ Items = t.Mapping[str, str]
 def compare(before: ImageContents, after: ImageContents) -> tuple[Difference, ...]:
     """Return the differences, by section.
 
-    The free disk space, and the time and place of a build, differ in every build. They are not compared.
+    The free disk space, the identity of the build machine, and the time and place of a build differ in every build.
+    They are not compared, and neither are the versions that a machine may choose.
 
     Args:
         before: the older release.

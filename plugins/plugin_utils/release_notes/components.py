@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The components of an image's bill of materials, which sbom.py writes, and their package URLs (no I/O).
+"""The components of an image's bill of materials, which sbom.py writes, and their package URLs.
 
 Package URLs: package-url/purl-spec, PURL-TYPES.rst (generic, github, golang, oci). What scanners read:
 
@@ -140,7 +140,10 @@ def _generic(artifact: NotedArtifact, url: str, sha256: str) -> PackageName:
 
 
 def _name(name: str) -> str:
-    """Return the name of a package. It must not be empty, and its URL has no white space and slashes at the ends."""
+    """Return the name of a package without white space and slashes at its ends; `unnamed` if nothing else is in it.
+
+    A package URL needs a name, and loses such characters.
+    """
     return re.sub(r"^[\s/]+|[\s/]+$", "", name) or "unnamed"
 
 
@@ -151,7 +154,7 @@ def _go_modules() -> t.Mapping[str, t.Mapping[str, t.Any]]:
 
 
 def _go_module(artifact: NotedArtifact) -> SbomComponent | None:
-    """Return the Go module from which an artifact's programs are built; None if the module is unknown."""
+    """Return the Go module from which an artifact's programs are built; None if it is unknown for the version."""
     about = _go_modules().get(artifact.kind)
     major = artifact.version.partition(".")[0]
     if about is None or not major.isdigit() or int(major) > about.get("last_major", int(major)):

@@ -77,7 +77,7 @@ class NotedFix:
 
     @property
     def state(self) -> str:
-        """Return `set`, `not set`, or `set to N` for another value."""
+        """`set`, `not set`, or `set to N` for another value."""
         if self.actual is None:
             return "not set"
         return "set" if self.actual == self.expected else f"set to {self.actual}"
@@ -98,7 +98,7 @@ class NotedArtifact:
     custom: bool = False
     """Whether the URL is a user's own, so that the file is not the official release."""
     verified: bool = False
-    """Whether the manifest that was written when the file was verified records the same hash."""
+    """Whether the file's manifest records the same hash. Files that were accepted unverified have manifests, too."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -173,7 +173,7 @@ class ImageContents:
     artifacts: tuple[NotedArtifact, ...] = ()
     container_images: tuple[NotedImage, ...] = ()
     components: tuple[NotedComponent, ...] = ()
-    """What a machine from the image may choose; empty if the image lacks the script for this."""
+    """What a machine from the image may choose; empty if the image has no index of cached versions."""
     disk: NotedDisk = NotedDisk()
     identity: NotedIdentity = NotedIdentity()
     """What identifies the build machine; no machine from the image may have it."""
@@ -205,7 +205,7 @@ def from_json(text: str, where: str) -> ImageContents:
     Raises:
         ResourceError: the text is not the JSON document of release notes.
     """
-    hint = "Give the .json file that build_image wrote."
+    hint = "Give the .json file that build_image.yml wrote."
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):

@@ -59,5 +59,5 @@ def check_image_path(path: str) -> None:
 
 
 def store_call(path: str, text: str) -> Call:
-    """Return the call that writes the copy in the image; a batch with this call creates the collection's folder."""
+    """Return the call that writes the copy in the image. The batch that runs it creates the default path's folder."""
     return action("release-notes", "@write-file", {"path": path, "content": text})

@@ -24,7 +24,7 @@ def read_notes(option: str, name: str, variable: str) -> ImageContents:
     Raises:
         ResourceError: the file cannot be read, or contains no release notes.
     """
-    hint = f"Set {option}, in the playbook {variable}, to a .json file that build_image wrote."
+    hint = f"Set {option} (variable of the playbook: {variable}) to a .json file that build_image.yml wrote."
     if not name:
         raise ResourceError(option, None, "expected the JSON file of a release's notes", hint)
     path = pathlib.Path(name)

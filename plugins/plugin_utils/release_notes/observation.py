@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The calls that read what a machine contains, all in one remote command, and how to read their results (no I/O).
+"""The calls that read what a machine contains, all in one remote command, and how to read their results.
 
-The contents are the same as in AKS' release notes (Azure/AgentBaker,
+The contents follow AKS' release notes (Azure/AgentBaker,
 vhdbuilder/packer/write-release-notes-windows.ps1).
 """
 
@@ -267,7 +267,7 @@ def _plain(value: t.Any) -> int | str | None:
 
 
 def _images(images: t.Mapping[str, StoredImage]) -> tuple[NotedImage, ...]:
-    """Return each image once, with all of its names."""
+    """Return each image once, with all of its names that have a tag, or with its other names if none has a tag."""
     names: dict[str, list[str]] = {}
     for name, image in images.items():
         names.setdefault(image.identity, []).append(name)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The release notes, and the differences between two releases, as self-contained HTML pages (no I/O)."""
+"""The release notes, and the differences between two releases, as self-contained HTML pages."""
 
 from __future__ import annotations
 

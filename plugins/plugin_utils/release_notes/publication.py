@@ -26,10 +26,10 @@ MODULES = (
 OLDEST = "3.4.0"
 """The version of azure.azcollection since which azure_rm_galleryimageversion has the option timeout (its CHANGELOG)."""
 _ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
-_CONTAINER = re.compile(r"[a-z0-9](?:-?[a-z0-9]){2,62}")
+_CONTAINER = re.compile(r"(?=.{3,63}\Z)[a-z0-9](?:-?[a-z0-9])*")
 _BLOB = re.compile(r"[^\s?#\\]{1,1020}[.]vhd", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-_GROUP = re.compile(r"[\w.()-]{1,89}[\w()-]")
+_GROUP = re.compile(r"[\w.()-]{0,89}[\w()-]")
 _REGION = re.compile(r"[a-z0-9]+")
 _SUFFIX = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)+")
 
@@ -51,7 +51,8 @@ class StoredVhd:
         """
         _check(where, "resource_group", self.resource_group, _GROUP, "the name of a resource group")
         _check(where, "storage_account", self.storage_account, _ACCOUNT, "3 to 24 lower-case letters and digits")
-        _check(where, "container", self.container, _CONTAINER, "3 to 63 lower-case letters, digits and single dashes")
+        expected = "3 to 63 lower-case letters, digits and single dashes, with a letter or digit at both ends"
+        _check(where, "container", self.container, _CONTAINER, expected)
         _check(where, "blob", self.blob, _BLOB, "the name of a blob that ends in .vhd")
 
     def url(self, suffix: str) -> str:
@@ -153,7 +154,7 @@ class Publication:
             if place is not None:
                 place.check(f"publish_image_{name}")
         if copy is not None and vhd is not None and copy.url("") == vhd.url(""):
-            raise ResourceError("publish_image_copy", copy.blob, "expected another blob than publish_image_vhd")
+            raise ResourceError("publish_image_copy", copy.blob, "expected a blob other than that of publish_image_vhd")
         suffix = str(options["endpoint_suffix"])
         if not _SUFFIX.fullmatch(suffix):
             raise ResourceError("publish_image_endpoint_suffix", suffix, "expected a domain, such as core.windows.net")
@@ -169,7 +170,7 @@ class Publication:
 
     @property
     def published(self) -> StoredVhd | None:
-        """The VHD from which the gallery's version is made: the copy if there is one."""
+        """The VHD from which the gallery's version is made: the copy if there is one; None for a managed image."""
         return self.copy or self.vhd
 
     def steps(self) -> list[str]:

@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Whether a machine that was started from an image contains what the release notes of the image list (no I/O).
 
-Every item of the release notes is one check. What the machine has in addition is listed, too. It is a failure only if
-the machine downloaded it, and the run is meant to work without a network.
+Each feature, update, service, registry fix, file and container image in the release notes is one check. Further checks
+concern Windows, the disk and the identity of the machine. What the machine has in addition is listed, too. It is a
+failure only if the machine downloaded it, and the run is meant to work without a network.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ Status = t.Literal["failed", "not_checked", "noted", "passed"]
 """`noted`: the machine differs from the release notes, as a machine from the image may. `not_checked`: the release
 notes, or the machine, lack what a comparison needs."""
 BUILD_ONLY = ("cloudbase-init",)
-"""Services that are disabled during the build only: sysprep restores their start mode after the release notes."""
+"""Services that are disabled during the build only: sysprep restores their start mode after the release
+notes are written."""
 _COMPLETE = "IMAGE_STATE_COMPLETE"
 _GROWTH = 1 << 20
 """Bytes that may stay unallocated, because partitions are aligned (data/first_boot.ps1 ignores as much)."""

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The diagnoses of all hosts as a table, a JSON document and a page (no I/O)."""
+"""The diagnoses of all hosts as a table, a JSON document and a page."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def total(hosts: t.Mapping[str, Entry]) -> str:
 
 
 def cluster_problem(hosts: t.Mapping[str, Entry]) -> str:
-    """Return why the cluster's view is unknown; empty if it is known."""
+    """Return why the cluster was not queried or did not answer; empty if it answered, or if no entry shows it."""
     unknown = [one["status_detail"] for one in hosts.values() if one.get("status") == "not asked"]
     return unknown[0] if unknown else ""
 

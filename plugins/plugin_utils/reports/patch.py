@@ -13,7 +13,7 @@ from . import rollout
 STATUSES = ("patched", "to_patch", "up_to_date", "failed", "not_started")
 _HEADER = ("NODE", "OS BUILD", "PATCHES", "REBOOTS", "MINUTES", "STATUS", "")
 _NOT_WELL = ("failed", "not_offered", "not_applicable", "needs_reboot")
-"""Statuses of a patch with which patch_install fails."""
+"""Statuses of a patch with which patch_install fails; with `needs_reboot` only if it was allowed to reboot."""
 _WIDEST = (60,) * (len(_HEADER) - 1)
 """Maximum width of each column except the last, in characters."""
 
@@ -90,7 +90,10 @@ def _row(host: str, entry: t.Mapping[str, t.Any]) -> tuple[str, ...]:
 
 
 def _why(entry: t.Mapping[str, t.Any]) -> str:
-    """Return the reason for a node's failure in one line, preferably the message of a patch that failed."""
+    """Return the reason for a node's failure in one line, preferably the message of a patch that failed.
+
+    Empty if the node has not failed.
+    """
     if entry["status"] != "failed":
         return ""
     bad = next((patch for patch in entry["patches"] if patch["status"] in _NOT_WELL and patch["message"]), None)

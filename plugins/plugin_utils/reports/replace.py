@@ -118,7 +118,7 @@ def plan_table(plans: t.Mapping[str, t.Mapping[str, t.Any]], problems: t.Mapping
         for host, plan in plans.items()
         if plan.get("status") == "replace"
     ]
-    return text_table([_PLAN, *rows]) if rows else ["All nodes have the requested generation; nothing is replaced."]
+    return text_table([_PLAN, *rows]) if rows else ["No node to replace was found; nothing is replaced."]
 
 
 def table(nodes: t.Mapping[str, t.Mapping[str, t.Any]], width: int = 200) -> list[str]:

@@ -14,7 +14,7 @@ STOPPED = (
 
 
 def minutes(record: t.Mapping[str, t.Any]) -> float:
-    """Return how long the work on a node took.
+    """Return how long the work on a node took, in minutes; 0 if it has not ended.
 
     Args:
         record: the record that role node_maintenance keeps.
@@ -24,12 +24,12 @@ def minutes(record: t.Mapping[str, t.Any]) -> float:
 
 
 def minutes_cell(entry: t.Mapping[str, t.Any]) -> str:
-    """Return the text of a table's cell with the duration in a node's entry."""
+    """Return the text for the column MINUTES; empty if the work on the node took no time or has not ended."""
     return f"{entry['minutes']:.1f}" if entry["minutes"] else ""
 
 
 def status_cell(entry: t.Mapping[str, t.Any]) -> str:
-    """Return the text of a table's cell with the status in a node's entry."""
+    """Return the text for the column STATUS: the node's status, and whether the node is cordoned."""
     return str(entry["status"]) + (", cordoned" if entry["cordoned"] else "")
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The changes of a run, as data and as a page (no I/O)."""
+"""The changes of a run, as data and as a page."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _ENDPOINT = ("tigera-operator", "kubernetes-services-endpoint")
 
 
 def affinity(facts: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the IPAMConfig with strict affinity; empty if the cluster already has strict affinity.
+    """Return the IPAMConfig with strict affinity; empty if `facts` are empty or already show strict affinity.
 
     A new object also needs `autoAllocateBlocks`, whose default is true (projectcalico/calico v3.31.5,
     libcalico-go/lib/ipam/ipam.go, GetIPAMConfig).
@@ -72,7 +72,7 @@ def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str
 
 
 def former_objects(facts: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    """Return this collection's objects that must be removed, because the Tigera operator also runs Calico on Windows.
+    """Return this collection's objects to remove if the Tigera operator runs Calico now; empty otherwise.
 
     kubespray can move a cluster from manifests to the operator. Then it removes the service accounts that the pods of
     these objects use.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role cluster_support: the objects that it applies in the cluster."""
+"""Decisions of role cluster_support: the objects that it applies, the permissions that it needs, and its demo."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ def _objects(host: Variables, *, secret: bool) -> list[dict[str, t.Any]]:
 
 
 def _purposes(host: Variables) -> list[str]:
-    """Return the purposes of applying the network, whose rights are checked before anything is changed."""
+    """Return the purposes for which the role applies the network, by the names that cluster_info accepts.
+
+    Empty if the role applies no network.
+    """
     if not settings(host).network:
         return []
     plugin = str(host.value("cni_plugin"))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role cni: which host changes the cluster, and what is left of a node's former network."""
+"""Decisions of role cni: which host changes the cluster, labels, tokens, and what a change of the network removes."""
 
 from __future__ import annotations
 
@@ -59,11 +59,12 @@ def network_differs(recorded: t.Mapping[str, t.Any], expected: t.Mapping[str, t.
 def runs_of(host: Variables, name: str) -> tuple[str, str]:
     """Return the network of a host of the play, and how it runs (see `runs_as`).
 
-    Hosts that do not set a variable have its default value.
+    A host that does not set `cni_plugin` has the value of the host for which the decision is made. The other variables
+    have their default values.
 
     Args:
         host: the variables of the host for which the decision is made.
-        name: name of the host.
+        name: name of the host whose network is returned.
     """
     own = str(host.value("cni_plugin"))
     if name == str(host.value("inventory_hostname")):
@@ -117,7 +118,10 @@ def _service_plugins(host: Variables) -> list[str]:
 
 
 def _network_services(host: Variables) -> list[str]:
-    """Return the services of the network that the node has or gets, each before the services that it depends on."""
+    """Return the services of the network that the node has or gets, and kube-proxy, in the order of their stops.
+
+    Empty if neither network runs as services.
+    """
     network = cni.pod_network(host)
     recorded = host.value("cni_recorded_network")
     plugins = [network.settings.plugin] if network.runs_as_services else []
@@ -138,7 +142,10 @@ def _former_daemon_sets(host: Variables) -> list[str]:
 
 
 def _former_node_selector(host: Variables) -> str:
-    """Return the label selector of the nodes that need the former DaemonSets; empty if none of these needs a label."""
+    """Return the label selector of the nodes on which the DaemonSets to remove run; empty if they need no label.
+
+    Also empty if there are no DaemonSets to remove.
+    """
     name = str(host.value("cni_recorded_network").get("plugin", ""))
     is_labelled = name in catalogue() and catalogue()[name].needs_node_label
     return f"{NETWORK_LABEL}={name}" if is_labelled and host.value("cni_former_daemon_sets") else ""
@@ -151,9 +158,10 @@ def _former_network_stays(host: Variables) -> bool:
 
 
 def _former_account_objects(host: Variables) -> list[dict[str, t.Any]]:
-    """Return the objects of the former network's account that are removed; empty if a host's network uses the account.
+    """Return the objects of the former network's account to remove; empty if a host's network uses the account.
 
-    The annotations of a node that has just joined do not show yet that its network uses the account.
+    Hosts of the play count by their variables, because the annotations of a node that has just joined do not show yet
+    which network it has. Also empty if the node's network does not change.
     """
     former = str(host.value("cni_recorded_network").get("plugin", ""))
     if not host.value("cni_network_changes"):
@@ -181,7 +189,10 @@ def _former_config_maps(host: Variables) -> list[str]:
 
 
 def _former_hns_networks(host: Variables) -> list[str]:
-    """Return the HNS networks of the node's former network; empty if the new network keeps them."""
+    """Return the HNS networks of the node's former network to remove.
+
+    Empty if the new network keeps them, or if the network does not change.
+    """
     recorded, own = host.value("cni_recorded_network"), cni.pod_network(host)
     name, former = str(recorded.get("network") or ""), catalogue().get(str(recorded.get("plugin", "")))
     mode = former.modes.get(str(recorded.get("mode") or "")) if former is not None else None
@@ -193,9 +204,10 @@ def _former_hns_networks(host: Variables) -> list[str]:
 
 
 def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
-    """Return the label and annotations that the node's former network needs, without values; empty if there are none.
+    """Return the label and annotations of the node's former network, with the value None, which removes them.
 
-    A network that needs a label writes its annotations only while the node has the label, so all of them are removed.
+    Empty if there are none, or if the node's network does not change. A network that needs a label writes its
+    annotations only while the node has the label, so all of them are removed.
     """
     former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
     if former is None or not host.value("cni_network_changes"):
@@ -209,7 +221,10 @@ def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
 
 
 def _new_labels(host: Variables) -> dict[str, str]:
-    """Return the label that lets the pods of a changed network run on the node; empty if they need no label."""
+    """Return the label that lets the pods of a changed network run on the node.
+
+    Empty if they need no label, or if the network does not change.
+    """
     value = cni.pod_network(host).pod_network_label if host.value("cni_network_changes") else ""
     return {NETWORK_LABEL: value} if value else {}
 
@@ -281,7 +296,7 @@ def _tokens(host: Variables) -> dict[str, str]:
 
 
 def _former_network_hosts(host: Variables) -> list[str]:
-    """Return the hosts of the play that have the node's former network."""
+    """Return the hosts of the play whose variables request the node's former network."""
     own, former = host.value("cni_plugin"), host.value("cni_recorded_network").get("plugin", "")
     hosts = host.value("ansible_play_hosts_all")
     return [name for name in hosts if host.of_host(name, "cni_plugin", default=own) == former]
@@ -290,8 +305,9 @@ def _former_network_hosts(host: Variables) -> list[str]:
 def _cluster_objects(host: Variables) -> list[t.Any]:
     """Return the network's objects in the cluster.
 
-    All nodes share them, so they block Azure's WireServer if any host of the play is in Azure. cluster.yml has no such
-    hosts, but some networks and Azure's cloud provider work in Azure only.
+    All nodes share them. With `cni_block_wireserver: auto`, they therefore block Azure's WireServer if any host of the
+    play is in Azure, or if the network or the cloud provider works in Azure only. In cluster.yml, whose play has no
+    Windows hosts, only the network and the cloud provider count.
     """
     in_azure = host.value("cni_block_wireserver") == "auto" and (
         catalogue()[str(host.value("cni_plugin"))].needs_azure
@@ -327,7 +343,8 @@ def _label_differs(host: Variables) -> bool:
     """Return whether the node's labels must be changed.
 
     A node that has just joined may lack the label of its network. On Windows, the kubelet gets kubeadm's flags only
-    when the role node_join changes its service, and some nodes need their network before that.
+    when the role node_join changes its service, and some nodes need their network before that. So the label is set in
+    any case.
     """
     facts = {RUN_AS_LABEL: "network_runs_as", NETWORK_LABEL: "pod_network"}
     expected = {facts[label]: value or "" for label, value in host.value("cni_node_labels").items()}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_join: how kubeadm joins a machine, and which settings depend on the version of Kubernetes."""
+"""Decisions of role node_join: how kubeadm joins a machine, and the user's settings for its node and its programs."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def kubelet_arguments(
     A node whose network runs as services registers with a label that keeps the networks' DaemonSets away, and a node
     with Calico registers with a label that admits Calico's DaemonSets. A node also registers with the user's labels,
     except the labels that a kubelet may not set. A flag that kubeadm passes to the kubelet replaces the same flag of
-    the kubelet's service, so the labels of the service's flag are repeated.
+    the kubelet's service, so the labels of the service's flag are repeated if `own_labels` are added.
 
     Args:
         given: value of `node_join_kubelet_arguments`.
         of_service: value of `kubernetes_node_kubelet_arguments`.
-        own_labels: the labels as `label=value`, separated by commas; empty if the node needs none.
+        own_labels: labels of the network and of the user, as `label=value`, separated by commas; may be empty.
     """
     if not own_labels:
         return dict(given)
@@ -88,7 +88,7 @@ def created_tokens(results: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, str]
     """Return the tokens that `kubeadm token create` printed, by node.
 
     Args:
-        results: results of the task, one for each node. Failed results are left out.
+        results: results of the task, one for each node. Results without a token, such as failed ones, are left out.
     """
     by_node = {}
     for one in results:
@@ -154,7 +154,7 @@ def _metadata(host: Variables) -> dict[str, t.Any]:
 
 
 def _metadata_of_nodes(host: Variables) -> dict[str, t.Any]:
-    """Return the labels and annotations that the user sets for the nodes of the play, by node."""
+    """Return the labels and annotations that the user sets for the nodes of the batch, by node."""
     by_node = {}
     for name in host.value("ansible_play_batch"):
         metadata = host.of_host(name, "node_join_own_metadata", default={})
@@ -175,10 +175,9 @@ def _discovery(host: Variables) -> str:
 
 
 def kubeadm_flags(arguments: t.Mapping[str, t.Any], taints: t.Iterable[t.Mapping[str, str]]) -> list[str]:
-    """Return the flags that kubeadm writes for the kubelet because of the user's variables.
+    """Return the flags that kubeadm writes for the kubelet because of the arguments and taints in its configuration.
 
-    kubeadm writes the flags of its configuration and the taints (kubernetes/kubernetes
-    cmd/kubeadm/app/phases/kubelet/flags.go).
+    Source: kubernetes/kubernetes cmd/kubeadm/app/phases/kubelet/flags.go.
 
     Args:
         arguments: flags that kubeadm passes to the kubelet.
@@ -190,9 +189,9 @@ def kubeadm_flags(arguments: t.Mapping[str, t.Any], taints: t.Iterable[t.Mapping
 
 
 def _kubelet(host: Variables) -> dict[str, str]:
-    """Return the service settings that start the kubelet with kubeadm's flags.
+    """Return the service settings that start the kubelet with the flags of `kubeadm_flags`.
 
-    Empty if kubeadm writes no flags, or if the launcher runs the kubelet.
+    Empty if there are no such flags, or if the launcher runs the kubelet.
     """
     flags = kubeadm_flags(_kubelet_arguments(host), host.value("node_join_node_taints"))
     settings = host.read(kubernetes_node.KubernetesSettings, kubernetes_node.ROLE)

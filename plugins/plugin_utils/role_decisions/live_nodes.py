@@ -75,7 +75,7 @@ _MAINTENANCE_RESULTS = (
     *("cni_network_recorded", "cni_pods_deleted", "cni_new_pods", "cni_former_label", "cni_new_label"),
     *("cni_guard", "cni_guard_ended", "cni_former_nodes"),
 )
-"""Registered results of the tasks that change a drained or a new node."""
+"""Registered results of the tasks for a drained or a new node."""
 
 
 def _is_live(host: Variables) -> bool:

@@ -98,7 +98,7 @@ def revision_selector(label: str, expected: t.Sequence[str]) -> str:
 
 
 def _applied_revisions(host: Variables) -> list[str]:
-    """Return the revisions of the DaemonSets, which one host applied for all hosts."""
+    """Return the revisions of the DaemonSets, which one host applied for all hosts; empty if none were applied."""
     for name in host.value("ansible_play_hosts_all"):
         results = host.of_host(name, "cni_applied", "result", "results", default=[])
         if results:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_join: what the run does in the cluster, and when it waits for nodes."""
+"""Decisions of role node_join: what the run does in the cluster, when it waits for nodes, and the nodes' addresses."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def _hosts(host: Variables) -> list[str]:
 
 
 def _has_failed(host: Variables, name: str) -> bool:
-    """Return whether the results of another host show that it has failed."""
+    """Return whether a host's results show that it has failed. A host whose node is unknown counts as failed."""
     results = (host.of_host(name, result, default={}) for result in _STEPS)
     is_unknown = not host.of_host(name, "node_join_info", "node_name")
     return is_unknown or any(one.get("failed") or one.get("unreachable") for one in results)
@@ -276,9 +276,9 @@ def _join_problem(host: Variables) -> str:
 
 
 def _registered(host: Variables, field: str) -> str:
-    """Return a value that the cluster assigned to the node.
+    """Return a value of the node in the cluster; empty if it is unknown.
 
-    The value comes from the node's registration in this run or, if there was none, from the query at the beginning.
+    The value comes from the node's registration in this run or, if that has none, from the query at the beginning.
     """
     name = str(host.value("node_join_name"))
     answers = (

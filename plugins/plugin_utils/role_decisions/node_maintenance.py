@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_maintenance: which nodes to drain, to wait for, and to make schedulable again."""
+"""Decisions of role node_maintenance: which nodes to drain and to restore, in which batches and rings, and when."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role node_join about names: a node's name, and whether the host may use that name."""
+"""Decisions of role node_join about names: a node's name, whether a host may use it, and other Windows nodes."""
 
 from __future__ import annotations
 

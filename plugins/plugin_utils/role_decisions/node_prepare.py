@@ -20,7 +20,8 @@ def selected_roles(roles: t.Sequence[str], run_tags: t.Container[str]) -> list[s
 
     Args:
         roles: all roles that prepare a node.
-        run_tags: tags of the run. `--tags container_runtime`, for example, selects only the resources of that role.
+        run_tags: tags of the run. `--tags container_runtime`, for example, selects only that role. If no tag is
+            the name of a role, all roles are selected.
     """
     return [role for role in roles if role in run_tags] or list(roles)
 
@@ -83,7 +84,8 @@ def _features_together(listed: list[ResourceMapping]) -> list[ResourceMapping]:
 def with_join(prepared: t.Iterable[ResourceMapping], joined: t.Iterable[ResourceMapping]) -> list[ResourceMapping]:
     """Return the resources of a joined node.
 
-    The resources of the kubelet's service in `joined` replace the resources with the same identity in `prepared`.
+    Services, registry values and nssm arguments in `joined`, such as those of the kubelet's service, replace the
+    resources with the same identity in `prepared`.
 
     Args:
         prepared: resources of a node before it joins.
@@ -102,7 +104,7 @@ def _identity(resource: ResourceMapping) -> tuple[str, str, str]:
 
 
 def of_prepared(host: Variables) -> list[ResourceMapping]:
-    """Return the resources of the roles that this run applies."""
+    """Return the resources of the node before it joins (see `resources`), with those of the roles that it applies."""
     of_roles = [node_roles.of_role(role, host) for role in host.value("node_prepare_selected_roles")]
     return resources(host.optional("winkube_first_resources", []), of_roles, str(host.optional("bundle_pushed")))
 

@@ -33,7 +33,8 @@ def variable_problem(values: t.Mapping[str, t.Any], limit: str) -> str:
         return refusal("--limit", limit, "expected no limit", hint)
     if not GENERATION.fullmatch(generation):
         hint = "Nodes with another generation, or with none, are replaced"
-        expected = "expected the name of a generation, such as 2026-11 (lower-case letters, digits, - and .)"
+        form = "at most 30 lower-case letters, digits, - and ., with a letter or digit at both ends"
+        expected = f"expected the name of a generation, such as 2026-11 ({form})"
         return refusal("node_replace_generation", generation or None, expected, hint)
     if problem := new_machine.hooks_problem(values, "node_replace"):
         return problem
@@ -42,7 +43,8 @@ def variable_problem(values: t.Mapping[str, t.Any], limit: str) -> str:
         return refusal("node_replace_surge", surge, expected)
     if values["node_replace_old"] == "none" and not _deletes(values):
         hint = "The kubelet of a machine that keeps running would register its node again"
-        expected = "expected reset or shutdown without node_replace_delete_command or node_replace_delete_tasks"
+        hooks = "node_replace_delete_command and node_replace_delete_tasks"
+        expected = f"expected reset or shutdown, because {hooks} are empty"
         return refusal("node_replace_old", "none", expected, hint)
     return ""
 
@@ -93,7 +95,7 @@ def _is_contacted(host: Variables) -> bool:
 
 
 def _plan_problem(host: Variables) -> str:
-    """Return why the node cannot be replaced.
+    """Return why the node cannot be replaced; empty if it can be.
 
     The addresses of a machine that the run contacts are compared by the role node_reset, not here.
     """

@@ -87,7 +87,10 @@ def _kubeconfig_servers(host: Variables) -> list[str]:
 
 
 def _no_proxy(host: Variables) -> str:
-    """Return the proxy's exceptions; the kubeconfig and other hosts' addresses are read only if there is a proxy."""
+    """Return the proxy's exceptions.
+
+    Empty if there is no proxy: then the kubeconfig and the addresses of other hosts are not read.
+    """
     if not (host.value("windows_settings_http_proxy") or host.value("windows_settings_https_proxy")):
         return ""
     of_cluster = host.templates.of_cluster

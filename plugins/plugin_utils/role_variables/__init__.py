@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The variables that users set, one dataclass per role: types, accepted values, and which variables are secret.
 
-These dataclasses are the only source of these facts. Preflight and `node_resources` use them to check and convert
-values, and `docs/generate_argument_specs.py` writes their types into the roles' argument specifications, which contain
-the descriptions. A field stands for the variable ROLE_FIELD, whose default is in the role's `defaults/main.yml`. Read
-`roles.py` first.
+These dataclasses are the only source of these facts. Preflight, `node_resources` and `cluster_support` use them to
+check and convert values, and `docs/generate_argument_specs.py` writes their types into the roles' argument
+specifications, which contain the descriptions. A field stands for the variable ROLE_FIELD, unless its metadata has
+another name as `variable`. A variable's default, if it has one, is in the role's `defaults/main.yml`. Read `roles.py`
+first.
 """

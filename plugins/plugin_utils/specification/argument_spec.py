@@ -38,7 +38,7 @@ def of_annotation(annotation: t.Any) -> Spec:
 
 
 def of_dataclass(type_: type[t.Any]) -> dict[str, Spec]:
-    """Return the options for the fields of a dataclass, in their order.
+    """Return the options for the fields of a dataclass, in the order of `properties`.
 
     Args:
         type_: the dataclass.

@@ -13,7 +13,7 @@ import typing as t
 
 from .errors import ResourceError
 
-# Without a dot or a port, the first part of a name belongs to the repository.
+# Without a dot or a port, the first part of a name belongs to the repository, unless it is `localhost`.
 _HOST = r"(?:localhost|(?=[^/]*[.:])[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)(?::[0-9]+)?"
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 EXPECTED = "expected a whole reference: registry/repository:tag"

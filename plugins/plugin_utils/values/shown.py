@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Describe a rejected value in a message, without its secret parts (no I/O).
 
-The content of lists and mappings is not printed, because any of it may be a password; the type and the
-keys are enough to find the mistake.
+The content of mappings, and of lists with anything but numbers, is not printed, because any of it may be a password.
+The type and the keys are enough to find the mistake.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def shown(value: object) -> str:
         value: the user's value.
 
     Returns:
-        A number as it is; a text in quotes, without anything that looks like a secret; otherwise a description.
+        A number or a list of numbers as it is; a text in quotes, without anything that looks like a secret; otherwise a
+        description.
     """
     if isinstance(value, AsItIs):
         return str(value)

@@ -43,8 +43,8 @@ def text_table(
             characters. None: no limit.
         widest: maximum width of each column except the last, in characters; longer cells are shortened. Empty: no
             limits.
-        overflow: show cells that are wider than `widest` in full; the rest of their row moves to the right.
         right: indexes of the columns that are aligned to the right.
+        overflow: show cells that are wider than `widest` in full; the rest of their row moves to the right.
     """
     if widest and not overflow:
         rows = [(*map(shorten, row, widest), row[-1]) for row in rows]

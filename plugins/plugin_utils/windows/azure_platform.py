@@ -75,7 +75,8 @@ def is_azure(result: CallResult | None) -> bool:
 def addresses_call() -> Call:
     """Return the call that reads the addresses of all network interfaces from the Instance Metadata Service.
 
-    Outside Azure, nothing answers at this address, so the call fails after a few seconds.
+    Outside Azure, the call fails: nothing answers at this address for a few seconds, or the service of another cloud
+    rejects the request.
     """
     options = ("--silent", "--show-error", "--fail", "--noproxy", "*", "--connect-timeout", "3", "--max-time", "10")
     return query(ADDRESSES, "curl.exe", arguments=(*options, "--header", "Metadata: true", platform().addresses_url))

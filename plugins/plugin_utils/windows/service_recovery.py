@@ -62,12 +62,12 @@ class Recovery:
 
     @property
     def text(self) -> str:
-        """Return text such as `restart after 5 s, none; reset after 86400 s`."""
+        """Text such as `restart after 5 s, none; reset after 86400 s`."""
         return actions_text(self.reset_seconds, [(each.action, each.milliseconds) for each in self.actions])
 
     @property
     def sc_actions(self) -> str:
-        """Return the value of sc.exe's `actions=`, in which `none` is an empty string between the slashes."""
+        """The value of sc.exe's `actions=`, in which `none` is an empty string between the slashes."""
         return "/".join(f"{'' if each.action == 'none' else each.action}/{each.milliseconds}" for each in self.actions)
 
 
@@ -76,7 +76,7 @@ def actions_text(reset: int, actions: t.Iterable[tuple[str, int]]) -> str:
     listed = [f"{action} after {delay / 1000:g} s" if action != "none" else "none" for action, delay in actions]
     if not listed:
         return "nothing"
-    return f"{', '.join(listed)}; reset after {'never' if reset == INFINITE else f'{reset} s'}"
+    return f"{', '.join(listed)}; reset {'never' if reset == INFINITE else f'after {reset} s'}"
 
 
 def parse(value: t.Sequence[int] | None) -> str:

@@ -20,7 +20,7 @@ SIGNATURE = (
 )
 """The properties of a signature that are read."""
 _SIGNED = (".exe", ".dll", ".sys", ".ps1", ".psm1")
-"""Extensions of files that can be signed."""
+"""Extensions of programs, libraries, drivers and PowerShell scripts, whose signatures are checked."""
 
 
 def is_thumbprint(signer: str) -> bool:
@@ -54,7 +54,7 @@ def signer(signers: t.Sequence[str]) -> tuple[str, list[Json]]:
 
 
 def can_be_signed(name: str) -> bool:
-    """Return whether Windows supports signatures in files with this extension."""
+    """Return whether a file is a program, library, driver or PowerShell script, which can contain a signature."""
     return name.lower().endswith(_SIGNED)
 
 

@@ -30,7 +30,7 @@ MOVED_PREFIX = ".untrusted-"
 _FOLDER, _MOVES = "aside", Scope("aside-")
 """The id of the call that makes the target folder, and the scope of the calls that move items into it."""
 _DEPTH = 5
-"""Number of levels to check; the files of the artifact cache are at the third level."""
+"""Number of levels to check below the direct children. Files of the artifact cache are at the third or fourth level."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class UntrustedItem:
 
     path: str
     who: tuple[str, ...]
-    """SIDs of the users other than administrators who own the item or can write to it."""
+    """SIDs of the users other than administrators who own the item or can write to it; or `unknown`."""
 
 
 def list_calls(folder: str, *, shallow: bool = False) -> tuple[Call, ...]:
@@ -124,7 +124,7 @@ def quarantine_folder(folder: str, seen: Results) -> str:
 
 
 def moves(folder: str, items: t.Sequence[UntrustedItem], target: str, sddl: str) -> t.Iterator[Call]:
-    """Return the calls that move items to the quarantine folder; access to their folder must already be restricted.
+    """Yield the calls that move items to the quarantine folder; access to their folder must already be restricted.
 
     Args:
         folder: the folder of the items.

@@ -173,7 +173,7 @@ def test_a_call_that_failed_is_named(node: Node, tmp_path: Path, monkeypatch: py
     [
         ({"release": "latest"}, "release: expected YYYYMMDD.commithash"),
         ({"image_path": "notes.json"}, "image_path: expected an absolute Windows path"),
-        ({"cache_dir": "cache"}, "cache_dir: expected an absolute path"),
+        ({"cache_dir": "cache"}, "cache_dir: expected the absolute path"),
     ],
 )
 def test_wrong_options_are_rejected_before_the_machine_is_contacted(
@@ -293,8 +293,8 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, missing: str) -> No
 def test_a_missing_variable_of_the_playbook_is_named() -> None:
     with pytest.raises(ResourceError) as error:
         run(image_comparison, {"before": "", "after": "", "path": "a", "page": "b"})
-    expected = "before: expected the JSON file of a release's notes, got nothing. Set before, in the playbook "
-    assert str(error.value).startswith(expected + "compare_images_before, ")
+    expected = "before: expected the JSON file of a release's notes, got nothing. Set before (variable of the playbook"
+    assert str(error.value).startswith(f"{expected}: compare_images_before) ")
 
 
 def test_a_file_that_is_too_large_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def test_every_kind_cites_its_source_and_uses_no_retired_host() -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "docker"])
 def test_every_kind_names_what_upstream_serves(kind: str) -> None:
-    """Its archive, its checksum file and its members match the simulated upstream (which has its own sources)."""
+    """Its URL and its checksum file exist at the simulated upstream (which has its own sources)."""
     found = locations.locate(kind, VERSIONS.get(kind, "1.6.2"), cache_dir=CACHE)
     content = catalog.content(found.url.removeprefix("https://"))
     assert content is not None
@@ -150,7 +150,7 @@ OWN = {"url": "https://files.example/{version}/agent.zip"}
 
 
 def test_a_user_defines_a_kind_in_a_few_lines() -> None:
-    kinds = {"agent": {**OWN, "checksum_suffix": ".sha512", "windows": ["2022", 2025], "members": "agent.exe"}}
+    kinds = {"agent": {**OWN, "checksum_suffix": ".sha512", "windows": ["2022", 2025]}}
     (resource,) = listed({"agent": ["v3.1"]}, kinds=kinds)
     assert resource["urls"] == ["https://files.example/3.1/agent.zip"]
     assert resource["checksum_algorithm"] == "SHA512"
@@ -194,7 +194,12 @@ BAD: list[tuple[str, dict[str, t.Any], str, str]] = [
         "artifact_kinds.a.url",
         "artifact_sites",
     ),
-    ("members", {"kinds": {"a": {**OWN, "members": ["../x"]}}}, "artifact_kinds.a.members", "without .."),
+    (
+        "members",
+        {"kinds": {"a": {**OWN, "members": ["x"]}}},
+        "artifact_kinds.a.members",
+        "expected one of the properties",
+    ),
     ("windows", {"kinds": {"a": {**OWN, "windows": ["2016"]}}}, "artifact_kinds.a.windows", "2019, 2022, 2025"),
     ("digests", {"kinds": {"a": {**OWN, "digests": {"1": "x"}}}}, "artifact_kinds.a.digests.1", "64 hexadecimal"),
     (
@@ -288,7 +293,11 @@ def test_preflight_names_the_sites_own_variable() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "accepted"),
     [
-        ("image_cache_artifact_cache", "cache", "an absolute path such as C:\\ProgramData"),
+        (
+            "image_cache_artifact_cache",
+            "cache",
+            "the absolute path of a folder below the root of a drive, such as C:\\ProgramData",
+        ),
         ("cni_artifact_cache", "C:\\", "absolute path"),
         ("cni_artifact_cache", "C:/cache", "absolute path"),
         ("cni_artifact_cache", "C:\\a\\..\\Windows", "absolute path"),

@@ -168,8 +168,8 @@ def test_a_provider_in_an_archive_gets_its_name() -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"name": "acr.exe"}, "name: expected letters, digits, periods, - and _, without .exe, got 'acr.exe'"),
-        ({"name": "a/b"}, "name: expected letters"),
+        ({"name": "acr.exe"}, "name: expected at most 63 letters, digits, ., - and _, without .exe, beginning"),
+        ({"name": "a/b"}, "name: expected at most 63 letters"),
         ({"match_images": ()}, r"match_images: expected at least one registry, such as \*\.azurecr\.io"),
         ({"cache_duration": "12 hours"}, "cache_duration: expected a duration such as 12h0m0s"),
     ],

@@ -34,7 +34,7 @@ def test_texts_can_be_changed() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "before: expected release notes as JSON, got nothing. Give the .json file that build_image wrote."),
+        ("", "before: expected release notes as JSON, got nothing. Give the .json file that build_image.yml wrote."),
         ("[" * 100_000, "before: expected release notes as JSON, got nothing. "),
         ("[]", "before: expected release notes with schema_version 1, got "),
         ('{"schema_version": 2}', "before: expected release notes with schema_version 1, got "),

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
 import typing as t
 
@@ -86,7 +87,7 @@ def test_a_copy_alone_publishes_no_version() -> None:
         ({"vhd": VHD, "managed_image": IMAGE, "gallery": GALLERY}, "publish_image_managed_image, got both"),
         ({"vhd": VHD}, "publish_image_gallery: expected publish_image_gallery, publish_image_copy, or both"),
         ({"managed_image": IMAGE, "copy": COPY, "gallery": GALLERY}, "because only a VHD can be copied"),
-        ({"vhd": VHD, "copy": {**VHD}}, "publish_image_copy: expected another blob than publish_image_vhd"),
+        ({"vhd": VHD, "copy": {**VHD}}, "publish_image_copy: expected a blob other than that of publish_image_vhd"),
         ({"vhd": {**VHD, "blob": ""}, "copy": COPY}, r"publish_image_vhd\.blob: expected the name of a blob that ends"),
         ({"vhd": {**VHD, "blob": "a.vhd?sig=x"}, "copy": COPY}, r"publish_image_vhd\.blob"),
         (
@@ -94,6 +95,10 @@ def test_a_copy_alone_publishes_no_version() -> None:
             r"publish_image_vhd\.storage_account: expected 3",
         ),
         ({"vhd": VHD, "copy": {**COPY, "container": "a--b"}}, r"publish_image_copy\.container: expected 3 to 63"),
+        (
+            {"vhd": VHD, "copy": {**COPY, "container": f"{'a-' * 32}a"}},
+            r"publish_image_copy\.container: expected 3 to 63",
+        ),
         ({"vhd": {**VHD, "account": "x"}, "copy": COPY}, r"publish_image_vhd"),
         (
             {"managed_image": IMAGE, "gallery": {**GALLERY, "location": "West Europe"}},
@@ -107,6 +112,22 @@ def test_a_copy_alone_publishes_no_version() -> None:
 def test_a_mistake_is_refused_by_the_name_of_its_variable(given: dict[str, t.Any], message: str) -> None:
     with pytest.raises(ResourceError, match=message):
         Publication.of(options(**given))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"container": "a-b"},
+        {"container": f"{'a-' * 31}a"},
+        {"resource_group": "a"},
+        {"resource_group": "a" * 90},
+        {"storage_account": "abc"},
+    ],
+)
+def test_the_shortest_and_the_longest_names(names: dict[str, str]) -> None:
+    publication = Publication.of(options(vhd=VHD, copy={**COPY, **names}))
+    assert publication.copy is not None
+    assert names.items() <= dataclasses.asdict(publication.copy).items()
 
 
 class Planned(image_publication.ActionModule):  # type: ignore[misc]  # ansible ships no type information

@@ -267,7 +267,7 @@ def test_failure_actions_are_read_and_written() -> None:
         "restart after 5 s, reboot after 1.25 s, none; reset after 86400 s",
         "restart/5000/reboot/1250//0",
     )
-    assert recovery(("restart", 0), reset=service_recovery.INFINITE).text == "restart after 0 s; reset after never"
+    assert recovery(("restart", 0), reset=service_recovery.INFINITE).text == "restart after 0 s; reset never"
     assert (recovery().text, recovery().sc_actions) == ("nothing", "")
     assert service_recovery.parse(None) == service_recovery.parse([1] * 19) == "nothing"
     assert service_recovery.parse(stored(60, 1, 5000, 0, 0, 3, 10, 7, 20)) == (
