@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The order of the tests of a parallel run: tests that wait and tests that compute are mixed.
+"""The order of the tests of a parallel run: tests that wait and tests that compute are mixed, by their folders.
 
 pytest-xdist gives each free worker the next tests of the list. Tests with simulated servers wait more than half of
 their time, and unit tests compute all of it. If all workers run the same sort, the processors first idle and later are
@@ -14,16 +14,13 @@ from typing import TypeVar
 
 Test = TypeVar("Test")
 
-SECONDS = {"tests/integration": 2.6, "tests/lint": 25.0, "tests/simulator_tests": 0.25, "tests/unit": 0.05}
-"""Mean duration of a test by folder, measured with three workers on two processors."""
-WAITING = ("tests/integration", "tests/simulator_tests")
-WAITING_ENDS = 0.9
-"""When the last tests that wait start, as a part of the run. Short tests at the end keep all workers busy."""
+END = {"tests/integration": 0.85, "tests/lint": 0.3, "tests/simulator_tests": 0.95, "tests/unit": 1.0}
+"""When the last tests of a folder start, as a part of the run. Short tests at the end keep all workers busy."""
 
 
 def folder_of(name: str) -> str:
-    """Return the folder of SECONDS that contains a test, by its node ID; empty for other folders."""
-    return next((folder for folder in SECONDS if name.startswith(f"{folder}/")), "")
+    """Return the folder of END that contains a test, by its node ID; empty for other folders."""
+    return next((folder for folder in END if name.startswith(f"{folder}/")), "")
 
 
 def unit_of(name: str) -> str:
@@ -35,10 +32,10 @@ def unit_of(name: str) -> str:
 
 
 def mixed(tests: Sequence[Test], name: Callable[[Test], str]) -> list[Test]:
-    """Return tests in an order in which those that wait and those that compute progress at the same rate.
+    """Return tests in an order in which those of all folders progress at the same rate.
 
-    The tests of a group or file stay together, because they share fixtures. The groups and files of the tests that
-    wait keep their order, and so do the others.
+    The tests of a group or file stay together, because they share fixtures. The groups and files of a folder keep their
+    order.
 
     Args:
         tests: the collected tests.
@@ -49,12 +46,11 @@ def mixed(tests: Sequence[Test], name: Callable[[Test], str]) -> list[Test]:
     for test in tests:
         units.setdefault(unit_of(name(test)), []).append(test)
     starts: list[tuple[float, list[Test]]] = []
-    for waiting in (True, False):
-        chosen = [unit for unit in units.values() if (folder_of(name(unit[0])) in WAITING) is waiting]
-        lengths = [sum(SECONDS.get(folder_of(name(test)), 0.05) for test in unit) for unit in chosen]
-        total = sum(lengths) / (WAITING_ENDS if waiting else 1.0)
-        begun = 0.0
-        for unit, length in zip(chosen, lengths, strict=True):
+    for folder in (*END, ""):
+        chosen = [unit for unit in units.values() if folder_of(name(unit[0])) == folder]
+        total = sum(map(len, chosen)) / END.get(folder, 1.0)
+        begun = 0
+        for unit in chosen:
             starts.append((begun / total, unit))
-            begun += length
+            begun += len(unit)
     return [test for _, unit in sorted(starts, key=lambda start: start[0]) for test in unit]

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import itertools
 
-from work_order import SECONDS, WAITING, folder_of, mixed, unit_of
+import pytest
+from work_order import END, folder_of, mixed, unit_of
 
 NAMES = [
     *(f"tests/integration/test_{file}.py::test_{test}@{file}" for file in range(30) for test in range(8)),
@@ -22,10 +23,6 @@ def order() -> list[str]:
     return mixed(NAMES, str)
 
 
-def seconds(names: list[str]) -> float:
-    return sum(SECONDS[folder_of(name)] for name in names)
-
-
 def test_no_test_is_lost_or_repeated() -> None:
     assert sorted(order()) == sorted(NAMES)
 
@@ -35,22 +32,24 @@ def test_groups_and_files_stay_together() -> None:
     assert len(units) == len(set(units))
 
 
-def test_tests_of_the_same_sort_keep_their_order() -> None:
-    for waiting in (True, False):
-        before, after = (
-            list(dict.fromkeys(unit_of(name) for name in names if (folder_of(name) in WAITING) is waiting))
-            for names in (NAMES, order())
-        )
-        assert before == after
+@pytest.mark.parametrize("folder", END)
+def test_a_folder_keeps_its_order(folder: str) -> None:
+    before, after = (
+        list(dict.fromkeys(unit_of(name) for name in names if folder_of(name) == folder)) for names in (NAMES, order())
+    )
+    assert before == after
 
 
-def test_both_sorts_progress_at_the_same_rate() -> None:
+@pytest.mark.parametrize("part", [0.25, 0.5, 0.75])
+def test_all_folders_progress_at_the_same_rate(part: float) -> None:
     names = order()
-    waiting = [name for name in names if folder_of(name) in WAITING]
-    computing = [name for name in names if folder_of(name) not in WAITING]
-    half = names[: names.index(waiting[len(waiting) // 8])]
-    done = [seconds([name for name in half if name in chosen]) for chosen in (set(waiting), set(computing))]
-    rates = done[0] / seconds(waiting), done[1] / seconds(computing)
-    assert 0.2 < rates[0] < 0.6
-    assert abs(rates[0] * 0.9 - rates[1]) < 0.1
-    assert {folder_of(name) for name in names[-300:]} == {"tests/unit"}
+    folders = ("tests/integration", "tests/simulator_tests", "tests/unit")
+    of_folder = {folder: [name for name in names if folder_of(name) == folder] for folder in folders}
+    first = set(names[: names.index(of_folder["tests/unit"][int(part * len(of_folder["tests/unit"]))])])
+    for folder in folders:
+        done = len(first & set(of_folder[folder])) / len(of_folder[folder])
+        assert abs(done * END[folder] - part) < 0.06, folder
+
+
+def test_the_last_tests_are_short() -> None:
+    assert {folder_of(name) for name in order()[-100:]} == {"tests/unit"}
