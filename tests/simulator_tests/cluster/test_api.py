@@ -333,21 +333,27 @@ def test_the_token_of_a_service_account_has_the_rights_of_its_roles(
 def test_the_token_in_a_secret_lasts_as_long_as_the_secret(
     cluster: SimulatedCluster, admin: Client, namespace: str
 ) -> None:
+    used, unused = (secret_token(admin, namespace, name) for name in ("used", "unused"))
+    code, body = Client(cluster, token=used).request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
+    assert body["status"]["userInfo"]["username"] == f"system:serviceaccount:{namespace}:default"
+    admin.request("DELETE", f"/api/v1/namespaces/{namespace}/secrets/unused")
+    # A real API server caches successful authentications for ten seconds, so the other token would still be accepted.
+    client = Client(cluster, token=unused)
+    eventually(lambda: client.request("GET", "/api/v1/nodes")[0] == 401, "the token is worth nothing", 30)
+
+
+def secret_token(admin: Client, namespace: str, name: str) -> str:
+    """Create a secret for the token of the default service account, and return the token."""
     path = f"/api/v1/namespaces/{namespace}/secrets"
     secret = {
         "type": "kubernetes.io/service-account-token",
-        "metadata": {"name": "token", "annotations": {"kubernetes.io/service-account.name": "default"}},
+        "metadata": {"name": name, "annotations": {"kubernetes.io/service-account.name": "default"}},
     }
     code, body = admin.request("POST", path, secret)
     assert code == 201, body
-    data = eventually(lambda: (d := admin.get(f"{path}/token").get("data") or {}).get("token") and d, "it has a token")
+    data = eventually(lambda: (d := admin.get(f"{path}/{name}").get("data") or {}).get("token") and d, "it has a token")
     assert set(data) == {"token", "ca.crt", "namespace"}
-    client = Client(cluster, token=base64.b64decode(data["token"]).decode())
-    code, body = client.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
-    assert body["status"]["userInfo"]["username"] == f"system:serviceaccount:{namespace}:default"
-    admin.request("DELETE", f"{path}/token")
-    # A real API server caches successful authentications for a few seconds.
-    eventually(lambda: client.request("GET", "/api/v1/nodes")[0] == 401, "the token is worth nothing", 30)
+    return base64.b64decode(data["token"]).decode()
 
 
 def test_an_anonymous_user_may_read_little(cluster: SimulatedCluster) -> None:

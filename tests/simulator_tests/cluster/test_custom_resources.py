@@ -30,7 +30,21 @@ SCHEMA = {
 
 
 @pytest.fixture
+def own_pools(admin: Client) -> str:
+    """Define a resource that the test may change, and return the path of its objects."""
+    return defined(admin)
+
+
+@pytest.fixture(scope="module")
 def pools(admin: Client) -> str:
+    """Define a resource for the tests that do not change it, and return the path of its objects.
+
+    A real API server answers the first request for a new resource after two seconds.
+    """
+    return defined(admin)
+
+
+def defined(admin: Client) -> str:
     """Define a resource in a new API group, and return the path of its objects."""
     group = f"g{uuid.uuid4().hex[:8]}.example.com"
     names = {"kind": "Pool", "listKind": "PoolList", "plural": "pools", "singular": "pool"}
@@ -74,15 +88,15 @@ def test_an_object_that_does_not_fit_its_schema_is_refused(
 
 
 def test_an_update_needs_the_version_of_the_object(admin: Client, pools: str) -> None:
-    admin.request("POST", pools, pool(pools, cidr="10.0.0.0/8"))
-    code, body = admin.request("PUT", f"{pools}/one", pool(pools, cidr="10.1.0.0/16"))
+    admin.request("POST", pools, pool(pools, "updated", cidr="10.0.0.0/8"))
+    code, body = admin.request("PUT", f"{pools}/updated", pool(pools, "updated", cidr="10.1.0.0/16"))
     assert code == 422
     assert "metadata.resourceVersion: Invalid value: 0: must be specified for an update" in body["message"].replace(
         "0x0", "0"
     )
-    code, body = admin.request("PATCH", f"{pools}/one", {"spec": {"cidr": "10.1.0.0/16"}}, content_type=MERGE)
+    code, body = admin.request("PATCH", f"{pools}/updated", {"spec": {"cidr": "10.1.0.0/16"}}, content_type=MERGE)
     assert (code, body["metadata"]["generation"]) == (200, 2)
-    assert admin.request("PATCH", f"{pools}/one", {"spec": {}}, content_type=STRATEGIC)[0] == 415
+    assert admin.request("PATCH", f"{pools}/updated", {"spec": {}}, content_type=STRATEGIC)[0] == 415
 
 
 def test_discovery_lists_the_resource(admin: Client, pools: str) -> None:
@@ -94,20 +108,20 @@ def test_discovery_lists_the_resource(admin: Client, pools: str) -> None:
     assert group in [item["name"] for item in groups]
 
 
-def test_objects_are_gone_with_their_definition(admin: Client, pools: str) -> None:
-    admin.request("POST", pools, pool(pools, cidr="10.0.0.0/8"))
-    admin.request("DELETE", f"{DEFINITIONS}/pools.{pools.split('/')[2]}")
-    eventually(lambda: admin.request("GET", pools)[0] == 404, "the resource is not served any more")
+def test_objects_are_gone_with_their_definition(admin: Client, own_pools: str) -> None:
+    admin.request("POST", own_pools, pool(own_pools, cidr="10.0.0.0/8"))
+    admin.request("DELETE", f"{DEFINITIONS}/pools.{own_pools.split('/')[2]}")
+    eventually(lambda: admin.request("GET", own_pools)[0] == 404, "the resource is not served any more")
 
 
-def test_objects_stay_when_their_definition_changes(admin: Client, pools: str) -> None:
-    admin.request("POST", pools, pool(pools, cidr="10.0.0.0/8"))
-    definition = f"{DEFINITIONS}/pools.{pools.split('/')[2]}"
+def test_objects_stay_when_their_definition_changes(admin: Client, own_pools: str) -> None:
+    admin.request("POST", own_pools, pool(own_pools, cidr="10.0.0.0/8"))
+    definition = f"{DEFINITIONS}/pools.{own_pools.split('/')[2]}"
     (version,) = admin.request("GET", definition)[1]["spec"]["versions"]
     old = version | {"name": "v0", "storage": False}
     for versions in ([version | {"subresources": {"status": {}}}, old], [version | {"subresources": {"status": {}}}]):
         code, body = admin.request("PATCH", definition, {"spec": {"versions": versions}}, content_type=MERGE)
         assert code == 200, body
         code = 200 if old in versions else 404
-        eventually(lambda code=code: admin.request("GET", pools.replace("/v1/", "/v0/"))[0] == code, "v0 is changed")
-    assert admin.request("GET", f"{pools}/one/status")[1]["spec"]["cidr"] == "10.0.0.0/8"
+        eventually(lambda code=code: admin.request("GET", own_pools.replace("/v1/", "/v0/"))[0] == code, "v0 is changed")
+    assert admin.request("GET", f"{own_pools}/one/status")[1]["spec"]["cidr"] == "10.0.0.0/8"
