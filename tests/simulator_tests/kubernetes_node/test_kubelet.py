@@ -184,7 +184,8 @@ def test_direct_server_return_needs_its_gate(make_node: Callable[..., Node]) -> 
     [
         ("1.36.0", "v1beta4", 0, ""),
         ("1.36.0", "v1beta3", 0, ""),
-        ("1.37.0", "v1beta3", 1, "does not support API spec"),
+        ("1.37.0", "v1beta3", 1, "Please use kubeadm v1.36 instead"),
+        ("1.37.1", "v1beta3", 1, "Please use kubeadm v1.36 instead"),
         ("1.30.0", "v1beta4", 1, "experimental API spec"),
         ("1.37.1", "v1beta4", 0, ""),
         ("1.30.4", "v1beta4", 1, "experimental API spec"),

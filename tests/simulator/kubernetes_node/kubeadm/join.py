@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """`kubeadm join` on Windows, if no real kubeadm of the node's version is available: phases, files and messages.
 
-Sources: kubernetes cmd/kubeadm/app/cmd/join.go and phases/join/kubelet.go.
+Sources: kubernetes cmd/kubeadm/app/cmd/join.go and cmd/phases/join/kubelet.go.
 """
 
 from __future__ import annotations
@@ -205,17 +205,26 @@ class Joiner:
                     f"127.0.0.1:{port}: connectex: "
                     "No connection could be made because the target machine actively refused it."
                 )
-                raise JoinError("kubelet-start", message)
+                raise self._failed_wait("the kubelet to start", message)
             self._check()
         self._say(f"[kubelet-check] The kubelet is healthy after {(time.monotonic() - began) * 1000:.3f}ms")
         self._say("[kubelet-start] Waiting for the kubelet to perform the TLS Bootstrap")
         began = time.monotonic()
         while not self._bootstrapped():
             if time.monotonic() - began > self.join.bootstrap_timeout:
-                new = contracts.at_least(self.version, "1.34")
-                message = "context deadline exceeded" if new else "timed out waiting for the condition"
-                raise JoinError("kubelet-start", f"error uploading crisocket: {message}" if not new else message)
+                raise self._failed_wait("TLS bootstrap", "context deadline exceeded")
             self._check()
+
+    def _failed_wait(self, subject: str, message: str) -> JoinError:
+        head = f"failed while waiting for {subject}: " if contracts.at_least(self.version, "1.34") else ""
+        return JoinError(self._wait_phase(), head + message)
+
+    def _wait_phase(self) -> str:
+        """Return the phase that waits for the kubelet.
+
+        It is kubelet-start until the feature gate ControlPlaneKubeletLocalMode is on by default (1.33).
+        """
+        return "kubelet-wait-bootstrap" if contracts.at_least(self.version, "1.33") else "kubelet-start"
 
     def _check(self) -> None:
         if not self._pause(0.1):
@@ -228,7 +237,13 @@ class Joiner:
             return False
 
     def _annotate(self) -> None:
-        """Write the runtime's endpoint to an annotation of the node, as kubeadm before 1.34 does."""
+        """Write the runtime's endpoint to an annotation of the node, as kubeadm before 1.34 does.
+
+        The message is that of kubelet.go before and after the feature gate NodeLocalCRISocket was added in 1.32
+        (github.com/kubernetes/kubernetes/pull/128031). kubeadm 1.30.4 contains the older text, 1.34.4 the newer one.
+        """
+        new = contracts.at_least(self.version, "1.32")
+        failed = "error writing CRISocket for this node" if new else "error uploading crisocket"
         client = Client(self.machine, read_kubeconfig(self.machine, KUBELET_CONF))
         metadata = {"annotations": {"kubeadm.alpha.kubernetes.io/cri-socket": self.join.cri_socket}}
         began = time.monotonic()
@@ -239,9 +254,7 @@ class Joiner:
                     return
                 except (ApiError, OSError) as error:
                     if time.monotonic() - began > self.join.bootstrap_timeout:
-                        raise JoinError(
-                            "kubelet-start", f"error writing Crisocket information for the node: {error}"
-                        ) from error
+                        raise JoinError(self._wait_phase(), f"{failed}: {error}") from error
                     self._check()
         finally:
             client.close()
