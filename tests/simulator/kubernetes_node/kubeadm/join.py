@@ -91,7 +91,7 @@ class Joiner:
         # A process that is killed (ProcessEndedError) leaves the file behind.
         self._forget()
         if not contracts.at_least(self.version, "1.34"):
-            self._annotate()
+            self.annotate()
         self._say(
             "\nThis node has joined the cluster:\n* Certificate signing request was sent to apiserver and a response "
             "was "
@@ -236,7 +236,7 @@ class Joiner:
         except KubeconfigError:
             return False
 
-    def _annotate(self) -> None:
+    def annotate(self) -> None:
         """Write the runtime's endpoint to an annotation of the node, as kubeadm before 1.34 does.
 
         The message is that of kubelet.go before and after the feature gate NodeLocalCRISocket was added in 1.32
