@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """containerd's configuration, parsed as the given version of containerd parses it, with its warnings and errors.
 
-The known keys of a version are the keys in its default configuration (contracts/containerd-default). Below tables with
-names that the user chooses (runtimes, registry mirrors), all keys are allowed. Messages are from runs of containerd
-1.7.35 and 2.4.2.
+The known keys of a version are the keys in its default configuration (contracts/containerd-default), and a few keys
+that this configuration does not show. Below tables with names that the user chooses (runtimes, registry mirrors), all
+keys are allowed. Messages are from runs of containerd 1.7.35 and 2.4.2.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ContainerdConfig:
     """The effective configuration, with the keys of the newest version.
 
     Args:
-        version: the configuration's version number in the file.
+        version: the version number in the file; without a file, the version of the default configuration.
         tables: the defaults, replaced by the file's settings where it has some, as `config dump` prints them.
         warnings: the lines that containerd writes to its log.
     """
@@ -276,9 +276,9 @@ def _merge(
 
 
 def _known_address(config: ContainerdConfig, here: str) -> bool:
-    """Return whether newer versions still read an old key. [grpc] and [ttrpc] moved to plugins in version 4."""
+    """Return whether a key is in a table that is a plugin since version 4. containerd still reads such a key."""
     top = here.split(".")[0]
-    return top in ("grpc", "ttrpc", "metrics", "debug") and top not in ("debug",) and top not in config.tables
+    return top in ("grpc", "ttrpc", "metrics") and top not in config.tables
 
 
 def _kind(value: object) -> str:

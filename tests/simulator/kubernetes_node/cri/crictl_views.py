@@ -33,7 +33,7 @@ def image_view(server: CriRuntime, image: StoredImage) -> dict[str, Any]:
 
 
 def all_images(server: CriRuntime) -> list[dict[str, Any]]:
-    """Return the images in the store, one for each configuration."""
+    """Return the images in the store that have a manifest for this Windows, one for each configuration."""
     found: dict[str, dict[str, Any]] = {}
     for image in server.store.images():
         identity = server.image_id(image)

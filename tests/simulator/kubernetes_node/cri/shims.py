@@ -52,7 +52,7 @@ class Sandbox:
     attempt: int = 0
     netns: str = ""
     shim: Process | None = None
-    """The shim's process, which runs as long as the sandbox exists. Meanwhile, its executable cannot be replaced."""
+    """The shim's process, which runs until the sandbox is stopped. Meanwhile, its executable cannot be replaced."""
 
 
 @dataclass
@@ -109,7 +109,8 @@ class ContainerCommand:
     r"""The command of a container.
 
     Args:
-        argv: the program and its arguments; empty for the image's own program, which only waits.
+        argv: the program and its arguments. If it is empty, neither the pod nor the image names a program, and the
+            container does nothing until it is stopped.
         replaces_entry_point: whether argv begins with a program. Otherwise, argv contains only arguments
             for the image's own program.
         environment: the container's own variables.

@@ -121,8 +121,8 @@ def _document(data: bytes, path: str) -> dict[str, Any]:
         raise DockerdError(f"unable to configure the Docker daemon with file {path}: {error}") from error
     if not isinstance(found, dict):
         raise DockerdError(
-            f"unable to configure the Docker daemon with file {path}: json: cannot unmarshal into Go value of type "
-            f"map[string]interface {{}}"
+            f"unable to configure the Docker daemon with file {path}: json: cannot unmarshal {_json_type(found)} into "
+            "Go value of type map[string]interface {}"
         )
     return found
 
@@ -155,7 +155,7 @@ def _check(document: Mapping[str, Any], flags: CommandFlags, version: str, path:
     if twice:
         raise DockerdError(f"{head} are specified both as a flag and in the configuration file: {', '.join(twice)}")
     for key, value in flat.items():
-        _check_type(key, value, known.get(keys.get(key, ""), {}))
+        _check_type(key, value, known.get(keys.get(key, ""), {}), path)
 
 
 def _shown(value: Any) -> str:
@@ -172,7 +172,11 @@ _TYPES: Mapping[str, tuple[type, str]] = {
 _MAPS = ("log-opts", "default-network-opts", "features", "builder")
 
 
-def _check_type(key: str, value: Any, about: Mapping[str, Any]) -> None:
+def _json_type(value: object) -> str:
+    return {str: "string", list: "array", dict: "object", bool: "bool"}.get(type(value), "number")
+
+
+def _check_type(key: str, value: Any, about: Mapping[str, Any], path: str) -> None:
     """Reject a value that Go cannot unmarshal into its field. Null is valid for all fields.
 
     Raises:
@@ -186,8 +190,10 @@ def _check_type(key: str, value: Any, about: Mapping[str, Any]) -> None:
         value = next((item for item in value if not isinstance(item, str | None)), "")
         wrong, name = not isinstance(value, str), "string"
     if wrong:
-        shown = {str: "string", list: "array", dict: "object", bool: "bool"}.get(type(value), "number")
-        raise DockerdError(f"json: cannot unmarshal {shown} into Go struct field Config.{key} of type {name}")
+        raise DockerdError(
+            f"unable to configure the Docker daemon with file {path}: json: cannot unmarshal {_json_type(value)} into "
+            f"Go struct field Config.{key} of type {name}"
+        )
 
 
 def _merge(document: Mapping[str, Any], flags: CommandFlags, version: str, path: str) -> DaemonConfig:

@@ -108,7 +108,7 @@ class DockerTransfer:
     Args:
         environment: the variables of dockerd; the proxies in its configuration take precedence.
         credentials: the `user:password` for the registry from the client's configuration; empty for none.
-        stop: set when dockerd or its client ends.
+        stop: set when the client ends.
     """
 
     def __init__(
@@ -302,5 +302,5 @@ def _failure(error: PullError, reference: oci.ImageReference) -> DockerError:
         )
     if "429 " in message:
         return DockerError("toomanyrequests: You have reached your pull rate limit.")
-    # dockerd's Go client adds this name to the error.
+    # containerd's messages have this prefix, dockerd's do not.
     return DockerError(message.replace("failed to do request: ", ""))

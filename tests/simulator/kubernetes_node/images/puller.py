@@ -52,7 +52,6 @@ class Puller:
         self._client = RegistryClient(
             machine, environment, RegistryAccess(credentials), stop, retry_last_host=retry_last_host
         )
-        self.bytes = 0
 
     def resolve(self, places: Sequence[RegistryEndpoint], reference: oci.ImageReference) -> tuple[str, str]:
         """Return (media type, digest) of a reference.
@@ -102,7 +101,6 @@ class Puller:
         """
         answer = self._open(places, reference, kind, requested, 0)
         data = answer.read()
-        self.bytes += len(data)
         return answer.headers.get("content-type", "").partition(";")[0], data
 
     def transfer(
@@ -154,7 +152,6 @@ class Puller:
                     alive()
                     came = True
                     offset += len(piece)
-                    self.bytes += len(piece)
                     yield piece
                 return
             except UnexpectedEndError as error:
@@ -230,9 +227,14 @@ class PullOptions:
     """The options of a pull: the build, and which parts are downloaded and kept.
 
     Args:
+        build: the Windows build by which the entry of an index is selected.
+        exact: whether the image must have exactly this build.
+        discard_layers: whether to delete the layers after they are unpacked.
+        labels: labels to add to the image.
+        namespace: containerd's namespace for the image's name.
         metadata_only: whether to download the index, manifests and configurations of all platforms, without layers
             (`ctr content fetch --metadata-only`).
-                unpack: whether to unpack the layers.
+        unpack: whether to unpack the layers.
     """
 
     build: int
@@ -258,7 +260,8 @@ def pull(
         alive: called before each write. It raises an exception if the process must end.
 
     Returns:
-        The image in the store, and the manifest for the build (with `metadata_only`, the index itself).
+        The image in the store, and the manifest for the build (with `metadata_only`, the document that the name refers
+        to: an index or a manifest).
 
     Raises:
         PullError: the pull failed.
@@ -293,7 +296,7 @@ def _build(fetch: _Fetch, document: dict[str, Any], digest: str, options: PullOp
     """Download the parts of an image for a build, and return the manifest.
 
     Raises:
-        PullError: a registry rejects a request, or the download fails.
+        PullError: the image does not support the build, a registry rejects a request, or the download fails.
     """
     store = fetch.store
     if "manifests" in document:

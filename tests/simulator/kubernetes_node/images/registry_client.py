@@ -38,7 +38,7 @@ _ONCE_MORE = (500, 503, 504)
 
 
 class PullError(Exception):
-    """A pull that failed. The text is containerd's message."""
+    """A pull or push that failed. The text is containerd's message."""
 
 
 class UnexpectedEndError(PullError):
@@ -96,7 +96,7 @@ class _Limits(Limits):
 
 @dataclass
 class RegistryAccess:
-    """The credentials: `user:password` from ctr --user or crictl --creds, and the tokens received so far, by host."""
+    """The credentials: `user:password`, for example from ctr --user, and the tokens received so far, by host."""
 
     credentials: str = ""
     tokens: dict[str, str] = field(default_factory=dict)
@@ -120,7 +120,6 @@ class RegistryClient:
         self._access = access or RegistryAccess()
         self._stop = stop or threading.Event()
         self._retry_last_host = retry_last_host
-        self.bytes = 0
 
     def ask(self, place: RegistryEndpoint, method: str, path: str, *, last: bool, offset: int = 0, body: bytes = b"",
             media_type: str = "") -> RegistryResponse:  # fmt: skip

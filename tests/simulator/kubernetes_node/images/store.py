@@ -222,7 +222,10 @@ class ImageStore:
             return True
 
     def manifest(self, image: StoredImage, build: int, exact: bool) -> tuple[str, dict[str, Any]] | None:
-        """Return (digest, manifest) of an image for a Windows build; None if the manifest is not in the store."""
+        """Return (digest, manifest) of an image for a Windows build; None if the manifest is not in the store.
+
+        If the image has no index, its only manifest is returned for every build.
+        """
         digest = str(image.target["digest"])
         if not self.has(digest):
             return None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`kubeadm join` on Windows, if no real kubeadm of the node's version is available: phases, files and messages.
+"""`kubeadm join` on Windows, unless a real kubeadm runs it (real.py): phases, files and messages.
 
 Sources: kubernetes cmd/kubeadm/app/cmd/join.go and cmd/phases/join/kubelet.go.
 """
@@ -268,7 +268,7 @@ def stop_kubelet(machine: Machine) -> None:
 
 
 def start_kubelet(machine: Machine, complained: list[str]) -> None:
-    """Start the kubelet service. If that fails, kubeadm only warns."""
+    """Stop the kubelet service if it is running, and start it. If the start fails, kubeadm only warns."""
     stop_kubelet(machine)
     try:
         machine.services.start("kubelet")

@@ -149,8 +149,7 @@ def read(
     return JoinConfiguration(
         discovery=Discovery(str(bootstrap.get("apiServerEndpoint") or ""), token, pins, skip, file),
         bootstrap_token=bootstrap_token,
-        # If the configuration contains a name, the flag is used unchanged: join.go applies it after validating the
-        # file.
+        # With a configuration file, the flag is used unchanged: join.go applies it after validating the file.
         node_name=flags.text("node-name")
         if text is not None and flags.text("node-name")
         else str(registration["name"]),

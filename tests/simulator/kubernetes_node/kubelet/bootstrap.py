@@ -51,7 +51,7 @@ def usable(machine: Machine, path: str) -> bool:
 
 
 def expired(machine: Machine, path: str) -> str:
-    """Return a kubelet's log message about an expired client certificate; empty if it has not expired."""
+    """Return a kubelet's log message about an expired client certificate; empty without such a certificate."""
     certificate = _certificate(machine, path)
     if certificate is None or machine.clock.now() <= certificate.not_valid_after_utc:
         return ""

@@ -31,7 +31,7 @@ _LONGEST_PULL_DELAY = 300.0
 
 @dataclass
 class Turn:
-    """A container of a pod: how often it was started, and the reason if it is waiting."""
+    """A container of a pod: its runs, how often it was restarted, and the reason if it is waiting."""
 
     waiting: str = "ContainerCreating"
     message: str = ""
@@ -67,7 +67,7 @@ class Pods:
 
     Args:
         name: the name of the node.
-        scale: real seconds per second of a back-off.
+        scale: real seconds per second of a back-off or of a probe's interval.
     """
 
     def __init__(self, machine: Machine, client: Client, settings: KubeletSettings, name: str, scale: float) -> None:
@@ -179,9 +179,9 @@ class Pods:
     def _container(
         self, pod: dict[str, Any], worker: Worker, runtime: CriRuntime, container: dict[str, Any], initial: bool
     ) -> bool:
-        """Advance one container, and return whether the next one may start.
+        """Advance one container, and return whether it has succeeded and will not be restarted.
 
-        An init container must have succeeded for this.
+        Each init container must have succeeded before the next container starts.
         """
         turn = worker.turn(container["name"])
         if worker.sandbox is not None and turn.current is None and turn.last is None:
@@ -209,7 +209,7 @@ class Pods:
         return False
 
     def _probe(self, runtime: CriRuntime, container: dict[str, Any], turn: Turn, current: Container) -> None:
-        """Run a container's probes, and end the container if its liveness probe has failed too often."""
+        """Run a container's probes. End the container if its startup or liveness probe has failed too often."""
         if current.command is None or not current.command.host_process:
             return
 
