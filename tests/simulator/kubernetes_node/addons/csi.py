@@ -67,7 +67,10 @@ def _driver(program: str) -> Program:
 
 
 def registrar(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """Simulate csi-node-driver-registrar.exe. It waits for the driver, and then registers it with the kubelet."""
+    """Simulate csi-node-driver-registrar.exe.
+
+    It waits for the driver's socket, and then creates the socket through which the kubelet registers the driver.
+    """
     try:
         flags = parse(invocation.argv, _REGISTRAR)
     except GoUsageError as error:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.cni import azure_ipam
 from simulator.kubernetes_node.cni.azure_ipam import AddressLease
-from simulator.kubernetes_node.cni.objects import NO_NAMESPACE, Attachment, CniError, PluginCall, attach, plugin_path
+from simulator.kubernetes_node.cni.objects import Attachment, CniError, PluginCall, attach, plugin_path
 from simulator.kubernetes_node.hns.objects import Network
 from simulator.kubernetes_node.hns.policies import normalize
 
@@ -54,7 +54,11 @@ def add(call: PluginCall) -> Attachment:
 
 
 def remove(machine: Machine, container: str) -> None:
-    """Release the address of a pod and forget its endpoint. It is not an error if the plugin does not know the pod."""
+    """Release the address of a pod and forget its endpoint. It is not an error if the plugin does not know the pod.
+
+    Raises:
+        CniError: a state file is invalid.
+    """
     azure_ipam.release(machine, container)
     if not machine.files.is_file(STATE):
         return
@@ -109,7 +113,7 @@ def _network(call: PluginCall, lease: AddressLease) -> Network:
 
 
 def _attach(call: PluginCall, network: Network, lease: AddressLease, dns: hns.Dns) -> Attachment:
-    api = 2 if call.namespace and call.namespace != NO_NAMESPACE else 1
+    api = 2 if call.namespace else 1
     try:
         policies = normalize(_policies(call, lease.address, api), api)
         wiring = hns.Wiring(policies, lease.gateway, dns, api)

@@ -134,13 +134,12 @@ def _load(machine: Machine, path: str, settings: ProxySettings, version: str) ->
 
 
 class KubeProxy:
-    """A running kube-proxy. `run` returns when kube-proxy is stopped, and raises ProxyError if it fails."""
+    """A running kube-proxy. `run` returns when kube-proxy is stopped, and raises an error if it fails."""
 
     def __init__(self, machine: Machine, invocation: Invocation, settings: ProxySettings) -> None:
         self._machine, self._invocation, self._settings = machine, invocation, settings
         self._stop = invocation.stop
         self._configuration = self._read_configuration()
-        self.waiting = ""
 
     def _read_configuration(self) -> str:
         path = drive(self._settings.flags.text("config") or "")
@@ -157,7 +156,13 @@ class KubeProxy:
         return False
 
     def run(self) -> None:
-        """Wait for the network, then keep the load balancers up to date."""
+        """Wait for the network, then keep the load balancers up to date.
+
+        Raises:
+            ProxyError: a setting does not fit the network, the configuration has changed, or the API server's address
+                or credentials cannot be read.
+            hns.HnsError: the HNS service does not respond.
+        """
         network = self._network()
         if network is None:
             return
@@ -172,9 +177,8 @@ class KubeProxy:
                     services = client.get("/api/v1/services", resourceVersion="0").get("items") or []
                     slices = client.get("/apis/discovery.k8s.io/v1/endpointslices", resourceVersion="0")
                     programmer.sync(services, slices.get("items") or [])
-                    self.waiting = ""
-                except (ApiError, OSError, hns.HnsError) as error:
-                    self.waiting, pause = str(error), _AGAIN
+                except (ApiError, OSError, hns.HnsError):
+                    pause = _AGAIN
                 self._watch(pause)
         finally:
             client.close()
@@ -190,7 +194,6 @@ class KubeProxy:
                 return found
             missing = "Unable to find HNS Network specified, please check network name and CNI deployment"
             log.write("E", f'"{missing}" hnsNetworkName="{name}"')
-            self.waiting = f"{missing}: {name}"
             if self._watch(1.0):
                 return None
 
@@ -224,7 +227,6 @@ class KubeProxy:
             except KubeconfigError as error:
                 raise ProxyError(str(error)) from error
             except OSError as error:
-                self.waiting = str(error)
                 if self._stop.wait(2.0):
                     raise ProxyError("stopped") from error
 

@@ -58,7 +58,10 @@ class SimulatedRegistry:
         If a request has no `ns`, its path does not begin with the host.
         """
         self.failures: dict[str, int] = {}
-        """Names (`host/path:tag`) with the HTTP status to return for them."""
+        """Names (`host/path:tag`) with the HTTP status to return for them.
+
+        If a request has no `ns`, the first part of its path stands for the host, as in `pause/pause:3.10`.
+        """
         self._lock = threading.Lock()
         self._sending = 0
         self._server = _RegistryHttpServer((address, port), RegistryHandler, tls)

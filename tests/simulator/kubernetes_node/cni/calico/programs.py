@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The executables of Calico: calico-node.exe, calico.exe, install.exe and the scripts of the image node-windows.
 
-Since 3.33, calico.exe also contains the others, as in `calico.exe component cni install` and `calico.exe component node
-health …`.
+Since 3.33, calico.exe also contains the other executables: `calico.exe component cni install` is install.exe, and
+`calico.exe component node …` is calico-node.exe.
 """
 
 from __future__ import annotations
