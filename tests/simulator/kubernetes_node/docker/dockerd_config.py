@@ -108,7 +108,7 @@ def read(machine: Machine, flags: CommandFlags, version: str) -> DaemonConfig:
             f"unable to configure the Docker daemon with file {path}: open {path}: The system cannot find the file "
             f"specified."
         )
-    return _merge(document, flags, version, path)
+    return _merge(document, flags, path, has_file=machine.files.is_file(path))
 
 
 def _document(data: bytes, path: str) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def _check_type(key: str, value: Any, about: Mapping[str, Any], path: str) -> No
         )
 
 
-def _merge(document: Mapping[str, Any], flags: CommandFlags, version: str, path: str) -> DaemonConfig:
+def _merge(document: Mapping[str, Any], flags: CommandFlags, path: str, *, has_file: bool) -> DaemonConfig:
     flat = _flat(document)
 
     def text(name: str, default: str = "") -> str:
@@ -206,12 +206,15 @@ def _merge(document: Mapping[str, Any], flags: CommandFlags, version: str, path:
         return tuple(item or "" for item in flat.get(key) or flags.get(flag) or ())
 
     level = text("log-level")
+    merged = "merged configuration validation from file and command line flags failed"
+    head = f"unable to configure the Docker daemon with file {path}: {merged}: " if has_file else ""
     if level and level.casefold() not in _LEVELS:
-        raise DockerdError(f"invalid logging level: {level}")
+        raise DockerdError(f"{head}invalid logging level: {level}")
     mirrors = several("registry-mirror", "registry-mirrors")
     for url in mirrors:
         if not str(url).startswith(("http://", "https://")):
-            raise DockerdError(f'invalid mirror: no scheme specified for "{url}": must use either https:// or http://')
+            message = f'no scheme specified for "{url}": must use either https:// or http://'
+            raise DockerdError(f"{head}invalid mirror: {message}")
     # Valid only in `proxies`. At the top level these keys are known, but correspond to no flag.
     own = document.get("proxies") or {}
     proxies = {name.replace("-", "_"): str(own.get(name) or flags.text(name)) for name in _PROXIES}
