@@ -145,19 +145,17 @@ def load(
     defaults = tomllib.loads(default_text(version))
     if text is None:
         config = ContainerdConfig(int(defaults["version"]), defaults, minor=minor)
-        _import(config, list(defaults.get("imports", [])), version, imported)
+        _import(config, list(defaults.get("imports", [])), imported)
         return config
     config = ContainerdConfig(1, defaults, minor=minor)
     document = _parse(text, path, minor)
     imports = [str(item) for item in document.get("imports", defaults.get("imports", []))]
     config.version = _apply(config, document, path)
-    _import(config, imports, version, imported)
+    _import(config, imports, imported)
     return config
 
 
-def _import(
-    config: ContainerdConfig, patterns: list[str], version: str, imported: Callable[[str], Mapping[str, str]] | None
-) -> None:
+def _import(config: ContainerdConfig, patterns: list[str], imported: Callable[[str], Mapping[str, str]] | None) -> None:
     for pattern in patterns if imported else []:
         for path, text in sorted((imported or (lambda _: {}))(pattern).items()):
             _apply(config, _parse(text, path, config.minor), path)

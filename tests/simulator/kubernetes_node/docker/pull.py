@@ -132,7 +132,8 @@ class DockerTransfer:
     def answering(self, host: str) -> list[RegistryEndpoint]:
         """Return a registry's endpoints.
 
-        If the registry is insecure, return its mirrors and the first of its own endpoints that responds.
+        If the registry is insecure, return its mirrors and the first of its own endpoints that responds; only the
+        mirrors if none of its own endpoints responds.
 
         Raises:
             PullError: the registry is insecure and has no mirrors, and none of its own endpoints responds.

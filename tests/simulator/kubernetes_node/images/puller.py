@@ -3,8 +3,8 @@
 """Pulls of container images: selecting the entry for the build, downloading blobs with resumption, and unpacking.
 
 Sources: containerd client/pull.go and fetch.go; core/remotes/docker/{resolver,fetcher,httpreadseeker}.go. A HEAD
-request to hosts with the capability `resolve` resolves a tag, and hosts with the capability `pull` serve the content by
-digest. If a body ends early, the rest is requested again, until 4 requests in a row return nothing.
+request to hosts with the capabilities `pull` and `resolve` resolves a tag, and hosts with the capability `pull` serve
+the content by digest. If a body ends early, the rest is requested again, until 4 requests in a row return nothing.
 A download continues the ingest that an earlier download left (core/content/helpers.go, Copy).
 """
 

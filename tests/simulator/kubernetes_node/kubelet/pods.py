@@ -90,7 +90,7 @@ class Pods:
             elif (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
                 if runtime:
                     self._advance(pod, worker, runtime)
-                busy |= self._report(pod, worker, runtime)
+                busy |= self._report(pod, worker)
         return busy
 
     def _sweep(self, runtime: CriRuntime, present: set[str]) -> None:
@@ -329,7 +329,7 @@ class Pods:
         except ApiError:
             return {}
 
-    def _report(self, pod: dict[str, Any], worker: Worker, runtime: CriRuntime | None) -> bool:
+    def _report(self, pod: dict[str, Any], worker: Worker) -> bool:
         """Send the status if it has changed, and return whether the pod is still changing."""
         address = self._settings.node_ip or self._machine.address
         specs = {item["name"]: item for item in pod["spec"]["containers"]}

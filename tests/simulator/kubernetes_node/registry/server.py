@@ -89,8 +89,8 @@ class SimulatedRegistry:
     def fault(self, kind: str, path: str = "*", **options: Any) -> None:
         """Set a fault.
 
-        Kinds: `status` (with `retry_after`), `cut`, `truncated`, `wrong`, `slow`, `silence`, `loop`, `html` and
-        `no-range`; see `simulator.artifacts.faults`.
+        Kinds: `status` (with `retry_after`), `cut`, `truncated`, `wrong`, `slow`, `silence`, `loop`, `redirect`, `html`
+        and `no-range`; see `simulator.artifacts.faults`.
         """
         self.faults.add(ArtifactFault(kind, path, **options))
 

@@ -62,9 +62,9 @@ def _health(machine: Machine, checks: set[str]) -> ProgramResult:
     for check, good in (("felix-live", state.live), ("felix-ready", state.live and state.ready)):
         if check not in checks or good:
             continue
-        what, path = ("live", "liveness") if check == "felix-live" else ("ready", "readiness")
+        what, path = ("Felix is not live", "liveness") if check == "felix-live" else ("felix is not ready", "readiness")
         reason = "readiness probe reporting 503" if state.live else f'Get "http://localhost:9099/{path}": {_REFUSED}'
-        return ProgramResult(1, f"calico/node is not ready: felix is not {what}: {reason}\n")
+        return ProgramResult(1, f"calico/node is not ready: {what}: {reason}\n")
     return ProgramResult(0)
 
 
