@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from simulator.cluster import start_cluster
+from simulator.kubernetes_node.kubeadm import preflight
 from simulator.kubernetes_node.kubeadm import real as kubeadm_real
 from simulator.kubernetes_node.kubeadm.discovery import Discovery
 from simulator.kubernetes_node.kubeadm.join import KUBELET_CONF, Joiner, JoinError
@@ -203,6 +204,29 @@ def test_a_reset_asks_first(make_node: Callable[..., Node]) -> None:
 
 
 WAIT = "execution phase kubelet-wait-bootstrap: failed while waiting for the kubelet to start: The HTTP call"
+
+
+@pytest.mark.parametrize(
+    ("version", "error", "warning"),
+    [
+        ("1.30.4", "", "crictl is required by the container runtime: executable file not found"),
+        ("1.34.4", "", "Couldn't create the interface used for talking to the container runtime: failed to create"),
+        ("1.35.4", "[ERROR CRI]: could not connect to the container runtime: failed to create new CRI", ""),
+    ],
+)
+def test_a_missing_runtime_is_an_error_since_1_35(
+    make_node: Callable[..., Node], version: str, error: str, warning: str
+) -> None:
+    node = make_node()
+    node.install_kubernetes()
+    settings = JoinConfiguration(Discovery("", ""), TOKEN, "win-1", PIPE, ignored={"kubeletversion"})
+
+    warnings, errors = preflight.check(node.machine, settings, version)
+
+    assert [error in line for line in errors] == [True] * bool(error)
+    assert any(warning in line for line in warnings) or not warning, warnings
+
+
 SKEWS = [  # cluster, kubeadm, kubelet, the error (empty: the join continues)
     ("1.37.1", "1.37.1", "1.34.0", ""),
     ("1.37.1", "1.37.1", "1.33.9", 'Kubelet version "1.33.9" is lower than kubeadm can support.'),

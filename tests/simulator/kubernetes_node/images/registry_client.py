@@ -38,7 +38,7 @@ _ONCE_MORE = (500, 503, 504)
 
 
 class PullError(Exception):
-    """A pull or push that failed. The text is containerd's message."""
+    """A pull or push that failed. The text is containerd's message, or that of 1.7 if the versions' messages differ."""
 
 
 class UnexpectedEndError(PullError):

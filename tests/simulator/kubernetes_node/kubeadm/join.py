@@ -239,8 +239,11 @@ class Joiner:
     def annotate(self) -> None:
         """Write the runtime's endpoint to an annotation of the node, as kubeadm before 1.34 does.
 
-        The message is that of kubelet.go before and after the feature gate NodeLocalCRISocket was added in 1.32
+        The message of a failure changed in 1.32, with the feature gate NodeLocalCRISocket
         (github.com/kubernetes/kubernetes/pull/128031). kubeadm 1.30.4 contains the older text, 1.34.4 the newer one.
+
+        Raises:
+            JoinError: the annotation could not be written before the time limit of the TLS bootstrap.
         """
         new = contracts.at_least(self.version, "1.32")
         failed = "error writing CRISocket for this node" if new else "error uploading crisocket"

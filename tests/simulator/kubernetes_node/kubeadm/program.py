@@ -161,7 +161,7 @@ def _upgrade(machine: Machine, invocation: Invocation, flags: CommandFlags, word
 
 def _failed(version: str, error: JoinError, printed: list[str], complained: list[str]) -> ProgramResult:
     message, lines = str(error), list(complained)
-    if error.phase == "preflight" and error.code == 2 and contracts.at_least(version, "1.37"):
+    if error.phase == "preflight" and error.code == 2 and contracts.at_least(version, "1.34"):
         lines.append(message)
         message = "preflight checks failed"
     failed = _error(version, f"error execution phase {error.phase}: {message}", error.code)
