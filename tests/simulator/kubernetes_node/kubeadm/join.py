@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """`kubeadm join` on Windows, unless a real kubeadm runs it (real.py): phases, files and messages.
 
-Sources: kubernetes cmd/kubeadm/app/cmd/join.go and cmd/phases/join/kubelet.go.
+Sources: kubernetes cmd/kubeadm/app/cmd/join.go and cmd/phases/join/kubelet.go. Standard output is that of kubeadm
+1.34.4 for all versions. Errors are those of the version.
 """
 
 from __future__ import annotations
