@@ -45,7 +45,7 @@ class Pulled:
     Args:
         digest: the digest of the name in the registry.
         id: the id of the image.
-        fresh: whether anything was downloaded.
+        fresh: whether the store did not have the name with this digest before.
         layers: the digests of the layers.
     """
 

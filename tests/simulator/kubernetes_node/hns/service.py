@@ -98,7 +98,7 @@ class HnsStore:
     def connected(self, endpoint: Endpoint) -> bool:
         """Return whether an endpoint gets traffic.
 
-        If several endpoints have one address, only the oldest one gets traffic, even if it is remote
+        If several endpoints of a network have the same address, only the oldest one gets traffic, even if it is remote
         (microsoft/Windows-Containers#631).
         """
         first = next(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def describe(machine: Machine) -> object:
-    """Return HNS's objects. An endpoint is connected unless an older one has the same address."""
+    """Return HNS's objects. An endpoint is connected unless an older one in its network has the same address."""
     state = machine.part(HnsState)
     networks = list(state.networks.values())
     names = {item.id: item.name for item in networks}

@@ -318,7 +318,7 @@ def unpack(store: ImageStore, document: Mapping[str, Any], discard_layers: bool)
     """Unpack an image's layers.
 
     Raises:
-        PullError: a layer is invalid, or the drive is full.
+        PullError: a layer is missing or invalid, or the drive is full.
     """
     try:
         store.unpack(document, discard_layers)

@@ -262,7 +262,7 @@ class ImageStore:
         With `discard_layers` (discard_unpacked_layers), delete the layers afterwards.
 
         Raises:
-            ValueError: a layer is not an archive.
+            ValueError: a layer is missing, or is not an archive.
             DiskFullError: the drive is full. No part of the snapshot remains.
         """
         folder = self._snapshot(document)
