@@ -34,8 +34,9 @@ class DockerImage:
         tags: the full names with a tag.
         digests: the full names with a digest.
         config: the image's configuration.
-        manifest: the descriptors of the configuration and the layers.
-        size: the size in bytes.
+        manifest: the image's manifest.
+        target: the descriptor of the manifest.
+        size: the size of the unpacked image in bytes.
     """
 
     id: str
@@ -55,7 +56,7 @@ class DockerImage:
 
 
 def familiar(name: str) -> str:
-    """Return a name as Docker shows it, without `docker.io/library/`."""
+    """Return a name as Docker shows it, without `docker.io/library/` or `docker.io/`."""
     return name.removeprefix("docker.io/library/").removeprefix("docker.io/")
 
 
