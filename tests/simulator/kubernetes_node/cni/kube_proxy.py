@@ -134,7 +134,7 @@ def _load(machine: Machine, path: str, settings: ProxySettings, version: str) ->
 
 
 class KubeProxy:
-    """A running kube-proxy. `run` returns when kube-proxy is stopped, and raises an error if it fails."""
+    """A running kube-proxy. `run` returns when kube-proxy is stopped, and raises ProxyError if it fails."""
 
     def __init__(self, machine: Machine, invocation: Invocation, settings: ProxySettings) -> None:
         self._machine, self._invocation, self._settings = machine, invocation, settings
@@ -161,7 +161,6 @@ class KubeProxy:
         Raises:
             ProxyError: a setting does not fit the network, the configuration has changed, or the API server's address
                 or credentials cannot be read.
-            hns.HnsError: the HNS service does not respond.
         """
         network = self._network()
         if network is None:
@@ -245,7 +244,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
                 "controller."
             )
         KubeProxy(machine, invocation, settings).run()
-    except (ProxyError, hns.HnsError) as error:
+    except ProxyError as error:
         return ProgramResult(1, "", f'E1121 00:00:00.000000    1000 run.go:72] "command failed" err="{error}"\n')
     return ProgramResult(0, "", "".join(f"I1121 00:00:00.000000    1000 {text}\n" for text in settings.warnings))
 
@@ -265,7 +264,7 @@ class _Running:
     def _run(self) -> None:
         try:
             self._proxy.run()
-        except (ProxyError, hns.HnsError) as error:
+        except ProxyError as error:
             self.exit_code = 1
             self._stderr(klog("E", f'"command failed" err="{error}"'))
             self._machine.services.events.append(f"kube-proxy: {error}")

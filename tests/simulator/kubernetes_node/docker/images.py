@@ -156,7 +156,7 @@ class DockerImages:
     def remove(self, name: str, *, force: bool, used: Mapping[str, str]) -> list[str]:
         """Remove a name of an image, or all its names if `name` is an id.
 
-        Without a tag, the image itself is removed, too, unless a container uses it.
+        If no tag is left, the image itself is removed, too, unless a container uses it.
 
         Args:
             name: the name, the id or the first digits of the id.
