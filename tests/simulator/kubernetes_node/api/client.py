@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A client of the Kubernetes API for the programs of a node. It uses HTTPS and the settings of a kubeconfig."""
+"""A client of the Kubernetes API for the programs of a node, and the kubeconfigs that these programs read."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from simulator.kubernetes_node.images.store import StoredImage
 def image_view(server: CriRuntime, image: StoredImage) -> dict[str, Any]:
     """Return an image in the form of CRI.
 
-    It has all names of its configuration, and is pinned if one of them is pinned.
+    It has the names of all images with the same configuration, and is pinned if one of these images is pinned.
     """
     identity = server.image_id(image)
     same = [item for item in server.store.images() if server.image_id(item) == identity]

@@ -91,7 +91,7 @@ def read(text: str | None, flags: CommandFlags, version: str) -> ResetConfigurat
 
 
 def _document(text: str, version: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """Return the ResetConfiguration, and warnings about it. Unknown fields only cause warnings (1.30.4 to 1.36.3)."""
+    """Return the ResetConfiguration, and warnings about it. Unknown fields only cause warnings (1.30.4 to 1.37.1)."""
     found = [one for one in join_configuration.documents(text) if one["kind"] == _KIND]
     if not found:
         raise ConfigurationError(f"no {_KIND} found in the supplied config")
