@@ -109,8 +109,8 @@ class ContainerCommand:
     r"""The command of a container.
 
     Args:
-        argv: the program and its arguments. If it is empty, neither the pod nor the image names a program, and the
-            container does nothing until it is stopped.
+        argv: the program and its arguments. If it is still empty after `image_files.complete`, the container does
+            nothing until it is stopped.
         replaces_entry_point: whether argv begins with a program. Otherwise, argv contains only arguments
             for the image's own program.
         environment: the container's own variables.
