@@ -188,7 +188,7 @@ class Dockerd:
         """Start a container.
 
         Raises:
-            DockerError: dockerd rejects the request.
+            DockerError: the image does not fit this Windows, the network does not exist, or HNS refuses the endpoint.
         """
         if item.state == "running":
             return

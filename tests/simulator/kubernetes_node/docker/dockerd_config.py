@@ -80,7 +80,7 @@ def read_flags(argv: Sequence[str], version: str) -> CommandFlags:
     """Parse dockerd's command line.
 
     Raises:
-        DockerdError: dockerd rejects the configuration.
+        DockerdError: dockerd rejects the command line.
     """
     try:
         flags, rest = parse(argv, table(version))

@@ -57,7 +57,7 @@ class Puller:
         """Return (media type, digest) of a reference.
 
         Raises:
-            PullError: a registry rejects a request, or the download fails.
+            PullError: no registry resolves the reference.
         """
         requested = ("pull",) if reference.digest else ("pull", "resolve")
         asked = [place for place in places if set(requested) <= set(place.capabilities)]

@@ -228,7 +228,7 @@ def _decode(text: str, version: str) -> dict[str, Any]:
 
 
 def _drop_ins(machine: Machine, folder: str, settings: KubeletSettings, version: str) -> None:
-    """Merge the drop-ins (`*.conf`, sorted by name) into the configuration. Raise KubeletError if one is invalid."""
+    """Merge the drop-ins (`*.conf`, sorted by path) into the configuration. Raise KubeletError if one is invalid."""
     if not machine.files.is_directory(folder):
         raise KubeletError(
             f"failed to merge kubelet configs: failed to walk through kubelet dropin directory {folder!r}: "
