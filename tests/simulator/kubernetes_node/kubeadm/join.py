@@ -3,7 +3,7 @@
 """`kubeadm join` on Windows, unless a real kubeadm runs it (real.py): phases, files and messages.
 
 Sources: kubernetes cmd/kubeadm/app/cmd/join.go and cmd/phases/join/kubelet.go. Standard output is that of kubeadm
-1.34.4 for all versions. The errors of this module are those of the version.
+1.34.4 for all versions, without its advice after a failure. The errors of this module are those of the version.
 """
 
 from __future__ import annotations
