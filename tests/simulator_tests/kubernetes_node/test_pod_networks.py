@@ -165,7 +165,7 @@ def test_vxlan_routes_to_nodes_with_a_vni_of_windows_only(make_node: Callable[..
     assert policy["Type"] == "RemoteSubnetRoute"
     assert policy["Settings"] == {"IsolationId": 4096, "DistributedRouterMacAddress": "00:15:5d:00:00:01",
                                   "ProviderAddress": "10.0.0.1", "DestinationPrefix": "10.244.1.0/24"}  # fmt: skip
-    assert "VNI is required to greater than or equal to 4096 on Windows." in log.text()
+    assert "VNI is 1 but it is required to be greater than or equal to 4096 on Windows." in log.text()
     assert "ignoring non-vxlan subnet(10.244.3.0/24): type=host-gw" in log.text()
 
 

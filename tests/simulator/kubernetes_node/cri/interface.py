@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class RuntimeFailure(Exception):
-    """A request that failed. The text is the runtime's message."""
+    """A request that failed. The text is the message of the runtime or of the kubelet."""
 
 
 @dataclass(frozen=True)
