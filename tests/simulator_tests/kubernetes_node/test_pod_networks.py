@@ -98,7 +98,7 @@ def test_flanneld_replaces_the_network_of_another_owner(make_node: Callable[...,
     [
         ("adapter_taken", HOST_GW, "failed to create HNSNetwork cbr0: hnsCall failed in Win32: An adapter was not"),
         ("adapter_taken", VXLAN, "failed to create VXLAN network: failed to create HostComputeNetwork flannel.4096: "),
-        ("no_management_ip", HOST_GW, "timeout, failed to get management IP from HNSNetwork cbr0: timed out waiting"),
+        ("no_management_ip", HOST_GW, "timeout, failed to get management IP from HNSNetwork cbr0: context deadline"),
         ("no_management_ip", VXLAN, "interface bound to flannel.4096 took too long to get ready."),
     ],
 )  # fmt: skip
