@@ -134,9 +134,9 @@ def service_may_stop(machine: Machine) -> bool:
 def service_stopped(machine: Machine) -> None:
     """Fail the calls that wait for the service, and end a hang that lasts until a restart."""
     hang = machine.part(Hang)
-    kept = hang.until if hang.until == "reboot" else ""
+    kept = (hang.until, hang.calls) if hang.until == "reboot" else ("", None)
     hang.over(broken=True)
-    hang.until = kept
+    hang.until, hang.calls = kept
 
 
 def machine_rebooted(machine: Machine) -> None:
