@@ -98,9 +98,8 @@ class Containerd(CriRuntime):
         discard = images.get("discard_unpacked_layers") or images.get("containerd", {}).get("discard_unpacked_layers")
         pinned = PINNED if str(reference) == config.sandbox_image and contracts.at_least(self.version, "1.7") else {}
         options = PullOptions(self.build, self.exact, bool(discard), {**MANAGED, **pinned})
-        retry_last_host = contracts.at_least(self.version, "2.1")
         credentials = credentials or config.credentials(reference.host)
-        puller = Puller(self._machine, self.environment, credentials, retry_last_host=retry_last_host)
+        puller = Puller(self._machine, self.environment, credentials, version=self.version)
         image, manifest = pull(self.store, puller, places, reference, options)
         for extra in (
             str(manifest["config"]["digest"]),

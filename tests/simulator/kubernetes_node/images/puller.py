@@ -23,9 +23,12 @@ from simulator.kubernetes_node.images.registry_client import (
     RegistryClient,
     RegistryResponse,
     UnexpectedEndError,
+    registry_errors,
+    request_url,
 )
 from simulator.kubernetes_node.images.registry_hosts import RegistryEndpoint, endpoints
 from simulator.kubernetes_node.images.store import K8S, ImageStore, StoredImage
+from simulator.kubernetes_node.programs import contracts
 from simulator.machine.files import DiskFullError
 
 if TYPE_CHECKING:
@@ -44,13 +47,14 @@ class Puller:
         environment: the variables of the pulling process, which may contain proxies.
         credentials: `user:password`, or empty.
         stop: set when the pulling process must end.
-        retry_last_host: whether to retry the last host after a 5xx response (containerd 2.1).
+        version: the version of containerd that pulls, or whose packages the pulling program contains.
     """
 
     def __init__(self, machine: Machine, environment: Mapping[str, str], credentials: str = "",
-                 stop: threading.Event | None = None, *, retry_last_host: bool = True) -> None:  # fmt: skip
+                 stop: threading.Event | None = None, *, version: str = "2.1") -> None:  # fmt: skip
+        self._is_new = contracts.at_least(version, "2.1")
         self._client = RegistryClient(
-            machine, environment, RegistryAccess(credentials), stop, retry_last_host=retry_last_host
+            machine, environment, RegistryAccess(credentials), stop, retry_last_host=self._is_new
         )
 
     def resolve(self, places: Sequence[RegistryEndpoint], reference: oci.ImageReference) -> tuple[str, str]:
@@ -83,7 +87,7 @@ class Puller:
             if answer.status == 404:
                 raise PullError(f"{reference}: not found")
             if answer.status > 299:
-                url = f"{place.url}/v2/{reference.path}/manifests/{reference.object}"
+                url = request_url(place, _path(place, reference, "manifests", reference.object))
                 message = f"unexpected status from HEAD request to {url}: {answer.status_text()}"
                 denied = "pull access denied, repository does not exist or may require authorization: "
                 raise PullError((denied if answer.status in (401, 403) else "") + message)
@@ -174,12 +178,19 @@ class Puller:
                 continue
             if answer.status < 300 or (offset and answer.status == 416):
                 return answer
-            answer.stream.close()
-            url = f"{place.url}/v2/{reference.path}/{kind}/{requested}"
-            message = f"unexpected status code {url}: {answer.status_text()}"
+            url = request_url(place, _path(place, reference, kind, requested))
+            message = self._unexpected(url, answer)
             first = first or PullError(f"content at {url} not found: not found" if answer.status == 404 else message)
         assert first is not None
         raise first
+
+    def _unexpected(self, url: str, answer: RegistryResponse) -> str:
+        """Return the error for a failed request for content, with the registry's errors (new text since 2.1.3)."""
+        errors = registry_errors(answer)
+        if self._is_new:
+            return f"unexpected status from GET request to {url}: {answer.status_text()}" + (errors and f"\n{errors}")
+        message = f"unexpected status code {url}: {answer.status_text()}"
+        return message + (errors and f" - Server message: {errors}")
 
     def _ask(
         self,
@@ -192,8 +203,12 @@ class Puller:
         last: bool,
         offset: int = 0,
     ) -> RegistryResponse:
-        path = f"{reference.path}/{kind}/{requested}" + (f"?ns={reference.host}" if place.mirror else "")
+        path = _path(place, reference, kind, requested)
         return self._client.ask(place, method, path, last=last, offset=offset)
+
+
+def _path(place: RegistryEndpoint, reference: oci.ImageReference, kind: str, requested: str) -> str:
+    return f"{reference.path}/{kind}/{requested}" + (f"?ns={reference.host}" if place.mirror else "")
 
 
 @contextlib.contextmanager

@@ -201,11 +201,8 @@ class Joiner:
         while not health.healthy(self.machine, port):
             if time.monotonic() - began > self.join.health_timeout:
                 self._say(f"[kubelet-check] The kubelet is not healthy after {_go(self.join.health_timeout)}")
-                message = (
-                    f"The HTTP call equal to 'curl -sSL {url}' returned error: Get \"{url}\": dial tcp "
-                    f"127.0.0.1:{port}: connectex: "
-                    "No connection could be made because the target machine actively refused it."
-                )
+                last = f'Get "{url}": context deadline exceeded'
+                message = f"The HTTP call equal to 'curl -sSL {url}' returned error: {last}"
                 raise self._failed_wait("the kubelet to start", message)
             self._check()
         self._say(f"[kubelet-check] The kubelet is healthy after {(time.monotonic() - began) * 1000:.3f}ms")
