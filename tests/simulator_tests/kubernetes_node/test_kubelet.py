@@ -209,6 +209,22 @@ def test_config_validate(make_node: Callable[..., Node], version: str, api: str,
     assert code or 'strict decoding error: unknown field "bogus"' in strict.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("config", "validate"), "the --config flag is mandatory"),
+        (("config", "migrate"), "the --old-config flag is mandatory"),
+        (("config", "validate", "--config", r"C:\none"), r"open C:\none: The system cannot find the file specified."),
+        (
+            ("join", "--config", r"C:\none"),
+            r'unable to read config from "C:\none" : open C:\none: The system cannot find the file specified.',
+        ),
+    ],
+)
+def test_kubeadm_without_its_configuration(bare: Node, words: tuple[str, ...], message: str) -> None:
+    assert bare.run(r"C:\k\kubeadm.exe", *words).stderr.splitlines()[0] == f"error: {message}"
+
+
 def test_kubeadm_prints_its_version(bare: Node) -> None:
     assert bare.run(r"C:\k\kubeadm.exe", "version", "-o", "short").stdout == "v1.37.1\n"
     about = json.loads(bare.run(r"C:\k\kubeadm.exe", "version", "-o", "json").stdout)

@@ -88,12 +88,15 @@ def _error(version: str, text: str, code: int = 1) -> ProgramResult:
     return ProgramResult(code, "", f"{head}{text}\n{_TRACE}")
 
 
-def _read(machine: Machine, path: str) -> str:
+def _read(machine: Machine, path: str, head: str = "") -> str:
     if not machine.files.is_file(path):
-        raise ConfigurationError(
-            f'unable to read config from "{path}" : open {path}: The system cannot find the file specified.'
-        )
+        raise ConfigurationError(f"{head}open {path}: The system cannot find the file specified.")
     return machine.files.read_text(path)
+
+
+def _read_config(machine: Machine, flags: CommandFlags) -> str | None:
+    path = flags.text("config")
+    return _read(machine, path, f'unable to read config from "{path}" : ') if path else None
 
 
 def _join(
@@ -102,7 +105,7 @@ def _join(
     version = invocation.version
     if wrong := join_validation.mixed(list(flags)):
         return _error(version, wrong)
-    config = _read(machine, flags.text("config")) if flags.text("config") else None
+    config = _read_config(machine, flags)
     host = node_status.host_name(machine)
     requested = join_configuration.read(config, flags, arguments, version, host, _is_file(machine))
     # A real kubeadm uses the host's clock, and would not detect that the node's clock is wrong.
@@ -135,7 +138,7 @@ def _join(
 
 
 def _reset(machine: Machine, invocation: Invocation, flags: CommandFlags, words: list[str]) -> ProgramResult:
-    config = _read(machine, flags.text("config")) if flags.text("config") else None
+    config = _read_config(machine, flags)
     real = kubeadm_real.find(invocation.version)
     if real is not None:
         words = _without_config(words)
@@ -213,7 +216,10 @@ def _version(version: str, form: str) -> ProgramResult:
 
 def _config(machine: Machine, version: str, command: str, flags: CommandFlags) -> ProgramResult:
     name = "config" if command == "config validate" else "old-config"
-    text = _read(machine, flags.text(name))
+    path = flags.text(name)
+    if not path:
+        return _error(version, f"the --{name} flag is mandatory")
+    text = _read(machine, path)
     real = kubeadm_real.find(version)
     if real is not None:
         extra = ["--allow-experimental-api"] if flags.on("allow-experimental-api") else []
