@@ -302,10 +302,7 @@ def test_azure_vnet_assigns_secondary_addresses_and_releases_them(make_node: Cal
     assert add(node, "c" * 64).address == "10.240.0.5"
     node.machine.power.reset()
     # All addresses are free again, but HNS still has the endpoints of the pods from before the reboot.
-    assert (
-        "failed to create endpoint: Failed to create endpoint: aaaaaaaa-eth0 due to error: "
-        "hcnCreateEndpoint failed in Win32: An address provided is"
-    ) in refused(node)
+    assert "aaaaaaaa-eth0 due to error: hcnCreateEndpoint failed in Win32: An address provided is" in refused(node)
     for endpoint in hns.store(node.machine).endpoints():
         hns.store(node.machine).remove_endpoint(endpoint.id)
     assert add(node).address == "10.240.0.5"
@@ -318,7 +315,6 @@ def test_azure_vnet_assigns_secondary_addresses_and_releases_them(make_node: Cal
         (azure(dns={"Nameservers": [DNS]}), "1.6.21", f"Failed to getEndpointDNSSettings: {WRONG_DNS}"),
         (azure(mode="none"), "1.5.48", "createNetworkInternal: Failed to create network: Network mode is invalid"),
         (azure(mode="none"), "1.6.15", "failed to create endpoint: Network mode is invalid"),
-        (azure(NO_EXCEPTIONS), "1.4.58", "Failed to create endpoint: OutBoundNAT policy not set"),
         (azure(NO_EXCEPTIONS), "1.6.21", "failed to create endpoint: OutBoundNAT policy not set"),
     ],
 )
@@ -336,9 +332,7 @@ def test_what_azure_vnet_refuses(
 def test_azure_vnet_ignores_the_mode_since_1_6_16(make_node: Callable[..., Node], program: str, kind: str) -> None:
     node = make_node(azure=AZURE)
     installed(node, azure(mode="tunnel"), name="azure", version="0.3.0", program=program)
-
     add(node)
-
     assert [item.kind for item in hns.store(node.machine).networks()] == [kind]
 
 
@@ -355,9 +349,8 @@ def test_azure_vnet_outside_azure(make_node: Callable[..., Node]) -> None:
     installed(node, azure(), name="azure", version="0.3.0", program="1.6.21")
 
     assert "Failed to delegate: Failed to allocate pool: Invalid address space" in refused(node)
-    assert "[ipam] wireserver call failed with: Get" in node.machine.files.read_text(
-        r"C:\Windows\System32\azure-vnet-ipam.log"
-    )
+    log = node.machine.files.read_text(r"C:\Windows\System32\azure-vnet-ipam.log")
+    assert "[ipam] wireserver call failed with: Get" in log
     assert hns.store(node.machine).networks() == []
 
 
@@ -369,10 +362,7 @@ def test_azure_vnet_with_an_invalid_state_and_with_a_locked_one(make_node: Calla
     node.machine.files.delete(r"C:\Windows\System32\azure-vnet-ipam.json")
     other = node.machine.processes.begin("azure-vnet.exe", "NT AUTHORITY\\SYSTEM")
     node.write(r"C:\Windows\System32\azure-vnet.json.lock", str(other.id))
-    message = (
-        "Failed to initialize key-value store of network plugin: error Acquiring store lock: timed out locking store"
-    )
-    assert message in refused(node)
+    assert "store of network plugin: error Acquiring store lock: timed out locking store" in refused(node)
     node.machine.processes.end(other)
     assert add(node).address == "10.240.0.5"
 
@@ -400,9 +390,8 @@ def test_get_hnsendpoint_prints_the_policies(make_node: Callable[..., Node]) -> 
     flannel(node, {"apiVersion": 2, "policies": [{"name": "EndpointPolicy", "value": policy}]})
     add(node)
 
-    (found,) = [
-        item for item in commands.run(node.machine, "Get-HnsEndpoint", {}).objects if isinstance(item, PSObject)
-    ]
+    objects = commands.run(node.machine, "Get-HnsEndpoint", {}).objects
+    (found,) = [item for item in objects if isinstance(item, PSObject)]
 
     route, nat = found["Policies"]  # type: ignore[misc]
     assert (route["Type"], route["DestinationPrefix"], route["NeedEncap"]) == ("ROUTE", SERVICES, True)

@@ -182,14 +182,14 @@ def _dns(call: PluginCall, version: str) -> hns.Dns:
     if bool(servers) != bool(search):
         is_new = not _has_one_step(version) and hns.store(call.machine).network_named(call.name) is None
         step = "getDNSSettings" if is_new else "getEndpointDNSSettings"
-        fields = f"Nameservers:{_words(servers)} Domain:{given.get('domain', '')} Search:{_words(search)}"
-        options = _words(given.get("options") or [])
+        fields = f"Nameservers:{_go_list(servers)} Domain:{given.get('domain', '')} Search:{_go_list(search)}"
+        options = _go_list(given.get("options") or [])
         raise CniError(f"Failed to {step}: Wrong DNS configuration: {{{fields} Options:{options}}}")
     first = [f"{call.pod_namespace}.{search[0]}"] if search else []
     return hns.Dns(tuple(servers), (*first, *search[1:]))
 
 
-def _words(items: Sequence[str]) -> str:
+def _go_list(items: Sequence[str]) -> str:
     """Return a list as Go prints it."""
     return f"[{' '.join(items)}]"
 
