@@ -14,7 +14,7 @@ from simulator.kubernetes_node.cri import image_files, shims
 from simulator.kubernetes_node.cri.interface import CriRuntime, PodConfig, RuntimeFailure, RuntimeSettings
 from simulator.kubernetes_node.cri.shims import Container, ContainerCommand, Sandbox
 from simulator.kubernetes_node.images import oci
-from simulator.kubernetes_node.images.puller import Puller, PullOptions, endpoints, pull
+from simulator.kubernetes_node.images.puller import Puller, PullError, PullOptions, endpoints, pull
 from simulator.kubernetes_node.images.store import K8S, ImageStore, StoredImage
 from simulator.kubernetes_node.programs import contracts
 from simulator.machine import listeners
@@ -100,7 +100,10 @@ class Containerd(CriRuntime):
         options = PullOptions(self.build, self.exact, bool(discard), {**MANAGED, **pinned})
         credentials = credentials or config.credentials(reference.host)
         puller = Puller(self._machine, self.environment, credentials, version=self.version)
-        image, manifest = pull(self.store, puller, places, reference, options)
+        try:
+            image, manifest = pull(self.store, puller, places, reference, options)
+        except PullError as error:
+            raise PullError(f'failed to pull and unpack image "{reference}": {error}') from error
         for extra in (
             str(manifest["config"]["digest"]),
             f"{reference.host}/{reference.path}@{image.target['digest']}",

@@ -25,7 +25,14 @@ if TYPE_CHECKING:
 
 
 class RuntimeFailure(Exception):
-    """A request that failed. The text is the message of the runtime or of the kubelet."""
+    """A request that failed. The text is the runtime's message."""
+
+
+def rpc_error(error: Exception) -> str:
+    """Return the text of a runtime's error in a client. cri-dockerd does not pass on the codes of dockerd's errors."""
+    text = str(error)
+    missing = text.endswith(": not found") and not text.startswith("Error response from daemon: ")
+    return f"rpc error: code = {'NotFound' if missing else 'Unknown'} desc = {text}"
 
 
 @dataclass(frozen=True)

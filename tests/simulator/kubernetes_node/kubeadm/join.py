@@ -22,6 +22,7 @@ from simulator.kubernetes_node.kubeadm.discovery import DiscoveryError, discover
 from simulator.kubernetes_node.kubeadm.join_configuration import JoinConfiguration
 from simulator.kubernetes_node.kubelet import health, node_status
 from simulator.kubernetes_node.programs import contracts
+from simulator.kubernetes_node.programs.flags import duration
 from simulator.machine.objects import Invocation, ProcessEndedError
 from simulator.machine.services import ServiceError
 
@@ -195,12 +196,12 @@ class Joiner:
         url = f"http://127.0.0.1:{port}/healthz"
         self._say(
             f"[kubelet-check] Waiting for a healthy kubelet at {url}. This can take up to "
-            f"{_go(self.join.health_timeout)}"
+            f"{duration(self.join.health_timeout)}"
         )
         began = time.monotonic()
         while not health.healthy(self.machine, port):
             if time.monotonic() - began > self.join.health_timeout:
-                self._say(f"[kubelet-check] The kubelet is not healthy after {_go(self.join.health_timeout)}")
+                self._say(f"[kubelet-check] The kubelet is not healthy after {duration(self.join.health_timeout)}")
                 last = f'Get "{url}": context deadline exceeded'
                 message = f"The HTTP call equal to 'curl -sSL {url}' returned error: {last}"
                 raise self._failed_wait("the kubelet to start", message)
@@ -314,8 +315,3 @@ def _bootstrap_kubeconfig(server: str, authority: str, token: str) -> str:
         "users": [{"name": user, "user": {"token": token}}],
     }
     return str(yaml.safe_dump(json.loads(json.dumps(document)), sort_keys=True))
-
-
-def _go(seconds: float) -> str:
-    minutes, rest = divmod(seconds, 60)
-    return f"{minutes:.0f}m{rest:g}s" if minutes else f"{rest:g}s"

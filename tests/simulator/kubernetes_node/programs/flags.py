@@ -114,6 +114,14 @@ def _check(flag: str, kind: str, value: str) -> None:
         raise FlagError(f'invalid argument "{value}" for "{flag}" flag: {wrong}')
 
 
+def duration(value: float) -> str:
+    """Return a number of seconds as Go prints a duration, e.g. `1m20s`."""
+    minutes, rest = divmod(value, 60)
+    hours, minutes = divmod(minutes, 60)
+    whole = f"{hours:.0f}h{minutes:.0f}m" if hours else f"{minutes:.0f}m" if minutes else ""
+    return f"{whole}{rest:g}s"
+
+
 def seconds(text: str, default: float = 0.0) -> float:
     """Return the seconds of a Go duration (`1m30s`), or the default if the text is not a duration."""
     units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
