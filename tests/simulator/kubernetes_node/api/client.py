@@ -72,7 +72,7 @@ def read_kubeconfig(machine: Machine, path: str) -> ServerAccess:
         KubeconfigError: the file is missing or invalid.
     """
     if not machine.files.is_file(path):
-        raise KubeconfigError(f"stat {path}: The system cannot find the file specified.")
+        raise KubeconfigError(f"CreateFile {path}: The system cannot find the file specified.")
     try:
         document = yaml.safe_load(machine.files.read_text(path))
         names = {

@@ -232,7 +232,7 @@ def _drop_ins(machine: Machine, folder: str, settings: KubeletSettings, version:
     if not machine.files.is_directory(folder):
         raise KubeletError(
             f"failed to merge kubelet configs: failed to walk through kubelet dropin directory {folder!r}: "
-            f"GetFileAttributesEx {folder}: The system cannot find the file specified."
+            f"CreateFile {folder}: The system cannot find the file specified."
         )
     for entry in machine.files.walk(folder):
         if entry.is_directory or not entry.name.casefold().endswith(".conf"):
