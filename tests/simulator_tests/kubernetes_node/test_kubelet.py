@@ -145,7 +145,7 @@ def test_kube_proxy_refuses_what_it_cannot(bare: Node) -> None:
     assert "unknown flag: --bogus" in proxy(bare, {}, "--bogus")
     assert "Environment variable KUBE_NETWORK and network-flag not initialized" in proxy(bare, {})
     hns.store(bare.machine).create_network("vxlan0", "Overlay", "10.244.1.0/24")
-    assert "source-vip flag not set" in proxy(bare, {"winkernel": {"networkName": "vxlan0"}})
+    assert "unable to create proxier: source-vip flag not set" in proxy(bare, {"winkernel": {"networkName": "vxlan0"}})
 
 
 @pytest.mark.parametrize(

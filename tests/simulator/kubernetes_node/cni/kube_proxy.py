@@ -37,6 +37,7 @@ KIND = "kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration"
 _SYNC = 5.0  # seconds between two checks of the cluster's services
 _INTERVAL = 1.0  # seconds between two checks of kube-proxy's configuration
 _AGAIN = 1.0  # seconds until a retry after a failure
+_NO_PROXIER = "unable to create proxier: "
 
 
 class ProxyError(Exception):
@@ -185,7 +186,7 @@ class KubeProxy:
     def _network(self) -> hns.Network | None:
         name = self._settings.network or self._invocation.variable("KUBE_NETWORK")
         if not name:
-            raise ProxyError("Environment variable KUBE_NETWORK and network-flag not initialized")
+            raise ProxyError(f"{_NO_PROXIER}Environment variable KUBE_NETWORK and network-flag not initialized")
         store, log = hns.store(self._machine), self._machine.part(ProxyLog)
         while True:
             found = store.network_named(name)
@@ -199,13 +200,13 @@ class KubeProxy:
     def _check(self, network: hns.Network) -> None:
         settings = self._settings
         if settings.dsr and not settings.gates.get("WinDSR", False):
-            raise ProxyError("WinDSR feature gate not enabled")
+            raise ProxyError(f"{_NO_PROXIER}WinDSR feature gate not enabled")
         if network.kind != "Overlay":
             return
         if not settings.gates.get("WinOverlay", False):
-            raise ProxyError("WinOverlay feature gate not enabled")
+            raise ProxyError(f"{_NO_PROXIER}WinOverlay feature gate not enabled")
         if not settings.source_vip:
-            raise ProxyError("source-vip flag not set")
+            raise ProxyError(f"{_NO_PROXIER}source-vip flag not set")
         self._machine.part(ProxyLog).write("I", f'"Source VIP" sourceVip="{settings.source_vip}"')
 
     def _client(self) -> Client:
