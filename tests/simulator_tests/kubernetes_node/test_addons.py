@@ -114,6 +114,15 @@ def test_a_driver_is_registered_while_both_programs_run(machine: Node) -> None:
     assert not files.is_file(rf"{FOLDER}\csi.sock")
 
 
+def test_flags_that_drivers_and_the_registrar_can_do_without(machine: Node) -> None:
+    files = machine.machine.files
+    for folder in (FOLDER, r"C:\registration", r"C:\run\csi"):
+        files.make_directory(folder)
+    with running(machine, DRIVER, "--endpoint=unix:///run/csi/socket"), running(machine, REGISTRAR, REGISTERS[1]):
+        wait_for(lambda: files.is_file(r"C:\registration\smb.csi.k8s.io-reg.sock"), "the driver is registered")
+    assert "bind: A socket operation encountered a dead network." in machine.run(DRIVER).stderr
+
+
 def test_drivers_refuse_flags_of_others(machine: Node) -> None:
     result = machine.run(DRIVER, *DRIVES, "--allow-empty-cloud-config=true")
     assert (result.exit_code, result.stderr) == (2, "flag provided but not defined: -allow-empty-cloud-config\n")

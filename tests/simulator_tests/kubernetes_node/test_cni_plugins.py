@@ -253,6 +253,9 @@ def test_sdn_plugins_do_not_check_the_type_of_their_network(make_node: Callable[
 
 # -- azure-vnet
 
+WRONG_DNS = f"Wrong DNS configuration: {{Nameservers:[{DNS}] Domain: Search:[] Options:[]}}"
+NO_EXCEPTIONS = {"Type": "OutBoundNAT", "ExceptionList": []}
+
 
 def azure(*policies: dict[str, Any], **changes: Any) -> dict[str, Any]:
     own = [{"Type": "OutBoundNAT", "ExceptionList": ["10.240.0.0/16"]}, *policies]
@@ -299,26 +302,38 @@ def test_azure_vnet_assigns_secondary_addresses_and_releases_them(make_node: Cal
     assert add(node, "c" * 64).address == "10.240.0.5"
     node.machine.power.reset()
     # All addresses are free again, but HNS still has the endpoints of the pods from before the reboot.
-    assert "Failed to create endpoint: hcnCreateEndpoint failed in Win32: An address provided is" in refused(node)
+    assert "aaaaaaaa-eth0 due to error: hcnCreateEndpoint failed in Win32: An address provided is" in refused(node)
     for endpoint in hns.store(node.machine).endpoints():
         hns.store(node.machine).remove_endpoint(endpoint.id)
     assert add(node).address == "10.240.0.5"
 
 
 @pytest.mark.parametrize(
-    ("conf", "message"),
+    ("conf", "program", "message"),
     [
-        (azure(dns={"Nameservers": [DNS]}), "Wrong DNS configuration: "),
-        (azure(mode="transparent"), "Failed to create network: network mode is invalid"),
-        (azure({"Type": "OutBoundNAT", "ExceptionList": []}), "OutBoundNAT policy not set"),
+        (azure(dns={"Nameservers": [DNS]}), "1.4.58", f"Failed to getDNSSettings: {WRONG_DNS}"),
+        (azure(dns={"Nameservers": [DNS]}), "1.6.21", f"Failed to getEndpointDNSSettings: {WRONG_DNS}"),
+        (azure(mode="none"), "1.5.48", "createNetworkInternal: Failed to create network: Network mode is invalid"),
+        (azure(mode="none"), "1.6.15", "failed to create endpoint: Network mode is invalid"),
+        (azure(NO_EXCEPTIONS), "1.6.21", "failed to create endpoint: OutBoundNAT policy not set"),
     ],
 )
-def test_what_azure_vnet_refuses(make_node: Callable[..., Node], conf: dict[str, Any], message: str) -> None:
+def test_what_azure_vnet_refuses(
+    make_node: Callable[..., Node], conf: dict[str, Any], program: str, message: str
+) -> None:
     node = make_node(azure=AZURE)
-    installed(node, conf, name="azure", version="0.3.0", program="1.6.21")
+    installed(node, conf, name="azure", version="0.3.0", program=program)
 
     assert message in refused(node)
     assert assigned(node) == []
+
+
+@pytest.mark.parametrize(("program", "kind"), [("1.6.15", "L2Tunnel"), ("1.6.16", "L2Bridge")])
+def test_azure_vnet_ignores_the_mode_since_1_6_16(make_node: Callable[..., Node], program: str, kind: str) -> None:
+    node = make_node(azure=AZURE)
+    installed(node, azure(mode="tunnel"), name="azure", version="0.3.0", program=program)
+    add(node)
+    assert [item.kind for item in hns.store(node.machine).networks()] == [kind]
 
 
 def assigned(node: Node) -> list[str]:
@@ -334,9 +349,8 @@ def test_azure_vnet_outside_azure(make_node: Callable[..., Node]) -> None:
     installed(node, azure(), name="azure", version="0.3.0", program="1.6.21")
 
     assert "Failed to delegate: Failed to allocate pool: Invalid address space" in refused(node)
-    assert "[ipam] wireserver call failed with: Get" in node.machine.files.read_text(
-        r"C:\Windows\System32\azure-vnet-ipam.log"
-    )
+    log = node.machine.files.read_text(r"C:\Windows\System32\azure-vnet-ipam.log")
+    assert "[ipam] wireserver call failed with: Get" in log
     assert hns.store(node.machine).networks() == []
 
 
@@ -348,7 +362,7 @@ def test_azure_vnet_with_an_invalid_state_and_with_a_locked_one(make_node: Calla
     node.machine.files.delete(r"C:\Windows\System32\azure-vnet-ipam.json")
     other = node.machine.processes.begin("azure-vnet.exe", "NT AUTHORITY\\SYSTEM")
     node.write(r"C:\Windows\System32\azure-vnet.json.lock", str(other.id))
-    assert "Failed to initialize key-value store of network plugin, err:timed out locking store." in refused(node)
+    assert "store of network plugin: error Acquiring store lock: timed out locking store" in refused(node)
     node.machine.processes.end(other)
     assert add(node).address == "10.240.0.5"
 
@@ -362,9 +376,9 @@ def test_another_owner_of_the_adapter(make_node: Callable[..., Node]) -> None:
     set_fault(node.machine, {"kind": "adapter_taken", "by": "LAN switch"})
 
     assert (
-        "Failed to create hcn network: azure due to error: hcnCreateNetwork failed in Win32: An adapter was not found."
-    )
-    assert "An adapter was not found. (0x803b0006)" in refused(node)
+        "failed to create endpoint: Failed to create hcn network: azure due to error: "
+        "hcnCreateNetwork failed in Win32: An adapter was not found. (0x803b0006)"
+    ) in refused(node)
     set_fault(node.machine, {"kind": "adapter_taken", "value": False})
     assert add(node).address == "10.240.0.5"
 
@@ -376,9 +390,8 @@ def test_get_hnsendpoint_prints_the_policies(make_node: Callable[..., Node]) -> 
     flannel(node, {"apiVersion": 2, "policies": [{"name": "EndpointPolicy", "value": policy}]})
     add(node)
 
-    (found,) = [
-        item for item in commands.run(node.machine, "Get-HnsEndpoint", {}).objects if isinstance(item, PSObject)
-    ]
+    objects = commands.run(node.machine, "Get-HnsEndpoint", {}).objects
+    (found,) = [item for item in objects if isinstance(item, PSObject)]
 
     route, nat = found["Policies"]  # type: ignore[misc]
     assert (route["Type"], route["DestinationPrefix"], route["NeedEncap"]) == ("ROUTE", SERVICES, True)

@@ -58,6 +58,23 @@ def test_a_setting_of_another_version_is_lost_with_a_warning() -> None:
 def test_a_newer_version_of_the_file_is_refused() -> None:
     with pytest.raises(containerd_config.ConfigError, match="unsupported config version `4`"):
         containerd_config.load("version = 4\n", "1.7.35", "config.toml")
+    with pytest.raises(containerd_config.ConfigError, match="equal to or less than `4`, got `9`"):
+        containerd_config.load("version = 9\n", "2.4.2", "config.toml")
+
+
+@pytest.mark.parametrize("version", ["1.7.35", "2.4.2"])
+def test_version_1_has_short_names_of_plugins(version: str) -> None:
+    text = "[plugins.cri]\n  sandbox_image = 'x/pause:1'\n"
+
+    assert containerd_config.load(text, version, "config.toml").sandbox_image == "x/pause:1"
+
+
+def test_only_older_versions_check_the_names_of_plugins() -> None:
+    text = "version = 2\n[plugins.bogus]\n  a = 1\n"
+    with pytest.raises(containerd_config.ConfigError, match='invalid plugin key URI "bogus"'):
+        containerd_config.load(text, "1.7.35", "config.toml")
+
+    assert containerd_config.load(text, "2.4.2", "config.toml").version == 2
 
 
 def test_a_wrong_type_is_refused() -> None:

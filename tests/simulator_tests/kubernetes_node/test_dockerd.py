@@ -22,6 +22,9 @@ from simulator.windows.system import event_log_store
 from .conftest import Node
 from .docker_nodes import DOCKER, docker, dockerd_exe, put, started
 
+FILE = r"unable to configure the Docker daemon with file C:\ProgramData\docker\config\daemon.json: "
+MERGED = "merged configuration validation from file and command line flags failed: "
+
 
 @pytest.mark.parametrize(
     ("daemon", "flags", "message"),
@@ -30,10 +33,10 @@ from .docker_nodes import DOCKER, docker, dockerd_exe, put, started
         ({"live-restore": True}, [], "don't match any configuration option: live-restore"),
         ({"debug": True}, ["-D"], "specified both as a flag and in the configuration file"),
         ({"hosts": ["npipe://"]}, ["-H", "npipe://"], "hosts: (from flag: npipe://, from file: [npipe://])"),
-        ({"registry-mirrors": "http://m"}, [], "cannot unmarshal string into Go struct field"),
-        ({"registry-mirrors": ["mirror.example"]}, [], "invalid mirror: no scheme"),
+        ({"registry-mirrors": "http://m"}, [], f"{FILE}json: cannot unmarshal string into Go struct field"),
+        ({"registry-mirrors": ["mirror.example"]}, [], f"{FILE}{MERGED}invalid mirror: no scheme"),
         ({"hosts": ["unix:///var/run/docker.sock"]}, [], "invalid bind address"),
-        ({"log-level": "loud"}, [], "invalid logging level: loud"),
+        ({"log-level": "loud"}, [], f"{FILE}{MERGED}invalid logging level: loud"),
         ({"bridge": "lab"}, [], "network lab not found"),
         ({}, ["--config-file", r"C:\none.json"], r"open C:\none.json: The system cannot find the file"),
         ({}, ["--iptables=false"], "unknown flag: --iptables"),

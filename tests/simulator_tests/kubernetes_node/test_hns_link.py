@@ -292,6 +292,20 @@ def test_a_hang_that_only_a_reboot_helps_against(make_node: Callable[..., Node])
     assert len(run(node, "Get-HnsNetwork")) == 1
 
 
+def test_a_hang_of_a_single_call_stays_one_when_the_service_restarts(make_node: Callable[..., Node]) -> None:
+    node = make_node()
+    fixtures.populate(node.machine, "flannel-host-gw")
+    hang(node, until="reboot", calls=1)
+    run(node, "Restart-Service", Name="hns", Force=True)
+    call = Call(node, "Get-HnsNetwork")
+    wait_for(lambda: blocked(node) == 1, "the call hangs")
+
+    assert len(run(node, "Get-HnsNetwork")) == 1, "the next one does not"
+
+    call.stop.set()
+    assert call.ended.wait(60)
+
+
 def test_a_service_that_cannot_be_stopped(make_node: Callable[..., Node]) -> None:
     node = make_node()
     fixtures.populate(node.machine, "flannel-host-gw")

@@ -16,8 +16,13 @@ from typing import Any
 import pytest
 
 from simulator.cluster import start_cluster
+from simulator.kubernetes_node.kubeadm import preflight
 from simulator.kubernetes_node.kubeadm import real as kubeadm_real
+from simulator.kubernetes_node.kubeadm.discovery import Discovery
+from simulator.kubernetes_node.kubeadm.join import KUBELET_CONF, Joiner, JoinError
+from simulator.kubernetes_node.kubeadm.join_configuration import PIPE, JoinConfiguration
 from simulator.machine.machine import ENVIRONMENT
+from simulator.machine.objects import Invocation
 
 from .conftest import Admin, Node, administrator
 
@@ -198,6 +203,30 @@ def test_a_reset_asks_first(make_node: Callable[..., Node]) -> None:
     assert "won't proceed; the user didn't answer (Y|y) in order to continue" in found.stderr
 
 
+WAIT = "execution phase kubelet-wait-bootstrap: failed while waiting for the kubelet to start: The HTTP call"
+
+
+@pytest.mark.parametrize(
+    ("version", "error", "warning"),
+    [
+        ("1.30.4", "", "crictl is required by the container runtime: executable file not found"),
+        ("1.34.4", "", "Couldn't create the interface used for talking to the container runtime: failed to create"),
+        ("1.35.4", "[ERROR CRI]: could not connect to the container runtime: failed to create new CRI", ""),
+    ],
+)
+def test_a_missing_runtime_is_an_error_since_1_35(
+    make_node: Callable[..., Node], version: str, error: str, warning: str
+) -> None:
+    node = make_node()
+    node.install_kubernetes()
+    settings = JoinConfiguration(Discovery("", ""), TOKEN, "win-1", PIPE, ignored={"kubeletversion"})
+
+    warnings, errors = preflight.check(node.machine, settings, version)
+
+    assert [error in line for line in errors] == [True] * bool(error)
+    assert any(warning in line for line in warnings) or not warning, warnings
+
+
 SKEWS = [  # cluster, kubeadm, kubelet, the error (empty: the join continues)
     ("1.37.1", "1.37.1", "1.34.0", ""),
     ("1.37.1", "1.37.1", "1.33.9", 'Kubelet version "1.33.9" is lower than kubeadm can support.'),
@@ -238,6 +267,33 @@ def test_a_join_checks_versions(make_node: Callable[..., Node], older_cluster: A
         assert ("[kubelet-start]" in result.stdout) is (not expected), (kubeadm, kubelet, result)
         assert expected in result.stderr, (kubeadm, kubelet)
         assert not expected or result.exit_code == (2 if "Kubelet version" in expected else 1)
+        assert expected or WAIT in result.stderr, (kubeadm, kubelet)
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("1.31.5", "kubelet-start: error uploading crisocket: "),
+        ("1.32.0", "kubelet-start: error writing CRISocket for this node: "),
+        ("1.33.2", "kubelet-wait-bootstrap: error writing CRISocket for this node: "),
+    ],
+)
+def test_a_failure_to_annotate_the_node_names_phase_and_cause_by_version(
+    make_node: Callable[..., Node], version: str, expected: str
+) -> None:
+    node = make_node()
+    kubeconfig = {
+        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+        "current-context": "c",
+    }
+    node.write(KUBELET_CONF, json.dumps(kubeconfig))
+    settings = JoinConfiguration(Discovery("", ""), TOKEN, "win-1", PIPE, bootstrap_timeout=-1)
+
+    with pytest.raises(JoinError) as raised:
+        Joiner(node.machine, Invocation([]), settings, version).annotate()
+
+    assert f"{raised.value.phase}: {raised.value}".startswith(expected)
 
 
 def test_the_real_kubeadms_check_versions_the_same_way(older_cluster: Admin, tmp_path: Path) -> None:

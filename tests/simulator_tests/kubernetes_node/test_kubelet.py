@@ -145,7 +145,7 @@ def test_kube_proxy_refuses_what_it_cannot(bare: Node) -> None:
     assert "unknown flag: --bogus" in proxy(bare, {}, "--bogus")
     assert "Environment variable KUBE_NETWORK and network-flag not initialized" in proxy(bare, {})
     hns.store(bare.machine).create_network("vxlan0", "Overlay", "10.244.1.0/24")
-    assert "source-vip flag not set" in proxy(bare, {"winkernel": {"networkName": "vxlan0"}})
+    assert "unable to create proxier: source-vip flag not set" in proxy(bare, {"winkernel": {"networkName": "vxlan0"}})
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,8 @@ def test_direct_server_return_needs_its_gate(make_node: Callable[..., Node]) -> 
     [
         ("1.36.0", "v1beta4", 0, ""),
         ("1.36.0", "v1beta3", 0, ""),
-        ("1.37.0", "v1beta3", 1, "does not support API spec"),
+        ("1.37.0", "v1beta3", 1, "Please use kubeadm v1.36 instead"),
+        ("1.37.1", "v1beta3", 1, "Please use kubeadm v1.36 instead"),
         ("1.30.0", "v1beta4", 1, "experimental API spec"),
         ("1.37.1", "v1beta4", 0, ""),
         ("1.30.4", "v1beta4", 1, "experimental API spec"),
@@ -206,6 +207,22 @@ def test_config_validate(make_node: Callable[..., Node], version: str, api: str,
     strict = node.run(r"C:\k\kubeadm.exe", "config", "validate", "--config", r"C:\join.yaml")
     assert strict.exit_code == 1
     assert code or 'strict decoding error: unknown field "bogus"' in strict.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("config", "validate"), "the --config flag is mandatory"),
+        (("config", "migrate"), "the --old-config flag is mandatory"),
+        (("config", "validate", "--config", r"C:\none"), r"open C:\none: The system cannot find the file specified."),
+        (
+            ("join", "--config", r"C:\none"),
+            r'unable to read config from "C:\none" : open C:\none: The system cannot find the file specified.',
+        ),
+    ],
+)
+def test_kubeadm_without_its_configuration(bare: Node, words: tuple[str, ...], message: str) -> None:
+    assert bare.run(r"C:\k\kubeadm.exe", *words).stderr.splitlines()[0] == f"error: {message}"
 
 
 def test_kubeadm_prints_its_version(bare: Node) -> None:

@@ -98,7 +98,7 @@ def test_flanneld_replaces_the_network_of_another_owner(make_node: Callable[...,
     [
         ("adapter_taken", HOST_GW, "failed to create HNSNetwork cbr0: hnsCall failed in Win32: An adapter was not"),
         ("adapter_taken", VXLAN, "failed to create VXLAN network: failed to create HostComputeNetwork flannel.4096: "),
-        ("no_management_ip", HOST_GW, "timeout, failed to get management IP from HNSNetwork cbr0: timed out waiting"),
+        ("no_management_ip", HOST_GW, "timeout, failed to get management IP from HNSNetwork cbr0: context deadline"),
         ("no_management_ip", VXLAN, "interface bound to flannel.4096 took too long to get ready."),
     ],
 )  # fmt: skip
@@ -165,7 +165,7 @@ def test_vxlan_routes_to_nodes_with_a_vni_of_windows_only(make_node: Callable[..
     assert policy["Type"] == "RemoteSubnetRoute"
     assert policy["Settings"] == {"IsolationId": 4096, "DistributedRouterMacAddress": "00:15:5d:00:00:01",
                                   "ProviderAddress": "10.0.0.1", "DestinationPrefix": "10.244.1.0/24"}  # fmt: skip
-    assert "VNI is required to greater than or equal to 4096 on Windows." in log.text()
+    assert "VNI is 1 but it is required to be greater than or equal to 4096 on Windows." in log.text()
     assert "ignoring non-vxlan subnet(10.244.3.0/24): type=host-gw" in log.text()
 
 

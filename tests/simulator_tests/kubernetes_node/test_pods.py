@@ -234,7 +234,9 @@ def test_an_image_without_the_build_is_not_pulled(
 
     read = create(cluster, manifests.host_process(f"wrong-{node.name}", node.name, [container]))
 
-    assert "no match for platform in manifest" in waiting(read, "ErrImagePull")
+    message = waiting(read, "ErrImagePull")
+    assert "rpc error: code = NotFound desc = " in message
+    assert "no match for platform in manifest" in message
     waiting(read, "ImagePullBackOff")
 
 
@@ -244,7 +246,9 @@ def test_an_image_that_does_not_exist(node: Node, cluster: Admin) -> None:
 
     read = create(cluster, manifests.host_process(f"missing-{node.name}", node.name, [container]))
 
-    assert 'failed to resolve reference "registry.k8s.io/nothing:1"' in waiting(read, "ErrImagePull")
+    image = 'image "registry.k8s.io/nothing:1"'
+    message = waiting(read, "ErrImagePull")
+    assert message.startswith(f"rpc error: code = Unknown desc = failed to pull and unpack {image}: failed to resolve")
 
 
 def test_without_the_sandbox_image_no_pod_begins(
@@ -279,7 +283,8 @@ def test_a_program_that_cannot_be_started(node: Node, cluster: Admin, program: s
 
     read = create(cluster, manifests.host_process(f"crash-{node.name}", node.name, [container]))
 
-    waiting(read, "CrashLoopBackOff")
+    message = waiting(read, "CrashLoopBackOff")
+    assert f"0s restarting failed container=c pod=crash-{node.name}_default(" in message
     state = statuses(read())[0]
     assert state["restartCount"] >= 1
     ended = state["lastState"]["terminated"]
@@ -288,16 +293,8 @@ def test_a_program_that_cannot_be_started(node: Node, cluster: Admin, program: s
 
 def test_a_kubelet_with_a_resolv_conf_makes_no_pod(node: Node, cluster: Admin) -> None:
     join(node, cluster)
-    node.write(
-        r"C:\drop\10.conf",
-        json.dumps(
-            {
-                "apiVersion": "kubelet.config.k8s.io/v1beta1",
-                "kind": "KubeletConfiguration",
-                "resolvConf": "/etc/resolv.conf",
-            }
-        ),
-    )
+    head = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+    node.write(r"C:\drop\10.conf", json.dumps({**head, "resolvConf": "/etc/resolv.conf"}))
     from .conftest import KUBELET
 
     node.machine.services.configure("kubelet", ImagePath=KUBELET + r" --config-dir=C:\drop")
@@ -311,7 +308,8 @@ def test_a_kubelet_with_a_resolv_conf_makes_no_pod(node: Node, cluster: Admin) -
         ),
     )
 
-    wait_for(lambda: "resolvConf" in str((read().get("status") or {}).get("message")), "the pod says why")
+    message = 'Failed to create pod sandbox: Unexpected resolver config value: "/etc/resolv.conf".'
+    wait_for(lambda: message in str((read().get("status") or {}).get("message")), "the pod says why")
 
 
 def test_volumes_are_where_the_container_sees_them(node: Node, cluster: Admin) -> None:

@@ -85,7 +85,7 @@ def test_a_pull_that_failed_is_resumed_by_the_next_one(app_node: Node, private: 
     private.fault("cut", layer_path(private), at=10_000, times=1)
     private.fault("status", layer_path(private), status=403, times=1)
     failed = app_node.ctr(*PULL, APP)
-    assert (failed.exit_code, "failed open: unexpected status code" in failed.stderr) == (1, True)
+    assert (failed.exit_code, "failed open: unexpected status from GET request to" in failed.stderr) == (1, True)
     ingests = app_node.machine.files.listing(rf"{ROOT}\ingest")
     assert [entry.is_directory for entry in ingests] == [True]
     before = private.counters["bytes"]
@@ -95,6 +95,28 @@ def test_a_pull_that_failed_is_resumed_by_the_next_one(app_node: Node, private: 
     size = len(private.images.content["sha256:" + layer_path(private).rpartition(":")[2]][1])
     assert private.counters["bytes"] - before == size - 10_000
     assert not app_node.machine.files.listing(rf"{ROOT}\ingest")
+
+
+@pytest.mark.parametrize(
+    ("containerd", "before", "after"),
+    [
+        ("1.7.35", "unexpected status code ", " - Server message: unavailable: injected\n"),
+        ("2.4.2", "unexpected status from GET request to ", "\nunavailable: injected\n"),
+    ],
+)
+def test_a_failed_request_for_content_is_reported_with_the_registrys_error(
+    make_node: Callable[..., Node], private: SimulatedRegistry, containerd: str, before: str, after: str
+) -> None:
+    node = make_node(containerd=containerd)
+    hosts(node, private)
+    node.start_containerd()
+    private.fault("status", layer_path(private), status=403, times=1)
+    layer = layer_path(private).rpartition("/")[2]
+
+    failed = node.ctr(*PULL, APP)
+
+    url = f"{private.url}/v2/{APP.partition('/')[2].partition(':')[0]}/blobs/{layer}?ns=app.example"
+    assert f"failed open: {before}{url}: 403 Forbidden{after}" in failed.stderr
 
 
 def test_cuts_over_the_bytes_of_a_layer(app_node: Node, private: SimulatedRegistry) -> None:

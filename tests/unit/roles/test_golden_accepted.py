@@ -334,9 +334,9 @@ def test_kubeadm_finds_the_cluster_in_its_file(machine: Machine, golden: Golden)
     assert problem(text).startswith("couldn't validate the identity of the API Server")
     with_token = golden("kubeadm/discovery-token.json")
     assert problem(with_token).startswith("couldn't validate the identity of the API Server")
-    assert "does not have an unnamed Cluster" in problem(with_token.replace("current-context", "context"))
+    assert problem(with_token.replace("current-context", "context")).endswith("the current context is invalid: ")
     named = text.replace('"name": ""', '"name": "a"')
-    assert "does not have an unnamed Cluster" in problem(named)
+    assert problem(named).endswith("the current context is invalid: ")
 
 
 def test_host_local_takes_the_reserved_address_for_taken(golden: Golden) -> None:

@@ -33,6 +33,7 @@ _REGISTRAR = frozenset(
     {"v", "csi-address", "plugin-registration-path", "kubelet-registration-path", "timeout", "http-endpoint", "mode"}
 )
 _SOCKET = "SIMULATED-SOCKET "
+_ENDPOINT = "unix://tmp/csi.sock"  # the default of all three drivers
 
 
 def _path(address: str) -> str:
@@ -59,27 +60,28 @@ def _driver(program: str) -> Program:
             flags = parse(invocation.argv, known)
         except GoUsageError as error:
             return ProgramResult(2, "", f"{error}\n")
-        if not flags.get("nodeid"):
-            return ProgramResult(1, "", "nodeid is empty\n")
-        return _listen(machine, invocation, _path(flags["endpoint"]), name)
+        return _listen(machine, invocation, _path(flags.get("endpoint", _ENDPOINT)), name)
 
     return run
 
 
 def registrar(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """Simulate csi-node-driver-registrar.exe. It waits for the driver, and then registers it with the kubelet."""
+    """Simulate csi-node-driver-registrar.exe.
+
+    It waits for the driver's socket, and then creates the socket through which the kubelet registers the driver.
+    """
     try:
         flags = parse(invocation.argv, _REGISTRAR)
     except GoUsageError as error:
         return ProgramResult(2, "", f"{error}\n")
     if not flags.get("kubelet-registration-path"):
         return ProgramResult(1, "", "kubelet-registration-path is a required parameter\n")
-    socket = _path(flags["csi-address"])
+    socket = _path(flags.get("csi-address", "/run/csi/socket"))
     while not machine.files.is_file(socket):
         if invocation.stop.wait(0.1):
             return ProgramResult(0, "", "")
     name = machine.files.read_text(socket).removeprefix(_SOCKET)
-    folder = _path(flags["plugin-registration-path"]).rstrip("\\")
+    folder = _path(flags.get("plugin-registration-path", "/registration")).rstrip("\\")
     return _listen(machine, invocation, f"{folder}\\{name}-reg.sock", f"registration of {name}")
 
 

@@ -1,6 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""fluent-bit.exe: it reads its YAML configuration, and keeps its positions in SQLite files. No records are sent.
+"""fluent-bit.exe: it reads and checks its YAML configuration, and creates its SQLite files.
+
+In these files, the real program stores how far it has read its inputs. No records are read or sent.
 
 Sources: fluent/fluent-bit v5.1.1, src/config_format/flb_cf_yaml.c, src/fluent-bit.c, plugins/in_tail,
 plugins/in_winevtlog.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A client of the Kubernetes API for the programs of a node. It uses HTTPS and the settings of a kubeconfig."""
+"""A client of the Kubernetes API for the programs of a node, and the kubeconfigs that these programs read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import json
 import ssl
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,8 +52,8 @@ class ServerAccess:
     """The access to an API server: its URL, PEM texts, and a token or the path of a token file.
 
     Args:
-        ca: the trusted certificates; None for the default certificates. With `insecure`, certificates are not verified.
-        token_file: a Windows path; the file is read for each connection.
+        ca: the trusted certificates. If it is None, or with `insecure`, the server's certificate is not verified.
+        token_file: a Windows path; the file is read for each request.
     """
 
     server: str
@@ -72,7 +72,7 @@ def read_kubeconfig(machine: Machine, path: str) -> ServerAccess:
         KubeconfigError: the file is missing or invalid.
     """
     if not machine.files.is_file(path):
-        raise KubeconfigError(f"stat {path}: The system cannot find the file specified.")
+        raise KubeconfigError(f"CreateFile {path}: The system cannot find the file specified.")
     try:
         document = yaml.safe_load(machine.files.read_text(path))
         names = {
@@ -133,7 +133,6 @@ class Client:
         self._connection: http.client.HTTPConnection | None = None
         self._verifies = not access.insecure and access.ca is not None
         self._lock = threading.Lock()
-        self.requests = 0
 
     def get(self, path: str, **query: str) -> dict[str, Any]:
         """Read an object or a list."""
@@ -179,7 +178,6 @@ class Client:
             headers["Content-Type"] = content_type
         with self._lock:
             status, data = self._send(method, url, body, headers)
-        self.requests += 1
         found = _decode(data)
         if status >= 400:
             raise ApiError(
@@ -291,6 +289,3 @@ def _decode(data: bytes) -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
-
-
-ClientFactory = Callable[[ServerAccess], Client]

@@ -29,7 +29,7 @@ def reach(machine: Machine, access: ServerAccess) -> ServerAccess:
         OSError: the API server is not reachable.
     """
     host = access.server.split("://")[-1].split("/")[0].rpartition(":")[0] or access.server.split("://")[-1]
-    if host.startswith("127.") or not _is_service(machine, host):
+    if host.startswith("127.") or not _is_service(host):
         return access
     if not any(policy.vip == host for policy in hns.store(machine).policies()):
         raise OSError(
@@ -43,7 +43,7 @@ def reach(machine: Machine, access: ServerAccess) -> ServerAccess:
         raise OSError(str(error)) from error
 
 
-def _is_service(machine: Machine, host: str) -> bool:
+def _is_service(host: str) -> bool:
     """Return whether a host is an IPv4 address. Outside of the nodes' 127.0.0.0/8, only services have addresses."""
     return host.replace(".", "").isdigit()
 

@@ -79,7 +79,11 @@ def allocate(machine: Machine, container: str, version: str) -> AddressLease:
 
 
 def release(machine: Machine, container: str) -> None:
-    """Release the address of a container. It is not an error if the container has no address."""
+    """Release the address of a container. It is not an error if the container has no address.
+
+    Raises:
+        CniError: the state file is invalid.
+    """
     if not machine.files.is_file(STATE):
         return
     state = read_state(machine, STATE, "IPAM")

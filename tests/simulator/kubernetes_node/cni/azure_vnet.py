@@ -3,23 +3,24 @@
 """azure-vnet: it creates the HNS network for the first pod, and gives pods addresses from azure-vnet-ipam.
 
 Source: Azure/azure-container-networking cni/network/network.go, cni/network/network_windows.go,
-network/network_windows.go, network/endpoint_windows.go, network/policy/policy_windows.go. If the network exists, the
-plugin uses it, whatever its type is. The configuration's `bridge` has no effect on Windows. State and logs are in the
-working directory.
+network/network_windows.go, network/endpoint_windows.go, network/policy/policy_windows.go (v1.4.58 and v1.6.21). If the
+network exists, the plugin uses it, whatever its type is. The configuration's `bridge` has no effect on Windows, and
+since 1.6.16 its `mode` has none either. State and logs are in the working directory.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.cni import azure_ipam
 from simulator.kubernetes_node.cni.azure_ipam import AddressLease
-from simulator.kubernetes_node.cni.objects import NO_NAMESPACE, Attachment, CniError, PluginCall, attach, plugin_path
+from simulator.kubernetes_node.cni.objects import Attachment, CniError, PluginCall, attach, plugin_path
 from simulator.kubernetes_node.hns.objects import Network
 from simulator.kubernetes_node.hns.policies import normalize
+from simulator.kubernetes_node.programs import contracts
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -43,9 +44,9 @@ def add(call: PluginCall) -> Attachment:
     state = azure_ipam.read_state(call.machine, STATE, "Network")
     lease = _lease(call, version)
     try:
-        dns = _dns(call)
-        network = _network(call, lease)
-        attachment = _attach(call, network, lease, dns)
+        dns = _dns(call, version)
+        network = _network(call, lease, version)
+        attachment = _attach(call, network, lease, dns, version)
     except CniError:
         azure_ipam.release(call.machine, call.container)
         raise
@@ -54,7 +55,11 @@ def add(call: PluginCall) -> Attachment:
 
 
 def remove(machine: Machine, container: str) -> None:
-    """Release the address of a pod and forget its endpoint. It is not an error if the plugin does not know the pod."""
+    """Release the address of a pod and forget its endpoint. It is not an error if the plugin does not know the pod.
+
+    Raises:
+        CniError: a state file is invalid.
+    """
     azure_ipam.release(machine, container)
     if not machine.files.is_file(STATE):
         return
@@ -76,8 +81,8 @@ def _require_unlocked(machine: Machine) -> None:
     lock = f"{STATE}.lock"
     owner = machine.files.read_text(lock).strip() if machine.files.is_file(lock) else ""
     if owner and any(str(process.id) == owner for process in machine.processes.all()):
-        message = "timed out locking store"
-        raise CniError(f"Failed to initialize key-value store of network plugin, err:{message}.")
+        message = "error Acquiring store lock: timed out locking store"
+        raise CniError(f"Failed to initialize key-value store of network plugin: {message}")
 
 
 def _lease(call: PluginCall, version: str) -> AddressLease:
@@ -93,32 +98,45 @@ def _lease(call: PluginCall, version: str) -> AddressLease:
         raise CniError(f"{failed}{error}") from error
 
 
-def _network(call: PluginCall, lease: AddressLease) -> Network:
+def _network(call: PluginCall, lease: AddressLease, version: str) -> Network:
     store = hns.store(call.machine)
     known = store.network_named(call.name)
     if known:
         return known
-    mode = str(call.get("mode") or "")
+    head = "failed to create endpoint" if _has_one_step(version) else "createNetworkInternal: Failed to create network"
+    mode = "bridge" if _ignores_mode(version) else str(call.get("mode") or "")
     if mode not in _MODES:
-        raise CniError("Failed to create network: network mode is invalid")
+        raise CniError(f"{head}: Network mode is invalid")
     try:
         return store.create_network(call.name, _MODES[mode], lease.subnet, lease.gateway)
     except hns.HnsError as error:
-        message = f"Failed to create hcn network: {call.name} due to error: {error}"
-        raise CniError(f"Failed to create network: {message}") from error
+        raise CniError(f"{head}: Failed to create hcn network: {call.name} due to error: {error}") from error
 
 
-def _attach(call: PluginCall, network: Network, lease: AddressLease, dns: hns.Dns) -> Attachment:
-    api = 2 if call.namespace and call.namespace != NO_NAMESPACE else 1
+def _has_one_step(version: str) -> bool:
+    """Return whether the plugin creates a network and an endpoint in one step, with the same prefix for its errors."""
+    return contracts.at_least(version, "1.6")
+
+
+def _ignores_mode(version: str) -> bool:
+    """Return whether the plugin always creates an L2Bridge (since 1.6.16)."""
+    minor, _, patch = version.removeprefix("v").rpartition(".")
+    return contracts.at_least(version, "1.7") or (minor == "1.6" and patch.isdigit() and int(patch) >= 16)
+
+
+def _attach(call: PluginCall, network: Network, lease: AddressLease, dns: hns.Dns, version: str) -> Attachment:
+    head = f"{'failed' if _has_one_step(version) else 'Failed'} to create endpoint"
+    api = 2 if call.namespace else 1
     try:
-        policies = normalize(_policies(call, lease.address, api), api)
+        policies = normalize(_policies(call, lease.address, api, head), api)
         wiring = hns.Wiring(policies, lease.gateway, dns, api)
         return attach(call, network, lease.address, wiring, endpoint_name(call.container))
     except hns.HnsError as error:
-        raise CniError(f"Failed to create endpoint: {error}") from error
+        name = f"Failed to create endpoint: {endpoint_name(call.container)} due to error: " if api == 2 else ""
+        raise CniError(f"{head}: {name}{error}") from error
 
 
-def _policies(call: PluginCall, address: str, api: int) -> list[object]:
+def _policies(call: PluginCall, address: str, api: int, head: str) -> list[object]:
     """Return the policies for HNS. The configuration's policies always have the form of the first API."""
     found: list[object] = []
     for item in call.get("additionalArgs") or []:
@@ -126,7 +144,7 @@ def _policies(call: PluginCall, address: str, api: int) -> list[object]:
         value = entry.get("value")
         if "Policy" not in str(entry.get("name")) or not isinstance(value, Mapping):
             continue
-        found += [dict(value)] if api == 1 else _second_form(value)
+        found += [dict(value)] if api == 1 else _second_form(value, head)
     if (call.get("windowsSettings") or {}).get("enableLoopbackDSR"):
         found.append({"Type": "OutBoundNAT", "Settings": {"Destinations": [address]}} if api == 2
                      else {"Type": "OutBoundNAT", "Destinations": [address]})  # fmt: skip
@@ -136,16 +154,16 @@ def _policies(call: PluginCall, address: str, api: int) -> list[object]:
     return found
 
 
-def _second_form(value: Mapping[str, Any]) -> list[object]:
+def _second_form(value: Mapping[str, Any], head: str) -> list[object]:
     """Return a policy in the form of the second API; nothing for an unknown type or an incomplete ACL.
 
-    Raise CniError for an OutBoundNAT without exceptions.
+    Raise CniError for an OutBoundNAT without exceptions, with `head` as the start of its message.
     """
     kind = str(value.get("Type") or "").casefold()
     rest = {key: item for key, item in value.items() if key != "Type"}
     if kind == "outboundnat":
         if not value.get("ExceptionList"):
-            raise CniError("Failed to create endpoint: OutBoundNAT policy not set")
+            raise CniError(f"{head}: OutBoundNAT policy not set")
         return [{"Type": "OutBoundNAT", "Settings": {"Exceptions": value["ExceptionList"]}}]
     if kind == "route":
         return [{"Type": "SDNRoute", "Settings": rest}]
@@ -158,13 +176,22 @@ def _second_form(value: Mapping[str, Any]) -> list[object]:
     return []
 
 
-def _dns(call: PluginCall) -> hns.Dns:
+def _dns(call: PluginCall, version: str) -> hns.Dns:
     given = {key.casefold(): value for key, value in (call.get("dns") or {}).items()}
     servers, search = given.get("nameservers") or [], given.get("search") or []
     if bool(servers) != bool(search):
-        raise CniError(f"Wrong DNS configuration: {{Nameservers:{servers} Search:{search}}}")
+        is_new = not _has_one_step(version) and hns.store(call.machine).network_named(call.name) is None
+        step = "getDNSSettings" if is_new else "getEndpointDNSSettings"
+        fields = f"Nameservers:{_go_list(servers)} Domain:{given.get('domain', '')} Search:{_go_list(search)}"
+        options = _go_list(given.get("options") or [])
+        raise CniError(f"Failed to {step}: Wrong DNS configuration: {{{fields} Options:{options}}}")
     first = [f"{call.pod_namespace}.{search[0]}"] if search else []
     return hns.Dns(tuple(servers), (*first, *search[1:]))
+
+
+def _go_list(items: Sequence[str]) -> str:
+    """Return a list as Go prints it."""
+    return f"[{' '.join(items)}]"
 
 
 def _remember(

@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The CNI configuration that a runtime loads, and whether the network is ready with it.
 
-Sources for files and messages: containerd/go-cni opts.go (names in order, the first of `.conf`, `.conflist` and
-`.json`; an invalid file is an error even if a valid one follows) and containernetworking/cni libcni/conf.go.
+The runtime loads the first file, sorted by name, that ends with `.conf`, `.conflist` or `.json`. For containerd, an
+invalid file is an error even if a valid one follows. Sources for files and messages: containerd/go-cni opts.go and
+containernetworking/cni libcni/conf.go.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ipaddress
 import json
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node import hns
@@ -93,7 +94,6 @@ def _serve(machine: Machine, invocation: Invocation, flags: Mapping[str, str], l
     """Create the network, then keep the routes to other nodes up to date until flanneld is stopped."""
     if flags.get("kube-subnet-mgr") != "true":
         raise FlannelError("Failed to create SubnetManager: the simulator does not model etcd (use -kube-subnet-mgr)")
-    address = _interface(machine, flags)
     try:
         access = cluster_access.access_of(
             machine, invocation, flags.get("kubeconfig-file", ""), flags.get("kube-api-url", "")
@@ -102,8 +102,10 @@ def _serve(machine: Machine, invocation: Invocation, flags: Mapping[str, str], l
         raise FlannelError(f"Failed to create SubnetManager: fail to create kubernetes config: {error}") from error
     client = Client(machine, access)
     try:
-        node = _node(client, invocation)
+        name = _node_name(client, invocation)
         settings = network_settings(machine, flags)
+        node = _node(client, name)
+        address = _interface(machine, flags)
         backend = backend_of(settings)
         if flags.get("public-ip", address) != address and not backend.vni:
             raise FlannelError(f"Error fetching backend: {NAT}")
@@ -111,9 +113,9 @@ def _serve(machine: Machine, invocation: Invocation, flags: Mapping[str, str], l
         ensure(machine, backend, subnet, log)
         _wait_for_link(machine, invocation)
         attach_host(machine, backend, subnet, log)
-        _annotate(client, node["metadata"]["name"], backend, flags, address)
+        _annotate(client, name, backend, flags, address)
         _write_subnet_file(machine, flags, settings, subnet, backend)
-        Leases(machine, backend, node["metadata"]["name"], log).follow(client, invocation.stop)
+        Leases(machine, backend, name, log).follow(client, invocation.stop)
     finally:
         client.close()
 
@@ -135,22 +137,33 @@ def _interface(machine: Machine, flags: Mapping[str, str]) -> str:
     for card in cards:
         if wanted in (card.alias, card.address):
             return card.address
-    raise FlannelError(f"Failed to find interface to use that matches the interfaces and/or regexes provided: {wanted}")
+    raise FlannelError("Failed to find interface to use that matches the interfaces and/or regexes provided")
 
 
-def _node(client: Client, invocation: Invocation) -> dict[str, Any]:
+def _node_name(client: Client, invocation: Invocation) -> str:
     name = invocation.variable("NODE_NAME")
+    if name:
+        return name
+    pod, namespace = invocation.variable("POD_NAME"), invocation.variable("POD_NAMESPACE")
+    if not pod or not namespace:
+        raise FlannelError("Failed to create SubnetManager: env variables POD_NAME and POD_NAMESPACE must be set")
     try:
-        if not name:
-            pod, namespace = invocation.variable("POD_NAME"), invocation.variable("POD_NAMESPACE")
-            if not pod or not namespace:
-                raise FlannelError(
-                    "Failed to create SubnetManager: env variables POD_NAME and POD_NAMESPACE must be set"
-                )
-            name = str(client.get(f"/api/v1/namespaces/{namespace}/pods/{pod}")["spec"]["nodeName"])
+        return str(client.get(f"/api/v1/namespaces/{namespace}/pods/{pod}")["spec"]["nodeName"])
+    except ApiError as error:
+        message = f"error retrieving pod spec for '{namespace}/{pod}': {error}"
+        raise FlannelError(f"Failed to create SubnetManager: {message}") from error
+
+
+def _node(client: Client, name: str) -> dict[str, Any]:
+    """Return the node. The messages are those that a real flanneld logs when it has waited in vain for the node."""
+    try:
         return client.get(f"/api/v1/nodes/{name}")
     except ApiError as error:
-        raise FlannelError(f"Failed to create SubnetManager: error retrieving node spec: {error}") from error
+        if error.status == HTTPStatus.NOT_FOUND:
+            message = f'timeout contacting kube-api, failed to patch node "{name}". Error: context deadline exceeded'
+            raise FlannelError(f"Error registering network: failed to acquire lease: {message}") from error
+        message = "error waiting for nodeController to sync state: context deadline exceeded"
+        raise FlannelError(f"Failed to create SubnetManager: {message}") from error
 
 
 def network_settings(machine: Machine, flags: Mapping[str, str]) -> dict[str, Any]:

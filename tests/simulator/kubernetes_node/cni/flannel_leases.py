@@ -102,9 +102,11 @@ class Leases:
                 self._log.write("W", f"ignoring non-vxlan subnet({lease.subnet}): type={lease.kind}")
             return
         data = json.loads(lease.data or "null") or {}
-        if int(data.get("VNI") or 0) < VNI:
+        vni = int(data.get("VNI") or 0)
+        if vni < VNI:
             if is_new:
-                self._log.write("E", f"VNI is required to greater than or equal to {VNI} on Windows.")
+                message = f"VNI is {vni} but it is required to be greater than or equal to {VNI} on Windows."
+                self._log.write("E", message)
             return
         network = hns.store(self._machine).network_named(self._backend.name)
         if network is None:

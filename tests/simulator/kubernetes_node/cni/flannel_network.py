@@ -138,7 +138,7 @@ def _no_management_ip(backend: Backend) -> str:
     if backend.vni:
         message = f"interface bound to {backend.name} took too long to get ready."
         return f"{message} Please check your network host configuration"
-    return f"timeout, failed to get management IP from HNSNetwork {backend.name}: timed out waiting for the condition"
+    return f"timeout, failed to get management IP from HNSNetwork {backend.name}: context deadline exceeded"
 
 
 def _fits(network: hns.Network, backend: Backend, subnet: str, gateway: str) -> bool:

@@ -37,6 +37,7 @@ KIND = "kubeproxy.config.k8s.io/v1alpha1 KubeProxyConfiguration"
 _SYNC = 5.0  # seconds between two checks of the cluster's services
 _INTERVAL = 1.0  # seconds between two checks of kube-proxy's configuration
 _AGAIN = 1.0  # seconds until a retry after a failure
+_NO_PROXIER = "unable to create proxier: "
 
 
 class ProxyError(Exception):
@@ -140,7 +141,6 @@ class KubeProxy:
         self._machine, self._invocation, self._settings = machine, invocation, settings
         self._stop = invocation.stop
         self._configuration = self._read_configuration()
-        self.waiting = ""
 
     def _read_configuration(self) -> str:
         path = drive(self._settings.flags.text("config") or "")
@@ -157,7 +157,12 @@ class KubeProxy:
         return False
 
     def run(self) -> None:
-        """Wait for the network, then keep the load balancers up to date."""
+        """Wait for the network, then keep the load balancers up to date.
+
+        Raises:
+            ProxyError: a setting does not fit the network, the configuration has changed, or the API server's address
+                or credentials cannot be read.
+        """
         network = self._network()
         if network is None:
             return
@@ -172,9 +177,8 @@ class KubeProxy:
                     services = client.get("/api/v1/services", resourceVersion="0").get("items") or []
                     slices = client.get("/apis/discovery.k8s.io/v1/endpointslices", resourceVersion="0")
                     programmer.sync(services, slices.get("items") or [])
-                    self.waiting = ""
-                except (ApiError, OSError, hns.HnsError) as error:
-                    self.waiting, pause = str(error), _AGAIN
+                except (ApiError, OSError, hns.HnsError):
+                    pause = _AGAIN
                 self._watch(pause)
         finally:
             client.close()
@@ -182,7 +186,7 @@ class KubeProxy:
     def _network(self) -> hns.Network | None:
         name = self._settings.network or self._invocation.variable("KUBE_NETWORK")
         if not name:
-            raise ProxyError("Environment variable KUBE_NETWORK and network-flag not initialized")
+            raise ProxyError(f"{_NO_PROXIER}Environment variable KUBE_NETWORK and network-flag not initialized")
         store, log = hns.store(self._machine), self._machine.part(ProxyLog)
         while True:
             found = store.network_named(name)
@@ -190,20 +194,19 @@ class KubeProxy:
                 return found
             missing = "Unable to find HNS Network specified, please check network name and CNI deployment"
             log.write("E", f'"{missing}" hnsNetworkName="{name}"')
-            self.waiting = f"{missing}: {name}"
             if self._watch(1.0):
                 return None
 
     def _check(self, network: hns.Network) -> None:
         settings = self._settings
         if settings.dsr and not settings.gates.get("WinDSR", False):
-            raise ProxyError("WinDSR feature gate not enabled")
+            raise ProxyError(f"{_NO_PROXIER}WinDSR feature gate not enabled")
         if network.kind != "Overlay":
             return
         if not settings.gates.get("WinOverlay", False):
-            raise ProxyError("WinOverlay feature gate not enabled")
+            raise ProxyError(f"{_NO_PROXIER}WinOverlay feature gate not enabled")
         if not settings.source_vip:
-            raise ProxyError("source-vip flag not set")
+            raise ProxyError(f"{_NO_PROXIER}source-vip flag not set")
         self._machine.part(ProxyLog).write("I", f'"Source VIP" sourceVip="{settings.source_vip}"')
 
     def _client(self) -> Client:
@@ -224,7 +227,6 @@ class KubeProxy:
             except KubeconfigError as error:
                 raise ProxyError(str(error)) from error
             except OSError as error:
-                self.waiting = str(error)
                 if self._stop.wait(2.0):
                     raise ProxyError("stopped") from error
 
@@ -243,7 +245,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
                 "controller."
             )
         KubeProxy(machine, invocation, settings).run()
-    except (ProxyError, hns.HnsError) as error:
+    except ProxyError as error:
         return ProgramResult(1, "", f'E1121 00:00:00.000000    1000 run.go:72] "command failed" err="{error}"\n')
     return ProgramResult(0, "", "".join(f"I1121 00:00:00.000000    1000 {text}\n" for text in settings.warnings))
 
@@ -263,7 +265,7 @@ class _Running:
     def _run(self) -> None:
         try:
             self._proxy.run()
-        except (ProxyError, hns.HnsError) as error:
+        except ProxyError as error:
             self.exit_code = 1
             self._stderr(klog("E", f'"command failed" err="{error}"'))
             self._machine.services.events.append(f"kube-proxy: {error}")

@@ -26,15 +26,13 @@ _KEPT = 200
 
 @dataclass
 class ProxyLog:
-    """The last lines that kube-proxy logged. A line is not added if it repeats the previous line."""
+    """The last lines that kube-proxy logged, at most `_KEPT`."""
 
     lines: list[str] = field(default_factory=list)
 
     def write(self, level: str, text: str) -> None:
         """Add a line in klog's form."""
-        line = klog(level, text)
-        if not self.lines or self.lines[-1] != line:
-            self.lines = [*self.lines[1 - _KEPT :], line]
+        self.lines = [*self.lines[1 - _KEPT :], klog(level, text)]
 
 
 class Programmer:
@@ -105,7 +103,7 @@ class Programmer:
         return self._store.add_endpoint("Ethernet", self._network.id, address, remote=True).id
 
     def _provider(self, address: str) -> str:
-        """Return the address of the node that runs a pod, from the routes to remote subnets."""
+        """Return the address of the node that runs a pod, from the routes to remote subnets; empty without a route."""
         for policy in self._network.policies:
             settings = policy.get("Settings")
             if policy.get("Type") != "RemoteSubnetRoute" or not isinstance(settings, Mapping):

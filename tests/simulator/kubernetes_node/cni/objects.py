@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
-NO_NAMESPACE = "none"  # The network namespace of a Docker container.
 
 
 class CniError(Exception):

@@ -53,7 +53,7 @@ def add(
     pod: str = "",
     ports: Sequence[Mapping[str, Any]] = (),
 ) -> Attachment:
-    """Add a pod to the network. The first plugin that creates an endpoint determines the pod's address.
+    """Add a pod to the network, and return the result of the last plugin.
 
     Args:
         sandbox: the id of the pod's sandbox.

@@ -5,7 +5,7 @@
 Source: microsoft/windows-container-networking cni/cni.go, common/core/network.go, network/. They use HNS's second API
 only, so they need containerd. They look for the network by the configuration's name. If it does not exist, they try to
 create it. Since 0.3.2 (pull request 99), they create it with the type that the program is for. Earlier versions use the
-program's name as type, which HNS refuses. The type of an existing network is not checked.
+program's name as type, which HNS refuses. Without enableDualStack, the type of an existing network is not checked.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def add(call: PluginCall) -> Attachment:
 def _reserved(call: PluginCall, ipam: Mapping[str, Any]) -> str:
     """Return the address from the IPAM plugin; empty if HNS chooses it.
 
-    The program sends its own structure to the IPAM plugin. This structure has a subnet but no ranges and no folder
-    (microsoft/windows-container-networking#64).
+    Without enableDualStack, the program sends its own structure to the IPAM plugin. This structure has a subnet but no
+    ranges and no folder (microsoft/windows-container-networking#64).
     """
     if not ipam.get("type"):
         return ""

@@ -61,10 +61,10 @@ class Buildkitd:
 
 
 def _start(machine: Machine, argv: list[str], environment: Mapping[str, str]) -> Buildkitd:
-    """Parse the command line and the configuration.
+    """Return a buildkitd with the settings of its command line and its configuration.
 
     Raises:
-        ServiceError: 1053 if buildkitd rejects the command line or the configuration.
+        ServiceError: 1053 if buildkitd rejects the command line or the configuration, or if containerd does not run.
     """
     given: dict[str, str] = {}
     words = list(argv)
@@ -191,7 +191,7 @@ def _keep(store: Any, namespace: str, name: str, built: Built) -> str:
 
 
 def _credentials(invocation: Invocation, machine: Machine, host: str) -> str:
-    """Return the `user:password` from the client's config.json."""
+    """Return the `user:password` for a registry from the client's config.json; empty if it has none."""
     path = f"{invocation.variable('DOCKER_CONFIG')}\\config.json"
     if not machine.files.is_file(path):
         return ""

@@ -52,7 +52,7 @@ class BuildSources:
 
 
 def build(text: str, given: Mapping[str, str], sources: BuildSources) -> Built:
-    """Build the last stage of a Dockerfile.
+    """Build the stages of a Dockerfile, and return the last one.
 
     Raises:
         BuildError: the build fails.

@@ -2,9 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """containerd's configuration, parsed as the given version of containerd parses it, with its warnings and errors.
 
-The known keys of a version are the keys in its default configuration (contracts/containerd-default). Below tables with
-names that the user chooses (runtimes, registry mirrors), all keys are allowed. Messages are from runs of containerd
-1.7.35 and 2.4.2.
+The known keys of a version are the keys in its default configuration (contracts/containerd-default), and a few keys
+that this configuration does not show. Below tables with names that the user chooses (runtimes, registry mirrors), all
+keys are allowed. Messages are from runs of containerd 1.7.35 and 2.4.2, with these differences: the simulator warns of
+unknown keys with every version, although 1.7 ignores them silently; it does not warn of version 1 as 1.7 does; and its
+messages about wrong types lack the names of Go's structures, and in 1.7 the position in the file.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ class ContainerdConfig:
     """The effective configuration, with the keys of the newest version.
 
     Args:
-        version: the configuration's version number in the file.
+        version: the version number in the file; without a file, the version of the default configuration.
         tables: the defaults, replaced by the file's settings where it has some, as `config dump` prints them.
         warnings: the lines that containerd writes to its log.
     """
@@ -145,19 +147,17 @@ def load(
     defaults = tomllib.loads(default_text(version))
     if text is None:
         config = ContainerdConfig(int(defaults["version"]), defaults, minor=minor)
-        _import(config, list(defaults.get("imports", [])), version, imported)
+        _import(config, list(defaults.get("imports", [])), imported)
         return config
     config = ContainerdConfig(1, defaults, minor=minor)
     document = _parse(text, path, minor)
     imports = [str(item) for item in document.get("imports", defaults.get("imports", []))]
     config.version = _apply(config, document, path)
-    _import(config, imports, version, imported)
+    _import(config, imports, imported)
     return config
 
 
-def _import(
-    config: ContainerdConfig, patterns: list[str], version: str, imported: Callable[[str], Mapping[str, str]] | None
-) -> None:
+def _import(config: ContainerdConfig, patterns: list[str], imported: Callable[[str], Mapping[str, str]] | None) -> None:
     for pattern in patterns if imported else []:
         for path, text in sorted((imported or (lambda _: {}))(pattern).items()):
             _apply(config, _parse(text, path, config.minor), path)
@@ -179,22 +179,26 @@ def _apply(config: ContainerdConfig, document: Table, path: str) -> int:
     """Apply a file's settings to a configuration, and return the file's version."""
     newest = int(tomllib.loads(default_text(f"{config.minor}.0"))["version"])
     version = int(document.get("version", 1))
+    new = contracts.at_least(config.minor, "2.0")
     if version > newest:
-        raise ConfigError(f"failed to load TOML from {path}: unsupported config version `{version}`")
-    if version < 2 and "plugins" in document and contracts.at_least(config.minor, "2.0"):
-        raise ConfigError(f"failed to load TOML from {path}: unsupported config version `{version}`")
+        limit = f"expected containerd config version equal to or less than `{newest}`, got `{version}`"
+        message = limit if new else f"unsupported config version `{version}`"
+        raise ConfigError(f"failed to load TOML from {path}: {message}")
     plugins = document.get("plugins", {})
+    if version < 2 and "cri" in plugins:  # version 1 has short names of plugins
+        plugins = {"io.containerd.grpc.v1.cri" if name == "cri" else name: item for name, item in plugins.items()}
     for name in plugins:
-        if version >= 2 and not re.match(r"^io\.containerd\.\w[\w.-]*\.v\d+\b|^proxy", name):
+        if not new and version >= 2 and not re.match(r"^io\.containerd\.\w[\w.-]*\.v\d+\b|^proxy", name):
             raise ConfigError(
                 f'failed to load TOML from {path}: invalid plugin key URI "{name}" expect io.containerd.x.vx'
             )
     if version < newest:
         plugins = _migrate(config, plugins, version, newest)
-        if contracts.at_least(config.minor, "2.0"):
+        if new:
+            known = document.get("version", 0)
             _warn(
                 config,
-                f"Configuration migrated from version {version}, use `containerd config migrate` to avoid migration",
+                f"Configuration migrated from version {known}, use `containerd config migrate` to avoid migration",
             )
     for old in ("grpc", "ttrpc") if version < newest else ():
         server = config.tables["plugins"].get(f"io.containerd.server.v1.{old}")
@@ -271,14 +275,15 @@ def _merge(
             _merge(config, present, name, item, plugin, path, newest, here)
         return
     if present is not None and _kind(present) != _kind(value) and not _FREE.search(f".{at}"):
-        raise ConfigError(f"toml: cannot decode TOML {_kind(value)} into struct field {here} of type {_kind(present)}")
+        expected = {"boolean": "bool", "integer": "int", "float": "float64"}.get(_kind(present), _kind(present))
+        raise ConfigError(f"toml: cannot decode TOML {_kind(value)} into struct field {here} of type {expected}")
     into[key] = value
 
 
 def _known_address(config: ContainerdConfig, here: str) -> bool:
-    """Return whether newer versions still read an old key. [grpc] and [ttrpc] moved to plugins in version 4."""
+    """Return whether a key is in a table that is a plugin since version 4. containerd still reads such a key."""
     top = here.split(".")[0]
-    return top in ("grpc", "ttrpc", "metrics", "debug") and top not in ("debug",) and top not in config.tables
+    return top in ("grpc", "ttrpc", "metrics") and top not in config.tables
 
 
 def _kind(value: object) -> str:

@@ -61,7 +61,7 @@ def _export(run: CtrRun) -> str:
 
 
 def _write(run: CtrRun, path: str, documents: Mapping[str, bytes], digests: list[str]) -> None:
-    """Write an archive in pieces. If the disk becomes full, the part that was written remains."""
+    """Write an archive. If the disk has not enough space for it, an empty file remains."""
     files, store = run.machine.files, run.server.store
     sizes = [files.real(store.blob_path(digest)).stat().st_size for digest in digests]
     files.write_bytes(path, b"")
@@ -144,10 +144,10 @@ def _pieces(content: IO[bytes]) -> Iterator[bytes]:
 
 
 def _named(run: CtrRun, documents: Mapping[str, bytes]) -> list[StoredImage]:
-    """Return the images in an archive.
+    """Return the images in an archive that get a name.
 
     Raises:
-        CtrError: the archive is invalid.
+        CtrError: the archive's index is invalid or missing.
     """
     labels = {name: value for name, _, value in (item.partition("=") for item in run.line.flags.get("label", []))}
     try:
@@ -174,7 +174,7 @@ def _today() -> str:
 
 
 def _unpacked(run: CtrRun, image: StoredImage) -> str:
-    """Unpack an imported image.
+    """Unpack an imported image unless --no-unpack is set, and return what ctr prints.
 
     Raises:
         CtrError: the image does not fit the platform.

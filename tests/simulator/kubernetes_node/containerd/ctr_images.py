@@ -68,7 +68,7 @@ def build_of(run: CtrRun) -> int:
     """Return the build in --platform (`windows(10.0.17763)/amd64`, since 2.0), or this machine's build without it.
 
     Raises:
-        CtrError: --platform is invalid.
+        CtrError: --platform is invalid, or is not modelled.
     """
     requested = run.line.text("platform")
     found = re.fullmatch(r"windows(?:\(10\.0\.(\d+)(?:\.\d+)?\))?(?:/amd64)?", requested)
@@ -160,9 +160,9 @@ def _check(run: CtrRun) -> str:
 
 
 def _inspect(run: CtrRun) -> str:
-    """Print the tree of the blobs of a name that are in the store (cmd/ctr/commands/images/inspect.go, since 2.0).
+    """Print the tree of an image's blobs (cmd/ctr/commands/images/inspect.go, since 2.0).
 
-    Source: containerd pkg/display/manifest_printer.go.
+    An index or manifest that is not in the store is marked. Source: containerd pkg/display/manifest_printer.go.
     """
     image = run.image(run.argument(0, "please provide an image reference"))
     lines = [image.name, "│    Created: 2026-11-21 00:00:00 +0000 UTC", "│    Updated: 2026-11-21 00:00:00 +0000 UTC"]

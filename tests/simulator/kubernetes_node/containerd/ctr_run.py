@@ -74,10 +74,8 @@ class CtrRun:
     def puller(self, *, own: bool = False) -> Puller:
         """Return the client for downloads. It has the credentials in --user and the downloading process's proxies."""
         environment = self.server.environment if self.transfers and not own else self.invocation.environment
-        retry_last_host = contracts.at_least(self.server.version, "2.1")
-        return Puller(
-            self.machine, environment, self.line.text("user"), self.invocation.stop, retry_last_host=retry_last_host
-        )
+        user, stop = self.line.text("user"), self.invocation.stop
+        return Puller(self.machine, environment, user, stop, version=self.server.version)
 
     def alive(self) -> None:
         """Raise ProcessEndedError if the process has to end."""

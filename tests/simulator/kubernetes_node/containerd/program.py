@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """containerd.exe: its command line, and its service.
 
-Its flags are in contracts/containerd.json. `--register-service` adds `--run-service` (which --help does not show) and
-`--service-name` to the service's command line (containerd cmd/containerd/command/service_windows.go). A service logs to
-`--log-file`, whose folder must exist; without this flag there is no log.
+Its flags are in contracts/containerd.json. `--register-service` creates a service whose command line consists of
+`--run-service` (which --help does not show) and the other given flags (containerd
+cmd/containerd/command/service_windows.go). A service logs to `--log-file`, whose folder must exist; without this flag
+there is no log.
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ _HIDDEN = {"run-service": False, "service-name": True, "no-console": False}
 
 
 def load_config(machine: Machine, line: cli.CommandLine, version: str) -> ContainerdConfig:
-    """Read the configuration for a command line. A missing file is an error only if `containerd --config` names it.
+    """Read the configuration for a command line.
 
     Raises:
-        ConfigError: containerd rejects the configuration, or the file that --config names does not exist.
+        ConfigError: containerd rejects the configuration, or the file that --config names does not exist. With a
+            command such as `config dump`, a missing file is not an error.
     """
     path = line.text("config", DEFAULT_CONFIG)
     named = "config" in line.flags
@@ -161,7 +163,7 @@ class _ContainerdService:
             raise ServiceError(1053, "containerd runs in the foreground without --run-service")
         log = ProgramLogFile(machine, line.text("log-file"))
         for text in config.warnings:
-            log.write(f'level=warning msg="{text}"')
+            log.write(text)
         log.write('level=info msg="containerd successfully booted"')
         environment = {**machine.environment(), **service.environment}
         return _RunningContainerd(machine, Containerd(machine, version, config, environment, service.account))

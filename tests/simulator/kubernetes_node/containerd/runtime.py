@@ -14,7 +14,7 @@ from simulator.kubernetes_node.cri import image_files, shims
 from simulator.kubernetes_node.cri.interface import CriRuntime, PodConfig, RuntimeFailure, RuntimeSettings
 from simulator.kubernetes_node.cri.shims import Container, ContainerCommand, Sandbox
 from simulator.kubernetes_node.images import oci
-from simulator.kubernetes_node.images.puller import Puller, PullOptions, endpoints, pull
+from simulator.kubernetes_node.images.puller import Puller, PullError, PullOptions, endpoints, pull
 from simulator.kubernetes_node.images.store import K8S, ImageStore, StoredImage
 from simulator.kubernetes_node.programs import contracts
 from simulator.machine import listeners
@@ -88,7 +88,7 @@ class Containerd(CriRuntime):
                 credentials in containerd's configuration.
 
         Raises:
-            PullError: a registry rejects a request, or the download fails.
+            PullError: the pull fails.
             oci.ReferenceFormatError: the name is invalid.
         """
         reference = oci.parse(name, familiar=True)
@@ -98,10 +98,12 @@ class Containerd(CriRuntime):
         discard = images.get("discard_unpacked_layers") or images.get("containerd", {}).get("discard_unpacked_layers")
         pinned = PINNED if str(reference) == config.sandbox_image and contracts.at_least(self.version, "1.7") else {}
         options = PullOptions(self.build, self.exact, bool(discard), {**MANAGED, **pinned})
-        retry_last_host = contracts.at_least(self.version, "2.1")
         credentials = credentials or config.credentials(reference.host)
-        puller = Puller(self._machine, self.environment, credentials, retry_last_host=retry_last_host)
-        image, manifest = pull(self.store, puller, places, reference, options)
+        puller = Puller(self._machine, self.environment, credentials, version=self.version)
+        try:
+            image, manifest = pull(self.store, puller, places, reference, options)
+        except PullError as error:
+            raise PullError(f'failed to pull and unpack image "{reference}": {error}') from error
         for extra in (
             str(manifest["config"]["digest"]),
             f"{reference.host}/{reference.path}@{image.target['digest']}",
@@ -110,7 +112,7 @@ class Containerd(CriRuntime):
         return image
 
     def image(self, name: str) -> StoredImage | None:
-        """Return an image in the store; None if it does not exist or does not run on this version of Windows."""
+        """Return an image in the store; None if the store has no manifest of it for this version of Windows."""
         try:
             found = self.store.get(str(oci.parse(name, familiar=True)))
         except oci.ReferenceFormatError:
@@ -118,7 +120,7 @@ class Containerd(CriRuntime):
         return found if found and self.store.manifest(found, self.build, self.exact) else None
 
     def image_id(self, image: StoredImage) -> str:
-        """Return an image's id, the digest of its configuration; empty if the image does not run on this machine."""
+        """Return an image's id, the digest of its configuration; empty without a manifest for this Windows."""
         found = self.store.manifest(image, self.build, self.exact)
         return str(found[1]["config"]["digest"]) if found else ""
 
@@ -144,7 +146,8 @@ class Containerd(CriRuntime):
         """Create the sandbox of a pod.
 
         Raises:
-            RuntimeFailure: the runtime rejects the call.
+            RuntimeFailure: containerd's version or account does not suffice, its pause image cannot be pulled, or CNI
+                fails.
         """
         if pod.host_process and not contracts.at_least(self.version, "1.6"):
             raise RuntimeFailure("HostProcess containers need containerd 1.6")
@@ -209,7 +212,7 @@ class Containerd(CriRuntime):
         """Stop and remove a sandbox and its containers.
 
         Raises:
-            RuntimeFailure: the runtime rejects the call.
+            RuntimeFailure: CNI cannot remove the network.
         """
         self.stop_sandbox(sandbox)
         found = self._machine.part(shims.Shims)

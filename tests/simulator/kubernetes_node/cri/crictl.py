@@ -17,7 +17,7 @@ import yaml
 from simulator.kubernetes_node.cni.plugins import CniError
 from simulator.kubernetes_node.cri import crictl_views
 from simulator.kubernetes_node.cri.crictl_flags import ALIASES, FLAGS, GLOBAL, CrictlError, take
-from simulator.kubernetes_node.cri.interface import CriRuntime, RuntimeFailure, connect
+from simulator.kubernetes_node.cri.interface import CriRuntime, RuntimeFailure, connect, rpc_error
 from simulator.kubernetes_node.cri.shims import Sandbox
 from simulator.kubernetes_node.images import oci
 from simulator.kubernetes_node.images.puller import PullError
@@ -125,9 +125,11 @@ def _pull(run: _Run) -> str:
     name = run.argument()
     try:
         image = run.server.pull(name, _credentials(run))
-    except (PullError, oci.ReferenceFormatError, OSError) as error:
-        message = f'pulling image: failed to pull and unpack image "{name}": {error}'
-        raise CrictlError(message) from error
+    except oci.ReferenceFormatError as error:
+        message = f'rpc error: code = Unknown desc = failed to parse image reference "{name}": invalid reference format'
+        raise CrictlError(f"pulling image: {message}") from error
+    except (PullError, OSError) as error:
+        raise CrictlError(f"pulling image: {rpc_error(error)}") from error
     return f"Image is up to date for {run.server.image_id(image)}\n"
 
 

@@ -15,7 +15,7 @@ from simulator.kubernetes_node.images.store import StoredImage
 def image_view(server: CriRuntime, image: StoredImage) -> dict[str, Any]:
     """Return an image in the form of CRI.
 
-    It has all names of its configuration, and is pinned if one of them is pinned.
+    It has the names of all images with the same configuration, and is pinned if one of these images is pinned.
     """
     identity = server.image_id(image)
     same = [item for item in server.store.images() if server.image_id(item) == identity]
@@ -33,7 +33,7 @@ def image_view(server: CriRuntime, image: StoredImage) -> dict[str, Any]:
 
 
 def all_images(server: CriRuntime) -> list[dict[str, Any]]:
-    """Return the images in the store, one for each configuration."""
+    """Return the images in the store that have a manifest for this Windows, one for each configuration."""
     found: dict[str, dict[str, Any]] = {}
     for image in server.store.images():
         identity = server.image_id(image)

@@ -28,6 +28,13 @@ class RuntimeFailure(Exception):
     """A request that failed. The text is the runtime's message."""
 
 
+def rpc_error(error: Exception) -> str:
+    """Return the text of a runtime's error in a client. cri-dockerd does not pass on the codes of dockerd's errors."""
+    text = str(error)
+    missing = text.endswith(": not found") and not text.startswith("Error response from daemon: ")
+    return f"rpc error: code = {'NotFound' if missing else 'Unknown'} desc = {text}"
+
+
 @dataclass(frozen=True)
 class PodConfig:
     """The configuration of a pod's sandbox."""
@@ -97,16 +104,17 @@ class CriRuntime(ABC):
         """Pull an image. `credentials` are `user:password`.
 
         Raises:
-            PullError: a registry rejects a request, or the download fails.
+            PullError: the pull fails.
+            oci.ReferenceFormatError: the name is invalid.
         """
 
     @abstractmethod
     def image(self, name: str) -> StoredImage | None:
-        """Return an image in the store; None if it does not exist or does not run on this version of Windows."""
+        """Return an image in the store; None if it does not exist, or has no manifest for this version of Windows."""
 
     @abstractmethod
     def image_id(self, image: StoredImage) -> str:
-        """Return an image's id, which is the digest of its configuration."""
+        """Return an image's id, the digest of its configuration; empty without a manifest for this Windows."""
 
     @abstractmethod
     def image_size(self, image: StoredImage) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import copy
 import threading
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -52,7 +52,7 @@ class Sandbox:
     attempt: int = 0
     netns: str = ""
     shim: Process | None = None
-    """The shim's process, which runs as long as the sandbox exists. Meanwhile, its executable cannot be replaced."""
+    """The shim's process, which runs until the sandbox is stopped. Meanwhile, its executable cannot be replaced."""
 
 
 @dataclass
@@ -109,7 +109,8 @@ class ContainerCommand:
     r"""The command of a container.
 
     Args:
-        argv: the program and its arguments; empty for the image's own program, which only waits.
+        argv: the program and its arguments. If it is still empty after `image_files.complete`, the container does
+            nothing until it is stopped.
         replaces_entry_point: whether argv begins with a program. Otherwise, argv contains only arguments
             for the image's own program.
         environment: the container's own variables.
@@ -173,9 +174,7 @@ def _start_error(program: str, error: Exception) -> str:
     )
 
 
-def start(
-    machine: Machine, container: Container, command: ContainerCommand, ended: Callable[[], None] = lambda: None
-) -> None:
+def start(machine: Machine, container: Container, command: ContainerCommand) -> None:
     """Start a container's process. If this fails, the container is recorded as exited with reason `StartError`."""
     container.started, container.command = now(), command
     if not command.host_process or not command.argv:
@@ -220,12 +219,10 @@ def start(
             # The process was killed. The shim reports that, unless it went down together with the machine.
             if container.state == "RUNNING" and machine.power.state == "on":
                 _exit(container, 0xFFFFFFFF, "Error")
-                ended()
             return
         _write_log(machine, container, result)
         _exit(container, result.exit_code, "Completed" if result.exit_code == 0 else "Error")
         container.message = result.stderr.strip()[-1000:] if result.exit_code else ""
-        ended()
 
     machine.processes.detach(name, command.user, work)
     begun.wait(5)

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """docker build on Windows with the daemon's own builder. It suffices for small images, such as a pause image.
 
-https://docs.docker.com/reference/dockerfile/. Supported are FROM, ARG, ENV, LABEL, COPY and ADD of files in the
-context, WORKDIR, USER, SHELL, EXPOSE, STOPSIGNAL, ENTRYPOINT, CMD, and several stages. RUN is recorded, but runs
-nothing.
+https://docs.docker.com/reference/dockerfile/. Supported are FROM, ARG, ENV, LABEL, COPY and ADD of files in the context
+or an earlier stage, WORKDIR, USER, SHELL, EXPOSE, STOPSIGNAL, ENTRYPOINT, CMD, and several stages. RUN is recorded, but
+runs nothing.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """docker.exe's command line and its output: options (contracts/docker.json), Go templates and tables.
 
-https://docs.docker.com/reference/cli/docker/. `--format` supports the Go templates `{{json .}}` and `{{.Field}}` with
-text around them.
+https://docs.docker.com/reference/cli/docker/. `--format` supports the Go templates `{{json .}}`, and `{{.Field}}` and
+`{{json .Field}}` with text around them.
 """
 
 from __future__ import annotations

@@ -62,7 +62,11 @@ def of(run: DockerRun, host: str) -> str:
 
 
 def write(run: DockerRun, host: str, credentials: str) -> None:
-    """Store the credentials for a registry. If the new credentials are empty, remove the stored ones."""
+    """Store the credentials for a registry. If the new credentials are empty, remove the stored ones.
+
+    Raises:
+        DockerUsageError: the file is invalid.
+    """
     document = read(run)
     auths = document.setdefault("auths", {})
     if credentials:

@@ -58,7 +58,6 @@ class CriDockerd(CriRuntime):
         bin_dirs = [drive(item).rstrip("\\") for item in flags.text("cni-bin-dir", BIN_DIR).split(",") if item]
         image = flags.text("pod-infra-container-image") or _pause(own_version)
         self._settings = RuntimeSettings(image, drive(flags.text("cni-conf-dir", CONF_DIR)), bin_dirs)
-        self._plugin = flags.text("network-plugin", "cni")
         self._objects: dict[str, Sandbox | Container] = {}
 
     @property
@@ -353,7 +352,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
         return _fatal(f"didn't find compatible CNI plugin with given settings: network plugin {plugin!r} not found.")
     address = flags.text("container-runtime-endpoint", ENDPOINT)
     if not address.startswith("npipe:"):
-        return _fatal(f"the simulator does not model the endpoint {address}: npipe: alone")
+        return _fatal(f"the simulator models only endpoints that begin with npipe:, got {address}")
     if listeners.behind(machine, address) is not None:
         return _fatal(f"open {listeners.pipe_name(address)}: Access is denied.")
     listeners.open_pipe(machine, address, server)

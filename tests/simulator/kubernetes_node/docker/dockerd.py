@@ -164,7 +164,7 @@ class Dockerd:
         """Create a container without starting it. Unlike dockerd, this accepts an image that does not exist.
 
         Raises:
-            DockerError: dockerd rejects the request.
+            DockerError: another container has the name.
         """
         other = next((item for item in self.containers() if item.name == name), None)
         if other:
@@ -188,7 +188,7 @@ class Dockerd:
         """Start a container.
 
         Raises:
-            DockerError: dockerd rejects the request.
+            DockerError: the image does not fit this Windows, the network does not exist, or HNS refuses the endpoint.
         """
         if item.state == "running":
             return
@@ -266,6 +266,6 @@ def _free_address(store: HnsStore, network: Network) -> str:
 
 
 def connect(machine: Machine) -> Dockerd | None:
-    """Return the running dockerd; None if it is not running."""
+    """Return the dockerd that listens on the default pipe; None without one."""
     found = listeners.behind(machine, PIPE)
     return found if isinstance(found, Dockerd) else None

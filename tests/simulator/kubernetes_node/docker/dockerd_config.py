@@ -80,7 +80,7 @@ def read_flags(argv: Sequence[str], version: str) -> CommandFlags:
     """Parse dockerd's command line.
 
     Raises:
-        DockerdError: dockerd rejects the configuration.
+        DockerdError: dockerd rejects the command line.
     """
     try:
         flags, rest = parse(argv, table(version))
@@ -108,7 +108,7 @@ def read(machine: Machine, flags: CommandFlags, version: str) -> DaemonConfig:
             f"unable to configure the Docker daemon with file {path}: open {path}: The system cannot find the file "
             f"specified."
         )
-    return _merge(document, flags, version, path)
+    return _merge(document, flags, path, has_file=machine.files.is_file(path))
 
 
 def _document(data: bytes, path: str) -> dict[str, Any]:
@@ -121,8 +121,8 @@ def _document(data: bytes, path: str) -> dict[str, Any]:
         raise DockerdError(f"unable to configure the Docker daemon with file {path}: {error}") from error
     if not isinstance(found, dict):
         raise DockerdError(
-            f"unable to configure the Docker daemon with file {path}: json: cannot unmarshal into Go value of type "
-            f"map[string]interface {{}}"
+            f"unable to configure the Docker daemon with file {path}: json: cannot unmarshal {_json_type(found)} into "
+            "Go value of type map[string]interface {}"
         )
     return found
 
@@ -155,7 +155,7 @@ def _check(document: Mapping[str, Any], flags: CommandFlags, version: str, path:
     if twice:
         raise DockerdError(f"{head} are specified both as a flag and in the configuration file: {', '.join(twice)}")
     for key, value in flat.items():
-        _check_type(key, value, known.get(keys.get(key, ""), {}))
+        _check_type(key, value, known.get(keys.get(key, ""), {}), path)
 
 
 def _shown(value: Any) -> str:
@@ -172,7 +172,11 @@ _TYPES: Mapping[str, tuple[type, str]] = {
 _MAPS = ("log-opts", "default-network-opts", "features", "builder")
 
 
-def _check_type(key: str, value: Any, about: Mapping[str, Any]) -> None:
+def _json_type(value: object) -> str:
+    return {str: "string", list: "array", dict: "object", bool: "bool"}.get(type(value), "number")
+
+
+def _check_type(key: str, value: Any, about: Mapping[str, Any], path: str) -> None:
     """Reject a value that Go cannot unmarshal into its field. Null is valid for all fields.
 
     Raises:
@@ -186,11 +190,13 @@ def _check_type(key: str, value: Any, about: Mapping[str, Any]) -> None:
         value = next((item for item in value if not isinstance(item, str | None)), "")
         wrong, name = not isinstance(value, str), "string"
     if wrong:
-        shown = {str: "string", list: "array", dict: "object", bool: "bool"}.get(type(value), "number")
-        raise DockerdError(f"json: cannot unmarshal {shown} into Go struct field Config.{key} of type {name}")
+        raise DockerdError(
+            f"unable to configure the Docker daemon with file {path}: json: cannot unmarshal {_json_type(value)} into "
+            f"Go struct field Config.{key} of type {name}"
+        )
 
 
-def _merge(document: Mapping[str, Any], flags: CommandFlags, version: str, path: str) -> DaemonConfig:
+def _merge(document: Mapping[str, Any], flags: CommandFlags, path: str, *, has_file: bool) -> DaemonConfig:
     flat = _flat(document)
 
     def text(name: str, default: str = "") -> str:
@@ -200,12 +206,15 @@ def _merge(document: Mapping[str, Any], flags: CommandFlags, version: str, path:
         return tuple(item or "" for item in flat.get(key) or flags.get(flag) or ())
 
     level = text("log-level")
+    merged = "merged configuration validation from file and command line flags failed"
+    head = f"unable to configure the Docker daemon with file {path}: {merged}: " if has_file else ""
     if level and level.casefold() not in _LEVELS:
-        raise DockerdError(f"invalid logging level: {level}")
+        raise DockerdError(f"{head}invalid logging level: {level}")
     mirrors = several("registry-mirror", "registry-mirrors")
     for url in mirrors:
         if not str(url).startswith(("http://", "https://")):
-            raise DockerdError(f'invalid mirror: no scheme specified for "{url}": must use either https:// or http://')
+            message = f'no scheme specified for "{url}": must use either https:// or http://'
+            raise DockerdError(f"{head}invalid mirror: {message}")
     # Valid only in `proxies`. At the top level these keys are known, but correspond to no flag.
     own = document.get("proxies") or {}
     proxies = {name.replace("-", "_"): str(own.get(name) or flags.text(name)) for name in _PROXIES}

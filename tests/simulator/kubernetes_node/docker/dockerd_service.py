@@ -3,9 +3,10 @@
 """dockerd.exe: its command line, and its service.
 
 moby/moby cmd/dockerd/service_windows.go: `--register-service` creates a service with the other options of the command
-line. This service starts automatically, and it is started again one minute after a failure. With invalid flags or an
-invalid daemon.json, dockerd ends before it reports to the service control manager, and writes to the event log.
-dockerd does not start without vmcompute.dll, which the feature Containers installs (daemon_windows.go).
+line. This service starts automatically, and it is started again one minute after its first and its second failure in a
+day. With invalid flags or an invalid daemon.json, dockerd ends before it reports to the service control manager, and
+writes to the event log. dockerd does not start without vmcompute.dll, which the feature Containers installs
+(daemon_windows.go).
 """
 
 from __future__ import annotations

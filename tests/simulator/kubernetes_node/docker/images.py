@@ -34,8 +34,9 @@ class DockerImage:
         tags: the full names with a tag.
         digests: the full names with a digest.
         config: the image's configuration.
-        manifest: the descriptors of the configuration and the layers.
-        size: the size in bytes.
+        manifest: the image's manifest.
+        target: the descriptor of the manifest.
+        size: the size of the unpacked image in bytes.
     """
 
     id: str
@@ -55,7 +56,7 @@ class DockerImage:
 
 
 def familiar(name: str) -> str:
-    """Return a name as Docker shows it, without `docker.io/library/`."""
+    """Return a name as Docker shows it, without `docker.io/library/` or `docker.io/`."""
     return name.removeprefix("docker.io/library/").removeprefix("docker.io/")
 
 
@@ -91,7 +92,7 @@ class DockerImages:
         return sorted(found.values(), key=lambda image: image.created, reverse=True)
 
     def find(self, name: str) -> DockerImage:
-        """Return an image by a name, its id, or the first digits of its id.
+        """Return an image by a name, its id, or at least the first four digits of its id.
 
         Raises:
             DockerError: the image does not exist.
@@ -133,7 +134,7 @@ class DockerImages:
         return described
 
     def layers(self, image: DockerImage) -> list[bytes]:
-        """Return an image's layers in compressed form."""
+        """Return an image's layers. They are compressed, unless the image was loaded from an archive."""
         return [self.store.read(str(part["digest"])) for part in image.manifest.get("layers", [])]
 
     def config_bytes(self, image: DockerImage) -> bytes:
@@ -144,7 +145,7 @@ class DockerImages:
         """Add a name to an image.
 
         Raises:
-            DockerError: dockerd rejects the request.
+            DockerError: the image does not exist, or the name is invalid.
         """
         image = self.find(source)
         whole = normal(name)
@@ -153,16 +154,20 @@ class DockerImages:
         self.store.put(StoredImage(whole, image.target))
 
     def remove(self, name: str, *, force: bool, used: Mapping[str, str]) -> list[str]:
-        """Remove a name. Removing the last one also removes the image.
+        """Remove a name of an image, or all its names if `name` is an id.
+
+        If no tag is left, the image itself is removed, too, unless a container uses it.
 
         Args:
+            name: the name, the id or the first digits of the id.
+            force: whether to remove the last tag of an image that a container uses, or several tags by an id.
             used: the ids of the images in use, each with a container that uses it.
 
         Returns:
             Docker's output: `Untagged: …`, `Deleted: …`.
 
         Raises:
-            DockerError: dockerd rejects the request.
+            DockerError: the image does not exist, or `force` is needed.
         """
         image = self.find(name)
         whole = normal(name)
@@ -193,7 +198,7 @@ class DockerImages:
         return message
 
     def prune(self, *, everything: bool, used: Iterable[str]) -> tuple[list[str], int]:
-        """Remove unused images (all, or only dangling ones). Return the output and the number of bytes freed."""
+        """Remove unused images (all, or only those without a tag). Return the output and the number of bytes freed."""
         message: list[str] = []
         won = 0
         for image in self.all():

@@ -45,7 +45,7 @@ class Pulled:
     Args:
         digest: the digest of the name in the registry.
         id: the id of the image.
-        fresh: whether anything was downloaded.
+        fresh: whether the store did not have the name with this digest before.
         layers: the digests of the layers.
     """
 
@@ -108,7 +108,7 @@ class DockerTransfer:
     Args:
         environment: the variables of dockerd; the proxies in its configuration take precedence.
         credentials: the `user:password` for the registry from the client's configuration; empty for none.
-        stop: set when dockerd or its client ends.
+        stop: set when the client ends.
     """
 
     def __init__(
@@ -132,7 +132,8 @@ class DockerTransfer:
     def answering(self, host: str) -> list[RegistryEndpoint]:
         """Return a registry's endpoints.
 
-        If the registry is insecure, return its mirrors and the first of its own endpoints that responds.
+        If the registry is insecure, return its mirrors and the first of its own endpoints that responds; only the
+        mirrors if none of its own endpoints responds.
 
         Raises:
             PullError: the registry is insecure and has no mirrors, and none of its own endpoints responds.
@@ -302,5 +303,5 @@ def _failure(error: PullError, reference: oci.ImageReference) -> DockerError:
         )
     if "429 " in message:
         return DockerError("toomanyrequests: You have reached your pull rate limit.")
-    # dockerd's Go client adds this name to the error.
+    # containerd's messages have this prefix, dockerd's do not.
     return DockerError(message.replace("failed to do request: ", ""))

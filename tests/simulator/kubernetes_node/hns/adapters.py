@@ -28,7 +28,7 @@ class Adapter:
     """The state of the faults.
 
     Args:
-        owner: who uses the adapter; empty if it is free.
+        owner: the product that uses the adapter; empty if HNS can use it.
         unaddressed: whether the fault `no_management_ip` is active, so that HNS does not learn the adapter's address.
     """
 

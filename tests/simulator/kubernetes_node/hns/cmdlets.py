@@ -42,7 +42,7 @@ def _guard(machine: Machine, bound: Bound) -> HnsStore:
     """Wait until HNS responds, and return its store.
 
     Raises:
-        CmdletError: HNS is not installed or not running.
+        CmdletError: HNS is not installed or does not start, or its service ends during a hang.
     """
     if machine.services.get(SERVICE) is None:
         # Like the service, the module is part of the feature Containers (or Hyper-V).
@@ -134,7 +134,7 @@ class _RunningHns(IdleService):
     machine: Machine | None = None
 
     def stop(self) -> None:
-        """End the process. The objects of pods are lost, except when the machine itself shuts down.
+        """End the process. Unless the machine shuts down, pods' objects and non-persistent networks are lost.
 
         Raises:
             ServiceError: 1053 if the service does not stop.

@@ -218,7 +218,7 @@ class _Builder:
         self.scene.remote.append(self._endpoint("Ethernet", address, remote=True).id)
 
     def policy(self, *endpoints: str) -> str:
-        """Create a load balancer for endpoints."""
+        """Create a load balancer for endpoints, and return its id."""
         self._ports += 1
         vip = f"10.96.{self._ports // 250 % 250}.{1 + self._ports % 250}"
         dsr = self._network.kind == "Overlay"
@@ -229,7 +229,7 @@ class _Builder:
         return item.id
 
     def orphan(self) -> str:
-        """Create a namespace that contains nothing."""
+        """Create a namespace that contains nothing, and return its id."""
         item = Namespace(new_id())
         self._state.namespaces[item.id] = item
         return item.id

@@ -115,11 +115,11 @@ def set_fault(machine: Machine, fault: Mapping[str, object]) -> None:
         return
     until, calls, commands = str(fault.get("until") or "restart"), fault.get("calls"), fault.get("commands") or ["*"]
     if until not in UNTIL:
-        raise ValueError(f"expected {' or '.join(UNTIL)} for until of hns_hang, got {until!r}")
+        raise ValueError(f"expected {' or '.join(UNTIL)} for `until` of hns_hang, got {until!r}")
     if calls is not None and (isinstance(calls, bool) or not isinstance(calls, int) or calls < 1):
-        raise ValueError(f"expected a number above 0 for calls of hns_hang, got {calls!r}")
+        raise ValueError(f"expected a number above 0 for `calls` of hns_hang, got {calls!r}")
     if not isinstance(commands, list):
-        raise ValueError(f"expected a list of cmdlets for commands of hns_hang, got {commands!r}")
+        raise ValueError(f"expected a list of cmdlets for `commands` of hns_hang, got {commands!r}")
     with hang.lock:
         hang.until, hang.calls = until, calls
         hang.commands, hang.stop_fails = tuple(map(str, commands)), bool(fault.get("stop_fails"))
@@ -134,9 +134,9 @@ def service_may_stop(machine: Machine) -> bool:
 def service_stopped(machine: Machine) -> None:
     """Fail the calls that wait for the service, and end a hang that lasts until a restart."""
     hang = machine.part(Hang)
-    kept = hang.until if hang.until == "reboot" else ""
+    kept = (hang.until, hang.calls) if hang.until == "reboot" else ("", None)
     hang.over(broken=True)
-    hang.until = kept
+    hang.until, hang.calls = kept
 
 
 def machine_rebooted(machine: Machine) -> None:

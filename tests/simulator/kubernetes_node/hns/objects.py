@@ -69,8 +69,9 @@ class HnsError(Exception):
     Args:
         function: HCN's function without its prefix, such as `CreateEndpoint`.
         code: the HRESULT, one of `TEXTS`.
-        api: 1 if the caller uses HNS's first API. The message then has hcsshim's form for this API: `hcnCreateEndpoint
-            failed in Win32: … (0x803b002f) {"Success":false,…}`, or `hnsCall failed in Win32: …`.
+        api: the version of HNS's API that the caller uses. The message has hcsshim's form for this version: for 1,
+            `hnsCall failed in Win32: … (0x803b002f)`; for 2, `hcnCreateEndpoint failed in Win32: … (0x803b002f)
+            {"Success":false,…}`.
     """
 
     def __init__(self, function: str, code: int, api: int = 2) -> None:

@@ -4,9 +4,9 @@
 
 The first API takes flat objects (`{"Type": "ROUTE", "DestinationPrefix": …}`: microsoft/hcsshim
 internal/hns/hnspolicy.go). The second one takes `{"Type": "SDNRoute", "Settings": {…}}` (hcn/hcnpolicy.go). Each API
-refuses the form of the other one with 0x803b000d (projectcalico/calico#8465). Unknown keys are ignored, so a misspelled
-`ExceptionList` of the second API makes a policy without exceptions. Get-HnsEndpoint uses the first API, so it always
-prints policies in the form of that API.
+refuses the form of the other one with 0x803b000d (projectcalico/calico#8465). Unknown keys are ignored: in the second
+API, `ExceptionList` instead of `Exceptions` makes a policy without exceptions. Get-HnsEndpoint uses the first API, so
+it always prints policies in the form of that API.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class Pools:
     """Data about the pools in addition to their ranges.
 
     Args:
-        networks: the ids of networks that own a pool, including removed networks whose pools are not released yet.
+        networks: the ids of removed networks whose pools may not be released yet.
         too_early: how many external networks were created before the pools of a removed network were released.
     """
 

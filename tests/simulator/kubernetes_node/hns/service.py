@@ -41,14 +41,18 @@ if TYPE_CHECKING:
 
 
 class HnsStore:
-    """The HNS objects of one machine. Changes to networks affect the machine's link."""
+    """The HNS objects of one machine. Changes to external networks affect the machine's link."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._state = machine.part(HnsState)
 
     def wake(self) -> None:
-        """Raise HnsError unless the service runs. Windows starts it at the first request (trigger start)."""
+        """Start the service if it is stopped, as Windows does at the first request (trigger start).
+
+        Raises:
+            HnsError: the service does not start, or is disabled or missing.
+        """
         service = self._machine.services.get(SERVICE)
         if service is not None and service.state == "Stopped" and service.start < 4:
             try:
@@ -94,7 +98,7 @@ class HnsStore:
     def connected(self, endpoint: Endpoint) -> bool:
         """Return whether an endpoint gets traffic.
 
-        If several endpoints have one address, only the oldest one gets traffic, even if it is remote
+        If several endpoints of a network have the same address, only the oldest one gets traffic, even if it is remote
         (microsoft/Windows-Containers#631).
         """
         first = next(

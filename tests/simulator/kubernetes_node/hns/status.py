@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def describe(machine: Machine) -> object:
-    """Return HNS's objects. An endpoint is connected unless an older one has the same address."""
+    """Return HNS's objects. An endpoint is connected unless an older one in its network has the same address."""
     state = machine.part(HnsState)
     networks = list(state.networks.values())
     names = {item.id: item.name for item in networks}
@@ -95,7 +95,7 @@ def refuse(machine: Machine, fault: Mapping[str, object]) -> None:
     """
     ids = fault.get("ids")
     if not isinstance(ids, list):
-        raise ValueError(f"expected a list for ids of hns_refuses, got {ids!r}")
+        raise ValueError(f"expected a list for `ids` of hns_refuses, got {ids!r}")
     machine.part(Refusals).ids = {str(item).upper() for item in ids}
 
 
@@ -110,7 +110,7 @@ def lose_pods(machine: Machine, fault: Mapping[str, object]) -> None:
     count = fault.get("count")
     if count is not None:
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise ValueError(f"expected a number for count of pods_vanish, got {count!r}")
+            raise ValueError(f"expected 0 or a positive number for `count` of pods_vanish, got {count!r}")
         chosen = chosen[:count]
     gone = {item.id for item in chosen}
     for container in [item for item in found.containers.values() if item.sandbox in gone]:

@@ -3,8 +3,8 @@
 """Pulls of container images: selecting the entry for the build, downloading blobs with resumption, and unpacking.
 
 Sources: containerd client/pull.go and fetch.go; core/remotes/docker/{resolver,fetcher,httpreadseeker}.go. A HEAD
-request to hosts with the capability `resolve` resolves a tag, and hosts with the capability `pull` serve the content by
-digest. If a body ends early, the rest is requested again, until 4 requests in a row return nothing.
+request to hosts with the capabilities `pull` and `resolve` resolves a tag, and hosts with the capability `pull` serve
+the content by digest. If a body ends early, the rest is requested again, until 4 requests in a row return nothing.
 A download continues the ingest that an earlier download left (core/content/helpers.go, Copy).
 """
 
@@ -23,9 +23,12 @@ from simulator.kubernetes_node.images.registry_client import (
     RegistryClient,
     RegistryResponse,
     UnexpectedEndError,
+    registry_errors,
+    request_url,
 )
 from simulator.kubernetes_node.images.registry_hosts import RegistryEndpoint, endpoints
 from simulator.kubernetes_node.images.store import K8S, ImageStore, StoredImage
+from simulator.kubernetes_node.programs import contracts
 from simulator.machine.files import DiskFullError
 
 if TYPE_CHECKING:
@@ -44,21 +47,21 @@ class Puller:
         environment: the variables of the pulling process, which may contain proxies.
         credentials: `user:password`, or empty.
         stop: set when the pulling process must end.
-        retry_last_host: whether to retry the last host after a 5xx response (containerd 2.1).
+        version: the version of containerd that pulls, or whose packages the pulling program contains.
     """
 
     def __init__(self, machine: Machine, environment: Mapping[str, str], credentials: str = "",
-                 stop: threading.Event | None = None, *, retry_last_host: bool = True) -> None:  # fmt: skip
+                 stop: threading.Event | None = None, *, version: str = "2.1") -> None:  # fmt: skip
+        self._is_new = contracts.at_least(version, "2.1")
         self._client = RegistryClient(
-            machine, environment, RegistryAccess(credentials), stop, retry_last_host=retry_last_host
+            machine, environment, RegistryAccess(credentials), stop, retry_last_host=self._is_new
         )
-        self.bytes = 0
 
     def resolve(self, places: Sequence[RegistryEndpoint], reference: oci.ImageReference) -> tuple[str, str]:
         """Return (media type, digest) of a reference.
 
         Raises:
-            PullError: a registry rejects a request, or the download fails.
+            PullError: no registry resolves the reference.
         """
         requested = ("pull",) if reference.digest else ("pull", "resolve")
         asked = [place for place in places if set(requested) <= set(place.capabilities)]
@@ -84,7 +87,7 @@ class Puller:
             if answer.status == 404:
                 raise PullError(f"{reference}: not found")
             if answer.status > 299:
-                url = f"{place.url}/v2/{reference.path}/manifests/{reference.object}"
+                url = request_url(place, _path(place, reference, "manifests", reference.object))
                 message = f"unexpected status from HEAD request to {url}: {answer.status_text()}"
                 denied = "pull access denied, repository does not exist or may require authorization: "
                 raise PullError((denied if answer.status in (401, 403) else "") + message)
@@ -102,7 +105,6 @@ class Puller:
         """
         answer = self._open(places, reference, kind, requested, 0)
         data = answer.read()
-        self.bytes += len(data)
         return answer.headers.get("content-type", "").partition(";")[0], data
 
     def transfer(
@@ -154,7 +156,6 @@ class Puller:
                     alive()
                     came = True
                     offset += len(piece)
-                    self.bytes += len(piece)
                     yield piece
                 return
             except UnexpectedEndError as error:
@@ -177,12 +178,19 @@ class Puller:
                 continue
             if answer.status < 300 or (offset and answer.status == 416):
                 return answer
-            answer.stream.close()
-            url = f"{place.url}/v2/{reference.path}/{kind}/{requested}"
-            message = f"unexpected status code {url}: {answer.status_text()}"
+            url = request_url(place, _path(place, reference, kind, requested))
+            message = self._unexpected(url, answer)
             first = first or PullError(f"content at {url} not found: not found" if answer.status == 404 else message)
         assert first is not None
         raise first
+
+    def _unexpected(self, url: str, answer: RegistryResponse) -> str:
+        """Return the error for a failed request for content, with the registry's errors (new text since 2.1.3)."""
+        errors = registry_errors(answer)
+        if self._is_new:
+            return f"unexpected status from GET request to {url}: {answer.status_text()}" + (errors and f"\n{errors}")
+        message = f"unexpected status code {url}: {answer.status_text()}"
+        return message + (errors and f" - Server message: {errors}")
 
     def _ask(
         self,
@@ -195,8 +203,12 @@ class Puller:
         last: bool,
         offset: int = 0,
     ) -> RegistryResponse:
-        path = f"{reference.path}/{kind}/{requested}" + (f"?ns={reference.host}" if place.mirror else "")
+        path = _path(place, reference, kind, requested)
         return self._client.ask(place, method, path, last=last, offset=offset)
+
+
+def _path(place: RegistryEndpoint, reference: oci.ImageReference, kind: str, requested: str) -> str:
+    return f"{reference.path}/{kind}/{requested}" + (f"?ns={reference.host}" if place.mirror else "")
 
 
 @contextlib.contextmanager
@@ -230,9 +242,14 @@ class PullOptions:
     """The options of a pull: the build, and which parts are downloaded and kept.
 
     Args:
+        build: the Windows build by which the entry of an index is selected.
+        exact: whether the image must have exactly this build.
+        discard_layers: whether to delete the layers after they are unpacked.
+        labels: labels to add to the image.
+        namespace: containerd's namespace for the image's name.
         metadata_only: whether to download the index, manifests and configurations of all platforms, without layers
             (`ctr content fetch --metadata-only`).
-                unpack: whether to unpack the layers.
+        unpack: whether to unpack the layers.
     """
 
     build: int
@@ -258,7 +275,8 @@ def pull(
         alive: called before each write. It raises an exception if the process must end.
 
     Returns:
-        The image in the store, and the manifest for the build (with `metadata_only`, the index itself).
+        The image in the store, and the manifest for the build (with `metadata_only`, the document that the name refers
+        to: an index or a manifest).
 
     Raises:
         PullError: the pull failed.
@@ -293,7 +311,7 @@ def _build(fetch: _Fetch, document: dict[str, Any], digest: str, options: PullOp
     """Download the parts of an image for a build, and return the manifest.
 
     Raises:
-        PullError: a registry rejects a request, or the download fails.
+        PullError: the image does not support the build, a registry rejects a request, or the download fails.
     """
     store = fetch.store
     if "manifests" in document:
@@ -315,7 +333,7 @@ def unpack(store: ImageStore, document: Mapping[str, Any], discard_layers: bool)
     """Unpack an image's layers.
 
     Raises:
-        PullError: a layer is invalid, or the drive is full.
+        PullError: a layer is missing or invalid, or the drive is full.
     """
     try:
         store.unpack(document, discard_layers)

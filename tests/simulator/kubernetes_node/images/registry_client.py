@@ -35,10 +35,18 @@ _ACCEPT = ", ".join((oci.DOCKER_MANIFEST, oci.DOCKER_LIST, oci.MANIFEST, oci.IND
 _REDIRECTS = (301, 302, 303, 307, 308)
 _AT_ONCE = (408, 429)
 _ONCE_MORE = (500, 503, 504)
+_CODES = {  # The registry errors that containerd knows, with the messages that it does not print.
+    "UNKNOWN": "unknown error",
+    "UNSUPPORTED": "The operation is unsupported.",
+    "UNAUTHORIZED": "authentication required",
+    "DENIED": "requested access to the resource is denied",
+    "UNAVAILABLE": "service unavailable",
+    "TOOMANYREQUESTS": "too many requests",
+}
 
 
 class PullError(Exception):
-    """A pull that failed. The text is containerd's message."""
+    """A pull or push that failed. The text is containerd's message."""
 
 
 class UnexpectedEndError(PullError):
@@ -81,6 +89,25 @@ class RegistryResponse:
         return f"{self.status} {responses.get(self.status, '')}".rstrip()
 
 
+def registry_errors(answer: RegistryResponse) -> str:
+    """Read a failed response, and return its registry errors as containerd prints them (docker/errcode.go)."""
+    try:
+        data = answer.read()
+        found = json.loads(data)["errors"]
+        texts = [_registry_error(item) for item in found]
+    except (UnexpectedEndError, ValueError, LookupError, TypeError, AttributeError):
+        return ""
+    return "errors:\n" + "".join(f"{text}\n" for text in texts) if len(texts) > 1 else "".join(texts)
+
+
+def _registry_error(item: Mapping[str, object]) -> str:
+    code, message = str(item["code"]), str(item.get("message") or "")
+    if code not in _CODES:
+        code = "UNKNOWN"
+    is_plain = message in ("", _CODES[code]) and item.get("detail") is None
+    return code.lower() if is_plain else f"{code.lower()}: {message}"
+
+
 @dataclass
 class _Limits(Limits):
     """The limits of curl's transfers, which here also end a request when the machine is powered off."""
@@ -96,7 +123,7 @@ class _Limits(Limits):
 
 @dataclass
 class RegistryAccess:
-    """The credentials: `user:password` from ctr --user or crictl --creds, and the tokens received so far, by host."""
+    """The credentials: `user:password`, for example from ctr --user, and the tokens received so far, by host."""
 
     credentials: str = ""
     tokens: dict[str, str] = field(default_factory=dict)
@@ -120,7 +147,6 @@ class RegistryClient:
         self._access = access or RegistryAccess()
         self._stop = stop or threading.Event()
         self._retry_last_host = retry_last_host
-        self.bytes = 0
 
     def ask(self, place: RegistryEndpoint, method: str, path: str, *, last: bool, offset: int = 0, body: bytes = b"",
             media_type: str = "") -> RegistryResponse:  # fmt: skip
@@ -138,8 +164,7 @@ class RegistryClient:
         Raises:
             PullError: the request failed.
         """
-        base = place.url if place.override_path else _with_v2(place.url)
-        url = path if "://" in path else urljoin(base, path) if path.startswith("/") else f"{base}/{path}"
+        url = request_url(place, path)
         extra = {"Range": f"bytes={offset}-"} if offset else {}
         if method in ("POST", "PUT"):
             extra = {"Content-Length": str(len(body)), **({"Content-Type": media_type} if media_type else {})}
@@ -330,6 +355,12 @@ def insecure(places: list[RegistryEndpoint]) -> list[RegistryEndpoint]:
 
 def _basic(user: str) -> str:
     return "Basic " + base64.b64encode((user if ":" in user else user + ":").encode()).decode()
+
+
+def request_url(place: RegistryEndpoint, path: str) -> str:
+    """Return the URL for a path as in `RegistryClient.ask`."""
+    base = place.url if place.override_path else _with_v2(place.url)
+    return path if "://" in path else urljoin(base, path) if path.startswith("/") else f"{base}/{path}"
 
 
 def _with_v2(url: str) -> str:

@@ -25,7 +25,7 @@ _ALL = ("pull", "resolve", "push")
 
 @dataclass(frozen=True)
 class RegistryEndpoint:
-    """A host to pull from.
+    """A host to pull from or to push to.
 
     Args:
         url: the URL, such as `http://127.0.0.1:5000`, optionally with a path.
@@ -33,7 +33,8 @@ class RegistryEndpoint:
         override_path: whether the path of `url` replaces `/v2`.
         ca: Windows paths of certificates. If there are any, the machine's own roots are not trusted.
         capabilities: the host's capabilities: any of `pull`, `resolve` and `push`.
-        local: whether the host is on this machine and has a port. HTTPS without verification is then also tried.
+        local: whether the host is on this machine and has a port other than 80 and 443. After HTTP has failed, HTTPS
+            without verification is then also tried.
     """
 
     url: str

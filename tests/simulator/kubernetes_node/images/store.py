@@ -222,7 +222,10 @@ class ImageStore:
             return True
 
     def manifest(self, image: StoredImage, build: int, exact: bool) -> tuple[str, dict[str, Any]] | None:
-        """Return (digest, manifest) of an image for a Windows build; None if the manifest is not in the store."""
+        """Return (digest, manifest) of an image for a Windows build; None if the manifest is not in the store.
+
+        If the image has no index, its only manifest is returned for every build.
+        """
         digest = str(image.target["digest"])
         if not self.has(digest):
             return None
@@ -259,7 +262,7 @@ class ImageStore:
         With `discard_layers` (discard_unpacked_layers), delete the layers afterwards.
 
         Raises:
-            ValueError: a layer is not an archive.
+            ValueError: a layer is missing, or is not an archive.
             DiskFullError: the drive is full. No part of the snapshot remains.
         """
         folder = self._snapshot(document)

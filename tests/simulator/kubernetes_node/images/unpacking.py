@@ -30,7 +30,7 @@ def unpack(files: FileSystem, folder: str, layers: Sequence[tuple[Mapping[str, A
         layers: the descriptor of each layer, and the file of its blob.
 
     Raises:
-        ValueError: a layer is not an archive.
+        ValueError: a layer is missing, or is not an archive.
         DiskFullError: the drive is full. After either error, no part of the snapshot remains.
     """
     total = sum(_size(files, layer, blob) for layer, blob in layers)

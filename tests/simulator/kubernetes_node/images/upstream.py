@@ -55,7 +55,7 @@ class Blobs:
             builds: keys of BUILDS, or full versions `10.0.x.y`; None is Windows without a version. If None is the only
                     build and `linux` is false, no index is created.
             linux: whether to add entries for Linux.
-            size: the size of its layer in bytes.
+            size: the size of its layer in bytes, without the programs.
             programs: the executables in the image: program names by path.
             version: the version of the executables; by default the tag.
             config: the settings of its containers for Windows: `Entrypoint`, `Cmd`, `WorkingDir`.

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """kubeadm's discovery of a cluster: cluster-info with its JWS and pinned hashes of the CA's key, or a kubeconfig.
 
-The messages are those of kubernetes cmd/kubeadm/app/discovery/token/token.go and file/file.go.
+The messages are those of kubeadm 1.34.4 to 1.37.1 (kubernetes cmd/kubeadm/app/discovery/token/token.go and
+file/file.go).
 """
 
 from __future__ import annotations
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 _TOKEN = re.compile(r"^([a-z0-9]{6})\.([a-z0-9]{16})$")
+_TOKEN_FORM = r"\\A([a-z0-9]{6})\\.([a-z0-9]{16})\\z"
+"""The regular expression in Go's syntax, as Go quotes it in a message."""
 _CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 
 
 class DiscoveryError(Exception):
-    """A cluster that cannot be trusted. The text is kubeadm's message."""
+    """A cluster that cannot be reached or trusted. The text is kubeadm's message."""
 
 
 @dataclass(frozen=True)
@@ -50,17 +53,29 @@ def discover(machine: Machine, requested: Discovery, timeout: float, alive: Call
     """Return the cluster's (server, CA certificate in PEM).
 
     Args:
-        timeout: the time in seconds during which failed requests are repeated.
+        machine: the machine that joins.
+        requested: the discovery settings.
+        timeout: the time in seconds during which failed requests are repeated. A request with a kubeconfig is not
+            repeated.
         alive: waits a number of seconds, and returns False if the process must end.
 
     Raises:
-        DiscoveryError: the cluster cannot be reached or trusted.
+        DiscoveryError: a setting is invalid, or the cluster cannot be reached or trusted.
     """
-    if requested.file:
-        return _of_file(machine, requested.file)
+    try:
+        if requested.file:
+            return _of_file(machine, requested.file)
+        return _of_token(machine, requested, timeout, alive)
+    except DiscoveryError as error:
+        raise DiscoveryError(f"couldn't validate the identity of the API Server: {error}") from error
+
+
+def _of_token(
+    machine: Machine, requested: Discovery, timeout: float, alive: Callable[[float], bool]
+) -> tuple[str, str]:
     parts = _TOKEN.match(requested.token)
     if not parts:
-        raise DiscoveryError(f'invalid bootstrap token string "{requested.token}"')
+        raise DiscoveryError(f'the bootstrap token "{requested.token}" was not of the form "{_TOKEN_FORM}"')
     for pin in requested.hashes:
         _check_form(pin)
     deadline = time.monotonic() + timeout
@@ -69,18 +84,19 @@ def discover(machine: Machine, requested: Discovery, timeout: float, alive: Call
             return _once(machine, requested, parts[1], parts[2])
         except (DiscoveryError, ApiError, OSError) as error:
             if time.monotonic() >= deadline or not alive(min(1.0, max(0.05, deadline - time.monotonic()))):
+                if isinstance(error, DiscoveryError):
+                    raise
                 url = f"https://{requested.endpoint}{_CLUSTER_INFO}?timeout=10s"
-                message = str(error) if isinstance(error, DiscoveryError) else (
-                    f'failed to request the cluster-info ConfigMap: Get "{url}": {error}')  # fmt: skip
-                raise DiscoveryError(f"couldn't validate the identity of the API Server: {message}") from error
+                raise DiscoveryError(f'failed to request the cluster-info ConfigMap: Get "{url}": {error}') from error
 
 
 def _of_file(machine: Machine, name: str) -> tuple[str, str]:
     """Return the server and CA from a kubeconfig.
 
     Unlike discovery by token, this keeps the kubeconfig's server even if cluster-info names another one. kubeadm only
-    warns about the difference. If the file has credentials, kubeadm reads cluster-info with these credentials, and
-    continues if the API server forbids it (kubernetes cmd/kubeadm/app/discovery/file/file.go, ValidateConfigInfo).
+    warns about the difference. It reads cluster-info with the file's credentials, if there are any, and continues if
+    the API server forbids it (kubernetes cmd/kubeadm/app/discovery/file/file.go, ValidateConfigInfo). Of the
+    credentials, only a token is modelled. The simulator does not repeat a request that fails.
     """
     # A path without a drive is on the drive of the current folder. The simulator's programs run on C:.
     path = name if name[1:2] == ":" else "C:" + name.replace("/", "\\")
@@ -89,28 +105,38 @@ def _of_file(machine: Machine, name: str) -> tuple[str, str]:
             f'discovery.file.kubeConfigPath: Invalid value: "{name}": not a valid HTTPS URL or a file on disk'
         )
     document: dict[str, Any] = yaml.safe_load(machine.files.read_text(path)) or {}
-    context: dict[str, Any] = next((item["context"] for item in document.get("contexts") or []
-                    if item["name"] == document.get("current-context")), {})  # fmt: skip
-    current = context.get("cluster", "")
+    contexts: dict[str, dict[str, Any]] = {item["name"]: item["context"] for item in document.get("contexts") or []}
+    context = contexts.get(str(document.get("current-context") or ""))
     users = {item["name"]: item["user"] for item in document.get("users") or []}
-    token = str(users.get(context.get("user"), {}).get("token", ""))
-    clusters = {item["name"]: item["cluster"] for item in document.get("clusters") or []}
-    if current not in clusters:
-        raise DiscoveryError(
-            "the provided kubeconfig file does not have an unnamed Cluster or a current-context defined"
-        )
-    cluster = clusters[current]
+    token = str(users.get((context or {}).get("user"), {}).get("token", ""))
+    cluster = _cluster_of_file(document, context)
     authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
     try:
         _get(machine, ServerAccess(str(cluster["server"]), ca=authority, token=token))
     except (ApiError, OSError) as error:
         if not isinstance(error, ApiError) or error.status != 403:
-            raise DiscoveryError(f"couldn't validate the identity of the API Server: {error}") from error
+            raise DiscoveryError(str(error)) from error
     return str(cluster["server"]), authority
 
 
+def _cluster_of_file(document: dict[str, Any], context: dict[str, Any] | None) -> dict[str, Any]:
+    """Return a kubeconfig's cluster without a name, or else the cluster of its current context."""
+    clusters: dict[str, dict[str, Any]] = {item["name"]: item["cluster"] for item in document.get("clusters") or []}
+    current = str(document.get("current-context") or "")
+    if not clusters:
+        raise DiscoveryError("the provided kubeconfig file must have at least one Cluster defined")
+    if "" in clusters:
+        return clusters[""]
+    malformed = "the provided kubeconfig file is malformed: "
+    if context is None:
+        raise DiscoveryError(f"{malformed}the current context is invalid: {current}")
+    if context.get("cluster") not in clusters:
+        raise DiscoveryError(f"{malformed}no matching cluster for the current context: {current}")
+    return clusters[context["cluster"]]
+
+
 def _check_form(pin: str) -> None:
-    head = "couldn't validate the identity of the API Server: invalid discovery token CA certificate hash: "
+    head = "invalid discovery token CA certificate hash: "
     kind, _, value = pin.partition(":")
     if kind != "sha256":
         raise DiscoveryError(f'{head}unknown hash format "{kind}". Known format(s) are: sha256')
@@ -132,7 +158,10 @@ def _once(machine: Machine, requested: Discovery, token_id: str, secret: str) ->
         # Request cluster-info again with the verified certificate, to detect a man in the middle.
         again = _get(machine, ServerAccess(server, ca=authority))
         if _verify(again, token_id, secret) != text:
-            raise DiscoveryError("the second kubeconfig from the cluster-info ConfigMap is not equal to the first")
+            raise DiscoveryError(
+                "the second kubeconfig from the cluster-info ConfigMap (using validated TLS) was different from the "
+                "first"
+            )
     return str(cluster["server"]), authority
 
 
@@ -149,7 +178,10 @@ def _get(machine: Machine, access: ServerAccess) -> dict[str, Any]:
 def _verify(data: dict[str, Any], token_id: str, secret: str) -> str:
     text = data.get("kubeconfig", "")
     if not text:
-        raise DiscoveryError("there is no kubeconfig key in the cluster-info ConfigMap. The kubeconfig should exist")
+        raise DiscoveryError(
+            "there is no kubeconfig key in the cluster-info ConfigMap. This API Server isn't set up for token "
+            "bootstrapping, can't connect"
+        )
     signature = data.get(f"jws-kubeconfig-{token_id}", "")
     if not signature:
         raise DiscoveryError(f'could not find a JWS signature in the cluster-info ConfigMap for token ID "{token_id}"')

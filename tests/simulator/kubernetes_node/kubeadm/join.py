@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`kubeadm join` on Windows, if no real kubeadm of the node's version is available: phases, files and messages.
+"""`kubeadm join` on Windows, unless a real kubeadm runs it (real.py): phases, files and messages.
 
-Sources: kubernetes cmd/kubeadm/app/cmd/join.go and phases/join/kubelet.go.
+Sources: kubernetes cmd/kubeadm/app/cmd/join.go and cmd/phases/join/kubelet.go. Standard output is that of kubeadm
+1.34.4 for all versions, without its advice after a failure. The errors of this module are those of the version.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from simulator.kubernetes_node.kubeadm.discovery import DiscoveryError, discover
 from simulator.kubernetes_node.kubeadm.join_configuration import JoinConfiguration
 from simulator.kubernetes_node.kubelet import health, node_status
 from simulator.kubernetes_node.programs import contracts
+from simulator.kubernetes_node.programs.flags import duration
 from simulator.machine.objects import Invocation, ProcessEndedError
 from simulator.machine.services import ServiceError
 
@@ -91,7 +93,7 @@ class Joiner:
         # A process that is killed (ProcessEndedError) leaves the file behind.
         self._forget()
         if not contracts.at_least(self.version, "1.34"):
-            self._annotate()
+            self.annotate()
         self._say(
             "\nThis node has joined the cluster:\n* Certificate signing request was sent to apiserver and a response "
             "was "
@@ -194,28 +196,34 @@ class Joiner:
         url = f"http://127.0.0.1:{port}/healthz"
         self._say(
             f"[kubelet-check] Waiting for a healthy kubelet at {url}. This can take up to "
-            f"{_go(self.join.health_timeout)}"
+            f"{duration(self.join.health_timeout)}"
         )
         began = time.monotonic()
         while not health.healthy(self.machine, port):
             if time.monotonic() - began > self.join.health_timeout:
-                self._say(f"[kubelet-check] The kubelet is not healthy after {_go(self.join.health_timeout)}")
-                message = (
-                    f"The HTTP call equal to 'curl -sSL {url}' returned error: Get \"{url}\": dial tcp "
-                    f"127.0.0.1:{port}: connectex: "
-                    "No connection could be made because the target machine actively refused it."
-                )
-                raise JoinError("kubelet-start", message)
+                self._say(f"[kubelet-check] The kubelet is not healthy after {duration(self.join.health_timeout)}")
+                last = f'Get "{url}": context deadline exceeded'
+                message = f"The HTTP call equal to 'curl -sSL {url}' returned error: {last}"
+                raise self._failed_wait("the kubelet to start", message)
             self._check()
         self._say(f"[kubelet-check] The kubelet is healthy after {(time.monotonic() - began) * 1000:.3f}ms")
         self._say("[kubelet-start] Waiting for the kubelet to perform the TLS Bootstrap")
         began = time.monotonic()
         while not self._bootstrapped():
             if time.monotonic() - began > self.join.bootstrap_timeout:
-                new = contracts.at_least(self.version, "1.34")
-                message = "context deadline exceeded" if new else "timed out waiting for the condition"
-                raise JoinError("kubelet-start", f"error uploading crisocket: {message}" if not new else message)
+                raise self._failed_wait("TLS bootstrap", "context deadline exceeded")
             self._check()
+
+    def _failed_wait(self, subject: str, message: str) -> JoinError:
+        head = f"failed while waiting for {subject}: " if contracts.at_least(self.version, "1.34") else ""
+        return JoinError(self._wait_phase(), head + message)
+
+    def _wait_phase(self) -> str:
+        """Return the phase that waits for the kubelet.
+
+        It is kubelet-start until the feature gate ControlPlaneKubeletLocalMode is on by default (1.33).
+        """
+        return "kubelet-wait-bootstrap" if contracts.at_least(self.version, "1.33") else "kubelet-start"
 
     def _check(self) -> None:
         if not self._pause(0.1):
@@ -227,8 +235,17 @@ class Joiner:
         except KubeconfigError:
             return False
 
-    def _annotate(self) -> None:
-        """Write the runtime's endpoint to an annotation of the node, as kubeadm before 1.34 does."""
+    def annotate(self) -> None:
+        """Write the runtime's endpoint to an annotation of the node, as kubeadm before 1.34 does.
+
+        The message of a failure changed in 1.32, with the feature gate NodeLocalCRISocket
+        (github.com/kubernetes/kubernetes/pull/128031). kubeadm 1.30.4 contains the older text, 1.34.4 the newer one.
+
+        Raises:
+            JoinError: the annotation could not be written before the time limit of the TLS bootstrap.
+        """
+        new = contracts.at_least(self.version, "1.32")
+        failed = "error writing CRISocket for this node" if new else "error uploading crisocket"
         client = Client(self.machine, read_kubeconfig(self.machine, KUBELET_CONF))
         metadata = {"annotations": {"kubeadm.alpha.kubernetes.io/cri-socket": self.join.cri_socket}}
         began = time.monotonic()
@@ -239,9 +256,7 @@ class Joiner:
                     return
                 except (ApiError, OSError) as error:
                     if time.monotonic() - began > self.join.bootstrap_timeout:
-                        raise JoinError(
-                            "kubelet-start", f"error writing Crisocket information for the node: {error}"
-                        ) from error
+                        raise JoinError(self._wait_phase(), f"{failed}: {error}") from error
                     self._check()
         finally:
             client.close()
@@ -255,7 +270,7 @@ def stop_kubelet(machine: Machine) -> None:
 
 
 def start_kubelet(machine: Machine, complained: list[str]) -> None:
-    """Start the kubelet service. If that fails, kubeadm only warns."""
+    """Stop the kubelet service if it is running, and start it. If the start fails, kubeadm only warns."""
     stop_kubelet(machine)
     try:
         machine.services.start("kubelet")
@@ -300,8 +315,3 @@ def _bootstrap_kubeconfig(server: str, authority: str, token: str) -> str:
         "users": [{"name": user, "user": {"token": token}}],
     }
     return str(yaml.safe_dump(json.loads(json.dumps(document)), sort_keys=True))
-
-
-def _go(seconds: float) -> str:
-    minutes, rest = divmod(seconds, 60)
-    return f"{minutes:.0f}m{rest:g}s" if minutes else f"{rest:g}s"

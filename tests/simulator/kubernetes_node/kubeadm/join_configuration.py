@@ -19,6 +19,8 @@ from simulator.kubernetes_node.programs.flags import CommandFlags, seconds
 
 GROUP = "kubeadm.k8s.io"
 PIPE = "npipe:////./pipe/containerd-containerd"
+_LAST = {"v1beta1": "v1.15", "v1beta2": "v1.22", "v1beta3": "v1.36"}
+"""The last minor versions of kubeadm that support an API version, as kubeadm 1.37.1 names them."""
 
 
 @dataclass
@@ -47,11 +49,16 @@ def documents(text: str) -> list[dict[str, Any]]:
     try:
         found = [item for item in yaml.safe_load_all(text) if item is not None]
     except yaml.YAMLError as error:
-        raise ConfigurationError(f"error converting YAML to JSON: yaml: {str(error).splitlines()[0]}") from error
+        raise ConfigurationError(
+            "could not interpret GroupVersionKind; unmarshal error: error converting YAML to JSON: yaml: "
+            f"{str(error).splitlines()[0]}"
+        ) from error
     for item in found:
-        if not isinstance(item, dict) or not item.get("kind") or not item.get("apiVersion"):
+        api, kind = (str(item.get(name) or "") if isinstance(item, dict) else "" for name in ("apiVersion", "kind"))
+        if not api or not kind:
             raise ConfigurationError(
-                "invalid configuration: kind and apiVersion is mandatory information that must be specified"
+                f"invalid configuration for GroupVersionKind {api or '/'}, Kind={kind}: kind and apiVersion is "
+                "mandatory information that must be specified"
             )
     return found
 
@@ -67,17 +74,33 @@ def check(document: Mapping[str, Any], version: str, allow_experimental: bool = 
     name = f"{api} {kind}"
     if name not in known:
         if api.startswith(GROUP):
-            raise ConfigurationError(
-                f'this version of kubeadm does not support API spec: "{api}" (kind: "{kind}"). Please use a '
-                f"supported one"
-            )
+            raise ConfigurationError(_unknown(api, kind, version))
         return []
     if known[name] == "experimental" and not allow_experimental:
         raise ConfigurationError(
-            f'experimental API spec: "{api}" is not allowed. You can use the --allow-experimental-api flag if the '
-            f"command supports it."
+            f"experimental API spec: {_spec(api, kind, version)} is not allowed. You can use the "
+            "--allow-experimental-api flag if the command supports it."
         )
     return configuration.check(document, name, version)
+
+
+def _spec(api: str, kind: str, version: str) -> str:
+    return f'"{api}" (kind: "{kind}")' if contracts.at_least(version, "1.34") else f'"{api}"'
+
+
+def _unknown(api: str, kind: str, version: str) -> str:
+    """Return the message of `kubeadm join` for an API version that this kubeadm does not know or no longer knows."""
+    last = _LAST.get(api.rpartition("/")[2])
+    if last is None:
+        return f'no kind "{kind}" is registered for version "{api}" in scheme "pkg/runtime/scheme.go:111"'
+    old, new = (
+        ("old-config-file", "new-config-file") if contracts.at_least(version, "1.34") else ("old.yaml", "new.yaml")
+    )
+    return (
+        f"your configuration file uses an old API spec: {_spec(api, kind, version)}. Please use kubeadm {last} instead "
+        f"and run 'kubeadm config migrate --old-config {old} --new-config {new}', which will write the new, similar "
+        "spec using a newer API version."
+    )
 
 
 def strict_error(document: Mapping[str, Any], unknown: list[str]) -> str:
@@ -126,8 +149,7 @@ def read(
     return JoinConfiguration(
         discovery=Discovery(str(bootstrap.get("apiServerEndpoint") or ""), token, pins, skip, file),
         bootstrap_token=bootstrap_token,
-        # If the configuration contains a name, the flag is used unchanged: join.go applies it after validating the
-        # file.
+        # With a configuration file, the flag is used unchanged: join.go applies it after validating the file.
         node_name=flags.text("node-name")
         if text is not None and flags.text("node-name")
         else str(registration["name"]),
@@ -156,7 +178,7 @@ def with_defaults(document: Mapping[str, Any], host: str) -> dict[str, Any]:
 def _of_file(text: str, version: str, warnings: list[str]) -> dict[str, Any]:
     found = [item for item in documents(text) if item["kind"] == "JoinConfiguration"]
     if not found:
-        raise ConfigurationError("no JoinConfiguration found in config file")
+        raise ConfigurationError("no JoinConfiguration found in the supplied config")
     unknown = check(found[0], version)
     if unknown:
         # `kubeadm join` warns and continues (joinconfiguration.go); only `config validate` fails.

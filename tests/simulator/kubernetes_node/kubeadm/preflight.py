@@ -31,31 +31,26 @@ def check(
 ) -> tuple[list[str], list[str]]:
     """Return (warnings, errors) as lines that kubeadm prints.
 
+    The labels and messages that depend on the version are those of kubeadm 1.30.4, 1.34.4, 1.35.4 and 1.37.1 on Linux.
+
     Args:
+        machine: the machine that joins.
+        join: the settings of the join.
         version: the version of kubeadm.
         environment: kubeadm's environment variables; by default, the variables of the machine.
     """
     errors: list[tuple[str, str]] = []
     warnings: list[tuple[str, str]] = []
     service = machine.services.get("kubelet")
+    label = "Service-kubelet" if contracts.at_least(version, "1.35") else "Service-Kubelet"
     if service is None:
-        warnings.append(("Service-kubelet", "kubelet service does not exist"))
+        warnings.append((label, "kubelet service does not exist"))
     elif service.start != 2:
-        warnings.append(
-            (
-                "Service-kubelet",
-                "kubelet service is not enabled, please run 'Set-Service 'kubelet' -StartupType Automatic'",
-            )
-        )
-    if connect(machine, join.cri_socket) is None:
-        pipe = pipe_name(join.cri_socket).replace("\\", "\\\\")
-        message = (
-            f"could not connect to the container runtime: failed to create new CRI runtime service: validate service "
-            f'connection: validate CRI v1 runtime API for endpoint "{join.cri_socket}": rpc error: code = Unavailable '
-            f'desc = connection error: desc = "transport: Error while dialing: open {pipe}: The system cannot find the '
-            f'file specified."'
-        )
-        errors.append(("CRI", message))
+        message = "kubelet service is not enabled, please run 'Set-Service 'kubelet' -StartupType Automatic'"
+        warnings.append((label, message))
+    fatal_problem, warning = _runtime(machine, join, version, environment)
+    if fatal_problem:
+        errors.append(("CRI", fatal_problem))
     manifests = f"{KUBERNETES}\\manifests"
     if machine.files.is_directory(manifests) and machine.files.listing(manifests):
         errors.append(("DirAvailable--etc-kubernetes-manifests", f"{manifests[2:]} is not empty"))
@@ -70,9 +65,36 @@ def check(
     kept = [(name, text) for name, text in errors if not {"all", name.lower()} & join.ignored]
     warnings += [item for item in errors if item not in kept]
     return (
-        [f"\t[WARNING {name}]: {text}" for name, text in warnings],
+        [*([warning] if warning else []), *(f"\t[WARNING {name}]: {text}" for name, text in warnings)],
         [f"\t[ERROR {name}]: {text}" for name, text in kept],
     )
+
+
+def _runtime(
+    machine: Machine, join: JoinConfiguration, version: str, environment: Mapping[str, str] | None
+) -> tuple[str, str]:
+    """Return the error, and the line of the warning, about a runtime that does not respond; otherwise empty texts.
+
+    Since 1.35, this is an error. From 1.31 to 1.34, kubeadm only warns. 1.30 runs crictl, and warns if it does not find
+    crictl.
+    """
+    if connect(machine, join.cri_socket) is not None:
+        return "", ""
+    pipe = pipe_name(join.cri_socket).replace("\\", "\\\\")
+    message = (
+        f'validate service connection: validate CRI v1 runtime API for endpoint "{join.cri_socket}": rpc error: code = '
+        f'Unavailable desc = connection error: desc = "transport: Error while dialing: open {pipe}: The system cannot '
+        'find the file specified."'
+    )
+    if contracts.at_least(version, "1.35"):
+        return f"could not connect to the container runtime: failed to create new CRI runtime service: {message}", ""
+    reason = f"failed to create new CRI runtime service: {message}"
+    if not contracts.at_least(version, "1.31"):
+        if machine.programs.locate("crictl", environment) is not None:
+            return f"container runtime is not running: output: {message}\n, error: exit status 1", ""
+        reason = "crictl is required by the container runtime: executable file not found in %PATH%"
+    head = "[preflight] WARNING: Couldn't create the interface used for talking to the container runtime"
+    return "", f"W1121 00:00:00.000000    1000 checks.go:1046] {head}: {reason}"
 
 
 def _kubelet_version(machine: Machine, version: str, environment: Mapping[str, str] | None) -> str:

@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """kubeadm.exe: join, upgrade node, reset, version and config. Its flags are in contracts/kubernetes.json.
 
-If a real kubeadm of the same version is available (real.py, reset_real.py), it runs the joins, upgrades, resets and
-validations.
+If a real kubeadm of the same version is available (real.py, reset_real.py), it runs the resets, `config validate` and
+`config migrate`. It also runs joins and upgrades, unless the node's clock differs from the host's. A join also does not
+use it while another program uses the port of the kubelet's health check.
 """
 
 from __future__ import annotations
@@ -64,7 +65,10 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 
 def _command(argv: list[str], version: str) -> tuple[str | None, list[str]]:
-    """Return (command with its subcommands, remaining arguments); None if the first word is not a command."""
+    """Return (command with its subcommands, remaining arguments).
+
+    The command is None if the first word is not a command, and empty without a command.
+    """
     known = contracts.commands(version) | {"config", "join", "reset", "version"}
     words = list(argv)
     command = ""
@@ -84,12 +88,15 @@ def _error(version: str, text: str, code: int = 1) -> ProgramResult:
     return ProgramResult(code, "", f"{head}{text}\n{_TRACE}")
 
 
-def _read(machine: Machine, path: str) -> str:
+def _read(machine: Machine, path: str, head: str = "") -> str:
     if not machine.files.is_file(path):
-        raise ConfigurationError(
-            f'unable to read config from "{path}" : open {path}: The system cannot find the file specified.'
-        )
+        raise ConfigurationError(f"{head}open {path}: The system cannot find the file specified.")
     return machine.files.read_text(path)
+
+
+def _read_config(machine: Machine, flags: CommandFlags) -> str | None:
+    path = flags.text("config")
+    return _read(machine, path, f'unable to read config from "{path}" : ') if path else None
 
 
 def _join(
@@ -98,7 +105,7 @@ def _join(
     version = invocation.version
     if wrong := join_validation.mixed(list(flags)):
         return _error(version, wrong)
-    config = _read(machine, flags.text("config")) if flags.text("config") else None
+    config = _read_config(machine, flags)
     host = node_status.host_name(machine)
     requested = join_configuration.read(config, flags, arguments, version, host, _is_file(machine))
     # A real kubeadm uses the host's clock, and would not detect that the node's clock is wrong.
@@ -131,7 +138,7 @@ def _join(
 
 
 def _reset(machine: Machine, invocation: Invocation, flags: CommandFlags, words: list[str]) -> ProgramResult:
-    config = _read(machine, flags.text("config")) if flags.text("config") else None
+    config = _read_config(machine, flags)
     real = kubeadm_real.find(invocation.version)
     if real is not None:
         words = _without_config(words)
@@ -160,7 +167,7 @@ def _upgrade(machine: Machine, invocation: Invocation, flags: CommandFlags, word
 
 def _failed(version: str, error: JoinError, printed: list[str], complained: list[str]) -> ProgramResult:
     message, lines = str(error), list(complained)
-    if error.phase == "preflight" and error.code == 2 and contracts.at_least(version, "1.37"):
+    if error.phase == "preflight" and error.code == 2 and contracts.at_least(version, "1.34"):
         lines.append(message)
         message = "preflight checks failed"
     failed = _error(version, f"error execution phase {error.phase}: {message}", error.code)
@@ -209,7 +216,10 @@ def _version(version: str, form: str) -> ProgramResult:
 
 def _config(machine: Machine, version: str, command: str, flags: CommandFlags) -> ProgramResult:
     name = "config" if command == "config validate" else "old-config"
-    text = _read(machine, flags.text(name))
+    path = flags.text(name)
+    if not path:
+        return _error(version, f"the --{name} flag is mandatory")
+    text = _read(machine, path)
     real = kubeadm_real.find(version)
     if real is not None:
         extra = ["--allow-experimental-api"] if flags.on("allow-experimental-api") else []

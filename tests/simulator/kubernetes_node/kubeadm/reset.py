@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""`kubeadm reset` on Windows: it stops the kubelet, and removes pods, certificates and the content of its folders.
+r"""`kubeadm reset` on Windows: it stops the kubelet, and removes pods, kubeconfigs and the content of some folders.
 
 Sources: kubernetes cmd/kubeadm/app/cmd/reset.go and cmd/kubeadm/app/cmd/phases/reset (preflight.go,
 removeetcdmember.go, cleanupnode.go, unmount.go). A failure to remove something is only a warning. Networks, CNI
@@ -91,7 +91,7 @@ def read(text: str | None, flags: CommandFlags, version: str) -> ResetConfigurat
 
 
 def _document(text: str, version: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """Return the ResetConfiguration, and warnings about it. Unknown fields only cause warnings (1.30.4 to 1.36.3)."""
+    """Return the ResetConfiguration, and warnings about it. Unknown fields only cause warnings (1.30.4 to 1.37.1)."""
     found = [one for one in join_configuration.documents(text) if one["kind"] == _KIND]
     if not found:
         raise ConfigurationError(f"no {_KIND} found in the supplied config")

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`kubeadm upgrade node` on a worker, if no real kubeadm of the version is available: phases, files and messages.
+"""`kubeadm upgrade node` on a worker, unless a real kubeadm runs it (real.py): phases, files and messages.
 
 Sources: kubernetes cmd/kubeadm/app/cmd/upgrade/node.go, phases/upgrade/postupgrade.go and
-cmd/phases/upgrade/postupgrade.go, and runs of kubeadm 1.34.4, 1.35.4, 1.36.3 and 1.37.1 on Linux. An upgrade never
-restarts the kubelet.
+cmd/phases/upgrade/postupgrade.go, and runs of kubeadm 1.34.4, 1.35.4, 1.36.3 and 1.37.1 on Linux. Standard output is
+that of 1.34.4 also for older versions. An upgrade never restarts the kubelet.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Upgrader:
         return kubelet
 
     def _temporary(self, name: str) -> str:
-        """Create a folder for copies.
+        """Create a folder for copies, and return its path.
 
         Since 1.35, its name ends with the time in seconds, and the folder must not exist yet.
         """
@@ -163,7 +163,10 @@ class Upgrader:
         return found[1]
 
     def _drop(self, flag: str) -> None:
-        """Copy the file with the kubelet's flags, and then remove a flag from it (phase post-upgrade)."""
+        """Copy the file with the kubelet's flags, and then remove a flag from it (phase post-upgrade).
+
+        If the file does not have the flag, nothing is changed.
+        """
         if not self.machine.files.is_file(_FLAGS) or f"--{flag}=" not in self.machine.files.read_text(_FLAGS):
             return
         folder = f"{TEMPORARY}\\kubeadm-kubelet-env{str(uuid.uuid4().int)[:10]}"

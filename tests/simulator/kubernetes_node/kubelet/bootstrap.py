@@ -51,7 +51,7 @@ def usable(machine: Machine, path: str) -> bool:
 
 
 def expired(machine: Machine, path: str) -> str:
-    """Return a kubelet's log message about an expired client certificate; empty if it has not expired."""
+    """Return a kubelet's log message about an expired client certificate; empty without such a certificate."""
     certificate = _certificate(machine, path)
     if certificate is None or machine.clock.now() <= certificate.not_valid_after_utc:
         return ""
@@ -79,7 +79,7 @@ def bootstrap(machine: Machine, settings: KubeletSettings, node: str, alive: Cal
     try:
         access = read_kubeconfig(machine, path)
     except KubeconfigError as error:
-        raise BootstrapError(f"unable to load bootstrap kubeconfig: {error}") from error
+        raise BootstrapError(f"failed to run Kubelet: unable to load bootstrap kubeconfig: {error}") from error
     key = _key(machine, settings)
     client = Client(machine, access)
     try:
@@ -89,7 +89,7 @@ def bootstrap(machine: Machine, settings: KubeletSettings, node: str, alive: Cal
     finally:
         client.close()
     if certificate is None:
-        raise BootstrapError("failed to run Kubelet: timed out waiting for the certificate")
+        raise BootstrapError("failed to run Kubelet: timed out waiting for the condition")
     keep(machine, settings, certificate, key)
     _write(machine, settings, access.server, access.ca or "")
     if machine.files.is_file(f"{settings.cert_dir}\\{_KEY}"):
@@ -167,8 +167,13 @@ def signed(client: Client, name: str) -> str | None:
     found = client.get(f"{_CSRS}/{name}").get("status") or {}
     if found.get("certificate"):
         return base64.b64decode(found["certificate"]).decode()
-    if any(item.get("type") == "Denied" for item in found.get("conditions") or []):
-        raise BootstrapError("failed to run Kubelet: certificate signing request is denied")
+    for item in found.get("conditions") or []:
+        if item.get("type") == "Denied":
+            message = f"is denied, reason: {item.get('reason', '')}, message: {item.get('message', '')}"
+            raise BootstrapError(
+                f"failed to run Kubelet: cannot watch on the certificate signing request: certificate signing request "
+                f"{message}"
+            )
     return None
 
 

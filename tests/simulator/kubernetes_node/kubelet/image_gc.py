@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def collect(machine: Machine) -> list[str]:
-    """Delete the images that the kubelet deletes in this case, and return their names."""
+    """Delete all images that no container uses, except pinned ones, and return their names.
+
+    The real kubelet stops as soon as disk usage is below its low threshold.
+    """
     gone: list[str] = []
     pipes = machine.part(listeners.Listeners).pipes
     for runtime in [server for server in list(pipes.values()) if isinstance(server, CriRuntime)]:

@@ -77,7 +77,8 @@ def _prepare(
         _write(machine, path, contents)
         return path
     raise VolumeError(
-        f'MountVolume.SetUp failed for volume "{name}" : the simulator does not model volumes of {sorted(volume)}'
+        f'MountVolume.SetUp failed for volume "{name}" : the simulator does not model volumes of the type '
+        f"{', '.join(sorted(set(volume) - {'name'}))}"
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node.api.client import ApiError, Client
-from simulator.kubernetes_node.cri.interface import CriRuntime, PodConfig, RuntimeFailure
+from simulator.kubernetes_node.cri.interface import CriRuntime, PodConfig, RuntimeFailure, rpc_error
 from simulator.kubernetes_node.cri.shims import Container, ContainerCommand, Sandbox
 from simulator.kubernetes_node.images import oci
 from simulator.kubernetes_node.images.puller import PullError
@@ -21,6 +21,7 @@ from simulator.kubernetes_node.kubelet.pod_volumes import VolumeError, Volumes
 from simulator.kubernetes_node.kubelet.probes import Probes
 from simulator.kubernetes_node.kubelet.settings import KubeletSettings, drive
 from simulator.kubernetes_node.programs import contracts
+from simulator.kubernetes_node.programs.flags import duration
 
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
@@ -29,9 +30,13 @@ _FIRST_DELAY = 10.0  # kubelet's first back-off, which doubles each time, in sec
 _LONGEST_PULL_DELAY = 300.0
 
 
+class _ResolverError(Exception):
+    """The kubelet's resolvConf is invalid on Windows."""
+
+
 @dataclass
 class Turn:
-    """A container of a pod: how often it was started, and the reason if it is waiting."""
+    """A container of a pod: its runs, how often it was restarted, and the reason if it is waiting."""
 
     waiting: str = "ContainerCreating"
     message: str = ""
@@ -67,7 +72,7 @@ class Pods:
 
     Args:
         name: the name of the node.
-        scale: real seconds per second of a back-off.
+        scale: real seconds per second of a back-off or of a probe's interval.
     """
 
     def __init__(self, machine: Machine, client: Client, settings: KubeletSettings, name: str, scale: float) -> None:
@@ -90,7 +95,7 @@ class Pods:
             elif (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
                 if runtime:
                     self._advance(pod, worker, runtime)
-                busy |= self._report(pod, worker, runtime)
+                busy |= self._report(pod, worker)
         return busy
 
     def _sweep(self, runtime: CriRuntime, present: set[str]) -> None:
@@ -155,18 +160,18 @@ class Pods:
                 worker.sandbox = runtime.run_sandbox(self._pod_config(pod, worker))
                 worker.attempts += 1
             worker.event = ""
-        except (VolumeError, RuntimeFailure, ApiError) as error:
-            worker.event = f"Failed to create pod sandbox: {error}" if isinstance(error, RuntimeFailure) else str(error)
+        except (VolumeError, RuntimeFailure, ApiError, _ResolverError) as error:
+            text = rpc_error(error) if isinstance(error, RuntimeFailure) else str(error)
+            is_sandbox = isinstance(error, (RuntimeFailure, _ResolverError))
+            worker.event = f"Failed to create pod sandbox: {text}" if is_sandbox else text
             worker.retry = time.monotonic() + 1.0
             return False
         return True
 
     def _refuse_resolv_conf(self) -> None:
         if self._settings.resolv_conf not in ("", "Host"):
-            raise RuntimeFailure(
-                f'resolvConf "{self._settings.resolv_conf}" is not supported on Windows: expected "Host" or an empty '
-                f"string"
-            )
+            given = self._settings.resolv_conf
+            raise _ResolverError(f'Unexpected resolver config value: "{given}". Expected "" or "Host".')
 
     def _pod_config(self, pod: dict[str, Any], worker: Worker) -> PodConfig:
         metadata = pod["metadata"]
@@ -179,9 +184,9 @@ class Pods:
     def _container(
         self, pod: dict[str, Any], worker: Worker, runtime: CriRuntime, container: dict[str, Any], initial: bool
     ) -> bool:
-        """Advance one container, and return whether the next one may start.
+        """Advance one container, and return whether it has succeeded and will not be restarted.
 
-        An init container must have succeeded for this.
+        Each init container must have succeeded before the next container starts.
         """
         turn = worker.turn(container["name"])
         if worker.sandbox is not None and turn.current is None and turn.last is None:
@@ -200,7 +205,8 @@ class Pods:
                     return True
                 if pod["spec"].get("restartPolicy") == "Never":
                     return False
-                if not self._may_restart(turn, current):
+                names = f"{pod['metadata']['name']}_{pod['metadata']['namespace']}({worker.uid})"
+                if not self._may_restart(turn, current, f"container={container['name']} pod={names}"):
                     return False
                 if turn.last:
                     runtime.remove_container(turn.last)
@@ -209,7 +215,7 @@ class Pods:
         return False
 
     def _probe(self, runtime: CriRuntime, container: dict[str, Any], turn: Turn, current: Container) -> None:
-        """Run a container's probes, and end the container if its liveness probe has failed too often."""
+        """Run a container's probes. End the container if its startup or liveness probe has failed too often."""
         if current.command is None or not current.command.host_process:
             return
 
@@ -221,7 +227,7 @@ class Pods:
             runtime.stop_container(current)
             current.message = problem
 
-    def _may_restart(self, turn: Turn, current: Container) -> bool:
+    def _may_restart(self, turn: Turn, current: Container, names: str) -> bool:
         if turn.seen != current.id:
             turn.seen = current.id
             longest = self._settings.max_restart_delay
@@ -229,7 +235,7 @@ class Pods:
             turn.delay = min(turn.delay * 2 or _FIRST_DELAY, longest) if ran * 1.0 < 600 else _FIRST_DELAY
             turn.not_before = time.monotonic() + (turn.delay * self._scale if turn.restarts else 0.0)
             turn.waiting = "CrashLoopBackOff"
-            turn.message = f"back-off {turn.delay:.0f}s restarting failed container"
+            turn.message = f"back-off {duration(turn.delay)} restarting failed {names}"
         return time.monotonic() >= turn.not_before
 
     def _begin(
@@ -277,16 +283,17 @@ class Pods:
             return None
         if time.monotonic() < turn.not_before:
             if turn.waiting == "ErrImagePull":
-                turn.waiting, turn.message = (
-                    "ImagePullBackOff",
-                    f'Back-off pulling image "{name}": ErrImagePull: {turn.message}',
-                )
+                reason = f": ErrImagePull: {turn.message}" if contracts.at_least(self._settings.version, "1.32") else ""
+                turn.waiting, turn.message = "ImagePullBackOff", f'Back-off pulling image "{name}"{reason}'
             return None
         try:
             pulled = runtime.pull(name)
         except (PullError, oci.ReferenceFormatError, OSError) as error:
-            turn.waiting = "InvalidImageName" if isinstance(error, oci.ReferenceFormatError) else "ErrImagePull"
-            turn.message = f'failed to pull and unpack image "{name}": {error}'
+            if isinstance(error, oci.ReferenceFormatError):
+                reason = f'couldn\'t parse image name "{name}": invalid reference format'
+                turn.waiting, turn.message = "InvalidImageName", f'Failed to apply default image tag "{name}": {reason}'
+            else:
+                turn.waiting, turn.message = "ErrImagePull", rpc_error(error)
             turn.delay = min(turn.delay * 2 or _FIRST_DELAY, _LONGEST_PULL_DELAY)
             turn.not_before = time.monotonic() + turn.delay * self._scale
             return None
@@ -329,7 +336,7 @@ class Pods:
         except ApiError:
             return {}
 
-    def _report(self, pod: dict[str, Any], worker: Worker, runtime: CriRuntime | None) -> bool:
+    def _report(self, pod: dict[str, Any], worker: Worker) -> bool:
         """Send the status if it has changed, and return whether the pod is still changing."""
         address = self._settings.node_ip or self._machine.address
         specs = {item["name"]: item for item in pod["spec"]["containers"]}

@@ -58,7 +58,7 @@ class Probes:
             run_id: the id of the container's current run. A new run starts from the beginning.
 
         Returns:
-            The message of a liveness probe that failed too often; otherwise an empty text.
+            The message of a startup or liveness probe that failed too often; otherwise an empty text.
         """
         if run_id != self.run_id:
             self.run_id, self.known = run_id, {}

@@ -93,10 +93,9 @@ class Kubelet:
             self._stderr(klog("E", f'"{wrong}"'))
         if not bootstrap.usable(self._machine, settings.kubeconfig):
             if not settings.bootstrap_kubeconfig:
-                raise KubeletError(
-                    f"failed to construct kubelet dependencies: stat {settings.kubeconfig}: The system cannot find "
-                    f"the file specified."
-                )
+                head = "unable to load kubeconfig" if settings.rotates else "invalid kubeconfig"
+                missing = f"CreateFile {settings.kubeconfig}: The system cannot find the file specified."
+                raise KubeletError(f"failed to run Kubelet: {head}: {missing}")
             bootstrap.bootstrap(self._machine, settings, self.name, self._pause)
         if not self._stop.is_set():
             self._client = Client(self._machine, read_kubeconfig(self._machine, settings.kubeconfig))

@@ -49,7 +49,8 @@ class Rotation:
         """Renew the certificate when this is due, and let the client use the new certificate.
 
         Raises:
-            KubeletError: the certificate has expired, and the API server responds.
+            KubeletError: the certificate has expired and the API server rejects the request for a new one, or the
+                kubeconfig cannot be read after the renewal.
             OSError: the API server is not reachable.
         """
         if not self._settings.rotates or not client.access.certificate or time.monotonic() < self._again:

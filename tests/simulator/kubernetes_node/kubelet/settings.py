@@ -25,7 +25,7 @@ KIND = "kubelet.config.k8s.io/v1beta1 KubeletConfiguration"
 
 
 class KubeletError(Exception):
-    """The reason why a kubelet does not start. The text is what it prints after `command failed`."""
+    """The reason why a kubelet does not start, or ends. The text is what it prints after `command failed`."""
 
 
 @dataclass
@@ -228,11 +228,11 @@ def _decode(text: str, version: str) -> dict[str, Any]:
 
 
 def _drop_ins(machine: Machine, folder: str, settings: KubeletSettings, version: str) -> None:
-    """Merge the drop-ins (`*.conf`, sorted by name) into the configuration. Raise KubeletError if one is invalid."""
+    """Merge the drop-ins (`*.conf`, sorted by path) into the configuration. Raise KubeletError if one is invalid."""
     if not machine.files.is_directory(folder):
         raise KubeletError(
             f"failed to merge kubelet configs: failed to walk through kubelet dropin directory {folder!r}: "
-            f"GetFileAttributesEx {folder}: The system cannot find the file specified."
+            f"CreateFile {folder}: The system cannot find the file specified."
         )
     for entry in machine.files.walk(folder):
         if entry.is_directory or not entry.name.casefold().endswith(".conf"):
@@ -309,7 +309,7 @@ def _check_resources(document: Mapping[str, Any]) -> None:
 
 
 def check_credential_providers(machine: Machine, settings: KubeletSettings) -> None:
-    """Raise KubeletError if the kubelet does not find credential providers' configuration or programs.
+    """Raise KubeletError if the configuration of credential providers is invalid, or if it or a program is missing.
 
     The kubelet checks this if both of its flags for credential providers are set:
     pkg/credentialprovider/plugin/plugin.go (RegisterCredentialProviderPlugins). exec.LookPath appends `.exe`.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The command line of nssm.exe: install, set, get, reset, start, stop, restart, status, remove.
+"""The command line of nssm.exe: install, set, get, reset (or unset), start, stop, restart, status, remove.
 
 https://nssm.cc/commands. The names of nssm's parameters are in contracts/docker.json. nssm's output is UTF-16, so
 callers that expect one byte per character find a NUL after each character (win_nssm of community.windows removes the
@@ -190,7 +190,7 @@ def _status(machine: Machine, _: Invocation, words: list[str]) -> str:
 def _remove(machine: Machine, _: Invocation, words: list[str]) -> str:
     name = _require(machine, words[0])
     if [word.casefold() for word in words[1:]] != ["confirm"]:
-        raise _NssmError("the simulator does not model nssm's windows (say: confirm)", BAD)
+        raise _NssmError("the simulator does not model nssm's windows: expected the argument confirm", BAD)
     machine.services.delete(name)
     return f'Service "{name}" removed successfully!'
 

@@ -15,7 +15,7 @@ class UsageError(Exception):
     """A command line that the program rejects.
 
     Args:
-        text: the last line on standard error (`ctr: …`).
+        text: the last line on standard error, such as `ctr: flag needs an argument: --user`.
         printed: what the program wrote to standard output before the error.
     """
 

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Checks of Kubernetes configuration objects against the contracts.
 
-Unknown fields and wrong types cause the errors of strict decoding.
+A value of a wrong type raises an error. For unknown fields, which only some programs reject, there is the message of
+strict decoding.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ def check(document: Mapping[str, Any], kind: str, version: str) -> list[str]:
         The paths of unknown fields, in their order.
 
     Raises:
-        ConfigurationError: a value has the wrong type. The message is that of Go's package json.
+        ConfigurationError: a value has the wrong type, or is an invalid duration. The message is that of Go's package
+            json or time.
     """
     known = contracts.fields(kind, version)
     unknown: list[str] = []
@@ -43,7 +45,8 @@ def gates(requested: Mapping[str, object], version: str) -> dict[str, bool]:
     """Return all feature gates: the defaults, replaced by the given gates.
 
     Raises:
-        ConfigurationError: a gate is unknown or locked. The message is that of Kubernetes' component-base.
+        ConfigurationError: a gate is unknown, or is locked to the other value. The message is that of Kubernetes'
+            component-base.
     """
     known = contracts.feature_gates(version)
     found = {name: default for name, (default, _) in known.items()}

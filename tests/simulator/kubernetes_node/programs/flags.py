@@ -72,8 +72,10 @@ def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[
             elif words:
                 value = words.pop(0)
             else:
-                raise FlagError(f"flag needs an argument: {word}")
-        _check(name, kind, value)
+                shown = word if word.startswith("--") else f"{word[1]!r} in {word}"
+                raise FlagError(f"flag needs an argument: {shown}")
+        short = table[name].get("short")
+        _check(f"-{short}, --{name}" if short else f"--{name}", kind, value)
         found.setdefault(name, []).append(value)
     return found, rest
 
@@ -96,7 +98,7 @@ def _split(word: str, shorts: Mapping[str, str], known: Mapping[str, object]) ->
     return shorts[letter], bool(rest), rest.removeprefix("=")
 
 
-def _check(name: str, kind: str, value: str) -> None:
+def _check(flag: str, kind: str, value: str) -> None:
     wrong = ""
     if kind == "bool" and value not in _TRUE | _FALSE:
         wrong = f'strconv.ParseBool: parsing "{value}": invalid syntax'
@@ -109,11 +111,19 @@ def _check(name: str, kind: str, value: str) -> None:
     elif kind in ("mapStringString", "mapStringBool") and value and "=" not in value:
         wrong = f"malformed pair, expect string={'bool' if kind == 'mapStringBool' else 'string'}"
     if wrong:
-        raise FlagError(f'invalid argument "{value}" for "--{name}" flag: {wrong}')
+        raise FlagError(f'invalid argument "{value}" for "{flag}" flag: {wrong}')
+
+
+def duration(value: float) -> str:
+    """Return a number of seconds as Go prints a duration, e.g. `1m20s`."""
+    minutes, rest = divmod(value, 60)
+    hours, minutes = divmod(minutes, 60)
+    whole = f"{hours:.0f}h{minutes:.0f}m" if hours else f"{minutes:.0f}m" if minutes else ""
+    return f"{whole}{rest:g}s"
 
 
 def seconds(text: str, default: float = 0.0) -> float:
-    """Return the seconds of a Go duration (`1m30s`)."""
+    """Return the seconds of a Go duration (`1m30s`), or the default if the text is not a duration."""
     units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
     parts = re.findall(r"(\d+(?:\.\d*)?)(ns|us|µs|ms|s|m|h)", str(text))
     return sum(float(amount) * units[unit] for amount, unit in parts) if parts else default

@@ -39,7 +39,8 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
     try:
         found = client.get(f"/api/v1/nodes/{plain[2]}")
     except ApiError as error:
-        return ProgramResult(1, "", f"Error from server: {error}\n")
+        reason = f" ({error.reason})" if error.reason else ""
+        return ProgramResult(1, "", f"Error from server{reason}: {error}\n")
     except OSError as error:
         return ProgramResult(1, "", f"Unable to connect to the server: {error}\n")
     finally:

@@ -49,7 +49,7 @@ class ProgramLogFile:
                 raise ServiceError(1053, f"open {path}: {error}") from error
 
     def write(self, text: str) -> None:
-        """Append a line. The line is lost if the disk is full."""
+        """Append a line. The line is lost if it cannot be written, for example because the disk is full."""
         if self._path:
             try:
                 self._append(f"{text}\n")

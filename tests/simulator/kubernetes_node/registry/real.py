@@ -2,8 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The real registry (https://distribution.github.io/distribution/; Debian's docker-registry), filled over HTTP.
 
-Its content is uploaded through its API. It consists of manifest lists with one entry for each Windows build
-(`os.version`).
+Its content, such as the small images of `upstream`, is uploaded through its API.
 """
 
 from __future__ import annotations

@@ -58,7 +58,10 @@ class SimulatedRegistry:
         If a request has no `ns`, its path does not begin with the host.
         """
         self.failures: dict[str, int] = {}
-        """Names (`host/path:tag`) with the HTTP status to return for them."""
+        """Names (`host/path:tag`) with the HTTP status to return for them.
+
+        If a request has no `ns`, the first part of its path stands for the host, as in `pause/pause:3.10`.
+        """
         self._lock = threading.Lock()
         self._sending = 0
         self._server = _RegistryHttpServer((address, port), RegistryHandler, tls)
@@ -86,8 +89,8 @@ class SimulatedRegistry:
     def fault(self, kind: str, path: str = "*", **options: Any) -> None:
         """Set a fault.
 
-        Kinds: `status` (with `retry_after`), `cut`, `truncated`, `wrong`, `slow`, `silence`, `loop`, `html` and
-        `no-range`; see `simulator.artifacts.faults`.
+        Kinds: `status` (with `retry_after`), `cut`, `truncated`, `wrong`, `slow`, `silence`, `loop`, `redirect`, `html`
+        and `no-range`; see `simulator.artifacts.faults`.
         """
         self.faults.add(ArtifactFault(kind, path, **options))
 

@@ -152,7 +152,7 @@ class Datastore:
         """Return a node.
 
         Raises:
-            DatastoreError: the object does not exist, or it cannot be read.
+            DatastoreError: the node does not exist, or it cannot be read.
         """
         return self.request("GET", f"/api/v1/nodes/{name}", f"Node({name})")
 

@@ -70,7 +70,7 @@ class Output:
             self.write(f"{stamp} {line}")
 
     def text(self) -> str:
-        """Return all lines that were not passed on at once because the invocation has no `emit`."""
+        """Return the lines of an invocation without `emit`; empty for an invocation with `emit`."""
         return "".join(f"{line}\n" for line in self._kept)
 
 

@@ -73,7 +73,7 @@ def serve(machine: Machine, run: Invocation, output: Output) -> int:
 
 
 def _connect(machine: Machine, run: Invocation, output: Output) -> Datastore:
-    """Return a connection to the datastore. Raise CalicoError if Typha is configured, but its service is missing."""
+    """Return a connection to the datastore. Raise CalicoError if Typha is configured, but its service is not found."""
     while True:
         try:
             datastore = Datastore(Client(machine, in_cluster(machine, run), timeout=5.0))

@@ -63,7 +63,7 @@ def _vxlan(machine: Machine, block: ipaddress.IPv4Network, vni: int, log: Log) -
 
 
 def _network(machine: Machine, kind: str, block: ipaddress.IPv4Network, vni: int, log: Log) -> hns.Network:
-    """Return the network. An existing network is kept if it has the same subnet and, for VXLAN, the same type."""
+    """Return the network. An existing one is kept if it has the same subnet, gateway and, for VXLAN, the same type."""
     store = hns.store(machine)
     known = store.network_named(NAME)
     if known and (known.subnet, known.gateway) == (str(block), str(block[1])) and (known.kind == kind or not vni):

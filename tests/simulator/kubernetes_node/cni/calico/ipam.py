@@ -183,7 +183,7 @@ class Ipam:
         raise IpamError("No Free Blocks")
 
     def _candidates(self, pools: list[Object]) -> Iterator[ipaddress.IPv4Network]:
-        """Yield the blocks of the pools. Every host begins with a different block (randomBlockGenerator)."""
+        """Yield the blocks of the pools. The host's name determines the first block (randomBlockGenerator)."""
         for item in pools:
             pool = ipaddress.IPv4Network(item["spec"]["cidr"])
             size = max(int(item["spec"].get("blockSize") or 26), pool.prefixlen)

@@ -84,7 +84,7 @@ class _NodeService:
             pause(machine, self._run, 10.0)
 
     def _clean(self) -> None:
-        """If this is the first run since boot, remove every HNS network that is not of type nat."""
+        """Remove every HNS network that is not of type nat. The script does so only in its first run since boot."""
         store = hns.store(self._machine)
         found = [item for item in store.networks() if item.kind != "NAT"]
         if not found:
@@ -171,7 +171,7 @@ class _NodeService:
 
 
 def _kubelet(machine: Machine) -> int:
-    """Return the id of the process kubelet.exe; 0 if there is no such process."""
+    """Return the id of the process kubelet.exe, or else of the service kubelet; 0 if neither is running."""
     found = next((item.id for item in machine.processes.all() if item.name.casefold() == "kubelet.exe"), 0)
     service = machine.services.get("kubelet")
     return found or (service.process_id if service and service.state == "Running" else 0)

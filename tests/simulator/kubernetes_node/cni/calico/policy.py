@@ -27,7 +27,10 @@ class _NotSupportedError(Exception):
 
 @dataclass
 class PolicyObjects:
-    """The objects that determine the rules: the pods, the namespaces and the network policies of the cluster."""
+    """The objects that determine the rules: the pods, the namespaces and the network policies of the cluster.
+
+    `skipped` is called with a message for each rule that Felix skips.
+    """
 
     pods: Sequence[Object] = ()
     namespaces: Sequence[Object] = ()

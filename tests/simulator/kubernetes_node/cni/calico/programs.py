@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The executables of Calico: calico-node.exe, calico.exe, install.exe and the scripts of the image node-windows.
 
-Since 3.33, calico.exe also contains the others, as in `calico.exe component cni install` and `calico.exe component node
-health …`.
+Since 3.33, calico.exe also contains the other executables: `calico.exe component cni install` is install.exe, and
+`calico.exe component node …` is calico-node.exe.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def _health(machine: Machine, checks: set[str]) -> ProgramResult:
     for check, good in (("felix-live", state.live), ("felix-ready", state.live and state.ready)):
         if check not in checks or good:
             continue
-        what, path = ("live", "liveness") if check == "felix-live" else ("ready", "readiness")
+        what, path = ("Felix is not live", "liveness") if check == "felix-live" else ("felix is not ready", "readiness")
         reason = "readiness probe reporting 503" if state.live else f'Get "http://localhost:9099/{path}": {_REFUSED}'
-        return ProgramResult(1, f"calico/node is not ready: felix is not {what}: {reason}\n")
+        return ProgramResult(1, f"calico/node is not ready: {what}: {reason}\n")
     return ProgramResult(0)
 
 
