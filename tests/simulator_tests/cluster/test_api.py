@@ -334,7 +334,7 @@ def test_the_token_in_a_secret_lasts_as_long_as_the_secret(
     cluster: SimulatedCluster, admin: Client, namespace: str
 ) -> None:
     used, unused = (secret_token(admin, namespace, name) for name in ("used", "unused"))
-    code, body = Client(cluster, token=used).request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
+    _code, body = Client(cluster, token=used).request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
     assert body["status"]["userInfo"]["username"] == f"system:serviceaccount:{namespace}:default"
     admin.request("DELETE", f"/api/v1/namespaces/{namespace}/secrets/unused")
     # A real API server caches successful authentications for ten seconds, so the other token would still be accepted.

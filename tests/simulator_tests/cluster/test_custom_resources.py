@@ -123,5 +123,7 @@ def test_objects_stay_when_their_definition_changes(admin: Client, own_pools: st
         code, body = admin.request("PATCH", definition, {"spec": {"versions": versions}}, content_type=MERGE)
         assert code == 200, body
         code = 200 if old in versions else 404
-        eventually(lambda code=code: admin.request("GET", own_pools.replace("/v1/", "/v0/"))[0] == code, "v0 is changed")
+        eventually(
+            lambda code=code: admin.request("GET", own_pools.replace("/v1/", "/v0/"))[0] == code, "v0 is changed"
+        )
     assert admin.request("GET", f"{own_pools}/one/status")[1]["spec"]["cidr"] == "10.0.0.0/8"
