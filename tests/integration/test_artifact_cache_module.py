@@ -88,8 +88,8 @@ def test_a_failed_artifact_does_not_hide_the_others_in_the_table(machine: Machin
         ({"kinds": {"tool": {"url": "http://h/x"}}}, "{version}"),
         ({"limit_rate": "fast"}, "no node was touched: limit_rate: expected bytes per second"),
         ({"parallel": 0}, "no node was touched: parallel: expected"),
-        ({"cache_dir": "C:\\", "prune": True, "artifacts": {}}, "an absolute path"),
-        ({"cache_dir": "cache"}, "an absolute path"),
+        ({"cache_dir": "C:\\", "prune": True, "artifacts": {}}, "the absolute path"),
+        ({"cache_dir": "cache"}, "the absolute path"),
     ],
 )
 def test_bad_input_is_one_message_and_no_node_is_touched(

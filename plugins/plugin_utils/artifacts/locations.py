@@ -202,7 +202,9 @@ def _of_users(url: str, what: str, sites: t.Sequence[artifacts_sites.ArtifactSit
         ArtifactError: the URL is malformed.
     """
     if not curl.is_url(url):
-        raise ArtifactError(f"url of {what}", redact_url(url), "expected an http or https URL")
+        raise ArtifactError(
+            f"url of {what}", redact_url(url), "expected a URL (http, https or file) with a path and without spaces"
+        )
     return (
         *(SourceLocation(url=site.at(url), site=site) for site in sites if site.overrides),
         SourceLocation(url=url),

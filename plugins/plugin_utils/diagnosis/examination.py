@@ -56,7 +56,7 @@ class Examination:
 
     @functools.cached_property
     def node(self) -> NodeInCluster | None:
-        """The node as the cluster knows it; None if the cluster does not know it, or was not queried."""
+        """The node as the cluster knows it; None if the cluster does not know it, or could not be queried."""
         return self.cluster.node(self.node_name)
 
     @property

@@ -111,7 +111,9 @@ def connection_variables(document: t.Any, name: str, others: t.Mapping[str, str]
         raise BadMachine(f"the hook returned {kind(document)}. {_EXAMPLE}")
     unknown = sorted(str(key)[:60] for key in document if key not in _KEYS)
     if unknown:
-        raise BadMachine(f"the hook returned the keys {', '.join(map(repr, unknown))}, expected {', '.join(_KEYS)}")
+        raise BadMachine(
+            f"the hook returned unknown keys: {', '.join(map(repr, unknown))}. Allowed are {', '.join(_KEYS)}"
+        )
     if document.get("name") not in (None, name):
         raise BadMachine(refusal("name of the new machine", document["name"], f"expected {name}"))
     return {"ansible_host": _address(document.get("address"), others), **_variables(document.get("variables"))}

@@ -26,6 +26,9 @@ from ...module_utils.redaction.texts import Redaction
 _IN_MEMORY = 4 * 1024 * 1024
 """Bytes of one file that are kept in memory; a larger file is written to a temporary file."""
 _COPY = 1024 * 1024
+EVENT_LOGS = "event-logs/"
+"""The folder of exported event logs in the archive. Only chosen channels are exported, so these files are not redacted.
+Event logs that a user names by path are left out like all other binary files."""
 _LATEST = 2**33 - 1
 """The latest time that tar can store in plain octal digits."""
 
@@ -67,7 +70,7 @@ def write(
         folder: the top folder in the archive.
         members: names in the target by names in the source; all other members are left out.
         documents: function that gets the content and returns further files by name: text, or data to write as JSON.
-        redaction: redacts secrets in text and data. Event logs (.evtx) are not changed.
+        redaction: redacts secrets in text and data. Exported event logs (in EVENT_LOGS) are not changed.
         limit: maximum size of the decompressed source in bytes; gzip data can expand a thousandfold.
         temporary: folder for temporary files; if None, the system's folder is used.
 
@@ -82,9 +85,11 @@ def write(
             if name is None:
                 continue
             with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(temporary) if temporary else None) as clean:
-                if name.endswith(".evtx"):
+                if name.startswith(EVENT_LOGS):
                     shutil.copyfileobj(content, clean, _COPY)
-                elif not redaction.stream(t.cast("t.BinaryIO", content), t.cast("t.BinaryIO", clean)):
+                elif name.casefold().endswith(".evtx") or not redaction.stream(
+                    t.cast("t.BinaryIO", content), t.cast("t.BinaryIO", clean)
+                ):
                     not_texts.append(name)
                     continue
                 sizes[name] = _add(archive, f"{folder}/{name}", clean, member.mtime)

@@ -9,6 +9,7 @@ import re
 import typing as t
 
 from . import catalogue
+from .archive import EVENT_LOGS
 from .survey import EventLog, LogFile, Survey, moment
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._@+=-]")
@@ -194,7 +195,7 @@ def _export(log: EventLog, requested: catalogue.RequestedLogs) -> Export:
     return Export(
         channel=log.channel,
         # Windows names the files of event logs the same way, with %4 instead of the slash.
-        member=f"event-logs/{_UNSAFE.sub('_', log.channel.replace('/', '@'))}.evtx",
+        member=f"{EVENT_LOGS}{_UNSAFE.sub('_', log.channel.replace('/', '@'))}.evtx",
         query=f"*[System[{' and '.join(conditions)}]]",
         expected=min(log.size, requested.limit),
     )

@@ -27,10 +27,10 @@ from .directory import Directory
 class Artifact(Resource):
     r"""Downloads a file with curl.exe. A file with a checksum is verified before use, and deleted if the hash is wrong.
 
-    The next run resumes an interrupted download. With `checksum_url`, the checksum file is stored next to the file
-    (`PATH.checksum`), so that later runs can verify the file without the network; `path` should then contain the
-    version. With `kind`, a manifest (`PATH.manifest.json`) describes the file. If there is no checksum, the hash in the
-    manifest is used. A file that cannot be verified yet is stored as `PATH.unverified` until it is verified.
+    The next run resumes an interrupted download of a file with a checksum. With `checksum_url`, the checksum file is
+    stored next to the file (`PATH.checksum`), so that later runs can verify the file without the network; `path` should
+    then contain the version. With `kind`, a manifest (`PATH.manifest.json`) describes the file. Without a checksum, the
+    hash in the manifest is used. A file that cannot be verified yet is `PATH.unverified` until it is verified.
     """
 
     type: t.ClassVar[str] = "Artifact"

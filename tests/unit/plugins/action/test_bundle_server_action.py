@@ -173,7 +173,7 @@ def test_an_old_bundle_is_refused_or_accepted_as_asked(site: Path, monkeypatch: 
     clock = types.SimpleNamespace(datetime=Later, UTC=datetime.UTC)
     with monkeypatch.context() as later:
         later.setattr(bundle_server, "datetime", clock)
-        assert "signed within 1 days (bundle_max_age)" in served(site, key, serve=False, max_age=1)["msg"]
+        assert "signed in the last 1 days (bundle_max_age)" in served(site, key, serve=False, max_age=1)["msg"]
         assert "failed" not in served(site, key, serve=False, max_age=3)
     assert "failed" not in served(site, key, serve=False, max_age=1)
     assert (site / "state/winkube/bundles.json").exists()

@@ -26,6 +26,7 @@ from ansible_collections.winkube.node.plugins.plugin_utils.windows import node_p
 from ansible_collections.winkube.node.plugins.plugin_utils.wire.messages import Batch, CallResult, Observation
 from simulator.certificates import Issuer, certificate_pem, named, new_key
 from simulator.machine.machine import Machine
+from simulator.machine.service_errors import ServiceError
 from simulator.machine.settings import MachineSettings
 
 NOW = datetime.datetime(2026, 11, 25, 12, tzinfo=datetime.UTC)
@@ -184,8 +185,11 @@ def test_undoing_a_join_removes_the_credentials(node: DirectNode) -> None:
     assert not join_renewal.read(node.observe(join_renewal.calls())).joined
 
 
-def test_a_kubelet_that_does_not_stop_keeps_its_credentials(node: DirectNode) -> None:
-    node.machine.services.delete("kubelet")
+def test_a_kubelet_that_does_not_stop_keeps_its_credentials(node: DirectNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_name: str, **_options: bool) -> None:
+        raise ServiceError(1053)
+
+    monkeypatch.setattr(node.machine.services, "stop", refuse)
     with pytest.raises(NodeError, match="node-1: undo the former join: "):
         join_renewal.undo(node)
     assert exists(node) == [True] * 3

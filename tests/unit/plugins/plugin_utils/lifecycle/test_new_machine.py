@@ -45,7 +45,7 @@ def test_connection_variables_are_used() -> None:
         ({}, "address of the new machine: expected an IP address or a DNS name, got nothing"),
         (
             {"address": "10.0.0.7", SECRET[:4]: SECRET},
-            "the hook returned the keys 'hook', expected name, address, variables",
+            "the hook returned unknown keys: 'hook'. Allowed are name, address, variables",
         ),
         ({"address": "10.0.0.7", "name": "other"}, "name of the new machine: expected win1-g2, got 'other'"),
         ({"address": "-oProxyCommand=x"}, "address of the new machine"),

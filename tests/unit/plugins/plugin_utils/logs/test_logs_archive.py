@@ -179,6 +179,10 @@ def test_members_get_their_names_and_lose_their_secrets() -> None:
 def test_binary_files_are_left_out_and_reported() -> None:
     reported, found = kept(tar(f00000=b"\0\1\2" * 100), {"f00000": "files/a.log"})
     assert (reported.not_texts, found) == (("files/a.log",), {})
+    # Unlike the exported logs, an event log that a user names may contain command lines with secrets.
+    event_log = b"ElfFile\0" + "password=geheim".encode("utf-16-le")
+    reported, found = kept(tar(f00000=event_log), {"f00000": "files/paths/D/logs/Security.evtx"})
+    assert (reported.not_texts, found) == (("files/paths/D/logs/Security.evtx",), {})
 
 
 def test_links_and_unrequested_names_are_ignored() -> None:
