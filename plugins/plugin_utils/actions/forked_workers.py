@@ -29,7 +29,7 @@ def exempt_inherited_objects() -> None:
     """Exempt the objects that forked processes inherit, so that garbage collections in these processes skip them.
 
     Call this function in Ansible's main process, which imports action plugins before it forks workers. The main process
-    itself collects garbage as before. Its objects must not be frozen even for the time of a fork, because `gc.unfreeze`
-    makes all of them old, and garbage among them would then hardly ever be collected.
+    itself collects garbage as before. Its objects must not be frozen, not even while it forks, because `gc.unfreeze`
+    moves all of them to the oldest generation, in which garbage would then hardly ever be collected.
     """
     os.register_at_fork(after_in_child=gc.freeze)

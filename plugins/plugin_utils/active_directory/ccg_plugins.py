@@ -14,7 +14,7 @@ from .credential_spec import GUID
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CcgPlugin:
-    """A plugin with which CCG gets an account of the domain on a machine that is not a member of the domain."""
+    """A plugin through which CCG gets the credentials of a domain account on a machine outside the domain."""
 
     name: str
     """Name of the plugin's folder, and of its artifact."""
@@ -37,7 +37,9 @@ class CcgPlugin:
             raise ResourceError("url", None, "expected the URL of an archive with the plugin")
         # A plugin handles passwords of domain accounts, so an unverified plugin is never installed.
         if not re.fullmatch(r"[0-9a-fA-F]{64}", self.sha256):
-            raise ResourceError("sha256", self.sha256 or None, "expected the SHA-256 of the archive (64 digits)")
+            raise ResourceError(
+                "sha256", self.sha256 or None, "expected the SHA-256 of the archive (64 hexadecimal digits)"
+            )
         if not re.fullmatch(r"(?:[^/\\:*?\"<>|]+/)*[^/\\:*?\"<>|]+\.dll", self.member, re.IGNORECASE):
             raise ResourceError(
                 "member", self.member, "expected the path of a DLL in the archive, such as x64/plugin.dll"

@@ -110,7 +110,7 @@ def _texts(value: object, where: str, names: t.Sequence[str]) -> dict[str, str]:
     _fields(value, where, names)
     values: dict[str, t.Any] = {name: value[name] for name in names if isinstance(value, t.Mapping)}
     for name, text in values.items():
-        # The API server accepts only texts.
+        # The API server accepts only strings.
         if not isinstance(text, str) or not text.strip():
             raise ResourceError(f"{where}.{name}", _ANOTHER if text else None, "expected a text", _HINT)
     return values

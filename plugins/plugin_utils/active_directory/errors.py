@@ -20,7 +20,7 @@ _REPORTED = re.compile(r"\(0x([0-9a-fA-F]{8})\)")
 
 
 def log_call() -> Call:
-    """Return the call that reads the end of Windows' log of joins. Its lines are always in English."""
+    """Return the call that reads the end of Windows' log of domain joins. Its lines are always in English."""
     return query("domain.log", "Get-Content", {"LiteralPath": _LOG, "Tail": _TAIL})
 
 
@@ -28,7 +28,7 @@ def code_of(message: str, log: CallResult) -> int | None:
     """Return the error code of a join; None if it is unknown.
 
     Args:
-        message: the module's message, which is in the language of Windows.
+        message: the module's message, which is in the display language of Windows.
         log: result of `log_call`.
     """
     reported = _REPORTED.search(message)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Join a machine to a domain with microsoft.ad.membership, once, and reboot it.
+"""Join a machine to a domain with microsoft.ad.membership, unless it is already a member, and reboot it.
 
 PowerShell's Add-Computer needs a credential object, which no call of a batch (docs/wire.md) can create, and an offline
 join needs a Windows API. The module of the collection microsoft.ad does both. It does not detect a join that waits for
@@ -67,7 +67,7 @@ class DomainRequest:
         }
 
     def without_secrets(self, text: str) -> str:
-        """Return a message of the node without the password and the data."""
+        """Return a message from the node with the password and the data of the offline join removed."""
         for secret in (self.password, self.blob, offline_data.normalized(self.blob)):
             text = text.replace(secret, "********") if secret else text
         return printable(text)
@@ -157,7 +157,10 @@ class DomainJoin:
         raise self._failed("the connection failed during the join, so it is unknown whether the machine has joined")
 
     def _explained(self, message: str) -> str:
-        """Return why the join failed, from the error code, because the message is in the language of Windows."""
+        """Return why the join failed, and how to fix it.
+
+        The reason is looked up by error code, because the message depends on the display language of Windows.
+        """
         message = " ".join(self._request.without_secrets(message).split())
         try:
             seen: Observation = self._node.observe((errors.log_call(),), step=_STEP, private=True)

@@ -29,7 +29,7 @@ class OfflineJoinData:
     """The domain and the computer that the data names, without the password in the data."""
 
     domain: str
-    """DNS name of the domain, or its other name if the data has no DNS name; empty if `read` does not know the form."""
+    """DNS name of the domain; if the data has none, the name in `lpDomain`; empty if `read` does not know the form."""
     computer: str
     """Name of the computer; empty if the data has a form that `read` does not know."""
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Resources for lists of versions, warnings about unverified ones, and a table of the content of a node's cache."""
+"""Resources for lists of artifact versions, warnings about unverified artifacts, and a table of a node's cache."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _own_url(url: str, kind: str, versions: int) -> str:
     name = f"{kind.replace('-', '_')}_url"
     filled = catalogue.filled(url, "1.0")
     if not locations.is_own_url(filled):
-        raise ArtifactError(name, redact_url(url), "expected an http or https URL that ends in a file's name")
+        raise ArtifactError(name, redact_url(url), "expected a URL (http, https or file) that ends in a file's name")
     if versions > 1 and filled == url:
         expected = f"expected a URL with {{version}}, because {versions} versions are listed"
         raise ArtifactError(name, redact_url(url), expected)
@@ -116,7 +116,7 @@ def _resource(kind: str, item: object, where: str, own_url: str, **options: t.An
 def unverified(resources: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
     """Return a warning for each artifact that is accepted without a checksum, and one for each plain HTTP host.
 
-    A host counts if it also provides checksums, because then nothing verifies its files.
+    A host is included only if it also provides the checksums, because then nothing verifies its files.
     """
     sentences = []
     clear: dict[str, list[str]] = {}

@@ -222,7 +222,9 @@ def signers(given: object, kind: str) -> list[str]:
 def _kind(name: str, entry: t.Mapping[str, t.Any], where: str) -> Kind:
     try:
         if "name" in entry:
-            raise ResourceError(f"{where}.name", entry["name"], "expected no key name", "The entry's key is its name.")
+            raise ResourceError(
+                f"{where}.name", entry["name"], "expected no key `name`", "The entry's key is its name."
+            )
         kind: Kind = convert({**entry, "name": name}, Kind, where)
     except ResourceError as error:
         raise ArtifactError(error.where, error.value, error.expected, error.hint) from None

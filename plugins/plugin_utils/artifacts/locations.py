@@ -73,7 +73,7 @@ class ArtifactSource:
 
 
 def mirrored(url: str, mirror: str) -> str:
-    """Return the URL of a publisher's file at a mirror, whose first folder is the publisher's host.
+    """Return the URL of a publisher's file on a mirror, which has one folder for each publisher's host.
 
     >>> mirrored("https://dl.k8s.io/v1.37.1/a.tar.gz", "http://mirror:8080/")
     'http://mirror:8080/dl.k8s.io/v1.37.1/a.tar.gz'

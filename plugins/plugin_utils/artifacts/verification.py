@@ -68,7 +68,9 @@ def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str
 
 
 def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Unverified]:
-    """Return what is unverified in roles. No text names an inventory host, so that reports can merge equal texts.
+    """Return the downloads and sites of roles that nothing verifies.
+
+    No text names an inventory host, so that reports can merge equal texts.
 
     Args:
         values: the roles' variables that are set.

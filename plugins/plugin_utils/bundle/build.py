@@ -183,7 +183,7 @@ class Builder:
         return pairs
 
     def _is(self, file: BundleFile, entry: IndexEntry) -> bool:
-        """Return whether a file in the bundle has the expected checksum, if one is expected."""
+        """Return whether a file in the bundle has the expected checksum; true if none is expected."""
         if file.checksum is None:
             return True
         expected = file.checksum.digest.lower()

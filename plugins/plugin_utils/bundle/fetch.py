@@ -81,7 +81,7 @@ class FetchSource:
     CURL_CA_BUNDLE, or the certificates that the library requests trusts."""
     verify: bool = True
     inside: frozenset[str] | None = None
-    """For URLs from untrusted documents: the hosts that are allowed although they are not public. None: all hosts."""
+    """For URLs from untrusted documents: hosts that are allowed although they are not public. None: all are allowed."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ class Fetched:
 
 
 class Fetcher:
-    """Downloads files; may be used by several threads.
+    """Downloads files. Several threads can use it at the same time.
 
     Args:
         attempts: number of attempts for each source.
@@ -355,7 +355,7 @@ class _RetryableError(Exception):
 
 
 def _refuse(url: str, answer: requests.Response) -> None:
-    """Raise an exception if the response is an error. Status 416 is accepted: nothing is left to download."""
+    """Raise an exception if the response is an error. Status 416 only means that nothing is left to download."""
     status = answer.status_code
     if status in (200, 206, 416):
         return

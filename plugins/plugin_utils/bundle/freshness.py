@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reject bundles that are older than a maximum age, or than the last one used: old software may be vulnerable."""
+"""Reject bundles that exceed a maximum age, or are older than the last used bundle: old software may be vulnerable."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def check(
         now: the current time.
 
     Returns:
-        Why the bundle could not be compared with the last one or recorded, although it is accepted; empty if it could.
+        A warning if the accepted bundle could not be compared with the last one, or not be recorded; otherwise empty.
 
     Raises:
         BundleError: the bundle is older than `max_age`, or older than the last one and `allow_older` is false.
@@ -54,7 +54,7 @@ def check(
         made = stamp.made or "at an unknown time"
         raise BundleError(
             f"{where}: expected an index that was signed in the last {max_age} days (bundle_max_age), got one signed "
-            f"{made}. Build it again with bundle.yml and bundle_refresh: true, or set bundle_max_age"
+            f"{made}. Build the bundle again with bundle.yml and bundle_refresh: true, or increase bundle_max_age"
         )
     name = _name(bundle, public)
     try:

@@ -39,7 +39,7 @@ def private_key(path: str, passphrase: str = "") -> tuple[Ed25519PrivateKey, boo
 
     Args:
         path: path of the key on the controller.
-        passphrase: passphrase of the key, also of one that is created; empty: the key is not encrypted.
+        passphrase: passphrase of the key, which also encrypts a created key; empty: the key is not encrypted.
 
     Returns:
         The key, and whether it was created.
@@ -53,13 +53,15 @@ def private_key(path: str, passphrase: str = "") -> tuple[Ed25519PrivateKey, boo
         if not where.exists():
             return _make(where, passphrase), True
         if stat.S_IMODE(where.stat().st_mode) & 0o077:
-            raise BundleError(refusal("bundle_key", str(where), "expected a file of mode 0600", "Others can read it."))
+            raise BundleError(
+                refusal("bundle_key", str(where), "expected a file with mode 0600", "Other users can read it.")
+            )
         key = serialization.load_pem_private_key(where.read_bytes(), passphrase.encode() or None)
     except OSError as error:
         raise BundleError(f"bundle_key {where}: {_EXPECTED}: {error.strerror}") from error
     except TypeError:
         problem = (
-            "expected an encrypted key for this bundle_key_passphrase, got one that is not encrypted"
+            "expected an encrypted key, because bundle_key_passphrase is set, got a key that is not encrypted"
             if passphrase
             else "expected bundle_key_passphrase for an encrypted key, got nothing"
         )

@@ -79,7 +79,7 @@ def token(url: str) -> str:
 def start(
     bundle: Bundle, *, nodes: t.Iterable[str], bind: str, port: int = 0, certificate: str = "", key: str = ""
 ) -> ServedBundle:
-    """Serve a bundle until Ansible ends, even if Ansible is killed.
+    """Start a server for a bundle. It stops when Ansible ends, even if Ansible is killed.
 
     Args:
         bundle: a verified bundle.
@@ -206,7 +206,7 @@ def bind_address(addresses: t.Iterable[str], own: bool) -> str:
 
     Args:
         addresses: the addresses at which nodes reach the controller.
-        own: whether the addresses belong to this machine. A user may give a translated address (NAT).
+        own: whether the addresses belong to this machine. An address from a user may be a translated one (NAT).
     """
     different = set(addresses)
     if own and len(different) == 1:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""windows_exporter as a HostProcess DaemonSet, and rules for alerts from its metrics.
+"""windows_exporter as a HostProcess DaemonSet, and alerting rules that use its metrics.
 
 prometheus-community/windows_exporter v0.31.8, kubernetes/windows-exporter-daemonset.yaml. Differences from this
 manifest: settings are flags, the image has a fixed version, and the firewall rule is removed when the pod ends.

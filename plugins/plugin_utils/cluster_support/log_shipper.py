@@ -3,7 +3,7 @@
 """Fluent Bit, which ships program logs and event logs, as a HostProcess DaemonSet for each version of Windows.
 
 Its configuration is in a Secret, because outputs may contain passwords. Fluent Bit keeps its positions in a folder of
-the node, so a new pod continues where the old pod ended.
+the node, so a new pod continues where the old pod stopped reading.
 """
 
 from __future__ import annotations

@@ -18,10 +18,10 @@ _RBAC = "rbac.authorization.k8s.io"
 
 
 def host_process(containers: t.Sequence[KubernetesObject], **more: t.Any) -> KubernetesObject:
-    """Return the specification of a HostProcess pod, which runs on Windows nodes except those with Docker or services.
+    """Return the specification of a HostProcess pod for Windows nodes, except those that a label excludes.
 
-    Docker cannot run HostProcess containers. Nodes with Docker, and nodes whose network runs as services, have a label
-    that excludes them (`manifests.node_affinity`).
+    Nodes with Docker, which cannot run HostProcess containers, and nodes whose network runs as services have such a
+    label (`manifests.node_affinity`).
 
     Args:
         containers: the containers.
@@ -41,7 +41,7 @@ def host_process(containers: t.Sequence[KubernetesObject], **more: t.Any) -> Kub
 
 
 def rolling_daemon_set(namespace: str, name: str, pod: KubernetesObject, **annotations: str) -> KubernetesObject:
-    """Return a DaemonSet whose pods are replaced one node after the other when it changes.
+    """Return a DaemonSet that replaces its pods on one node after another when its specification changes.
 
     Args:
         namespace: the DaemonSet's namespace.

@@ -62,7 +62,7 @@ class HttpsListener:
 
 
 def inspection_calls() -> tuple[Call, ...]:
-    """Return the calls that read the listeners and the certificates that they may use."""
+    """Return the calls that read the listeners and the certificates that they can use."""
     return (
         query(
             "listeners",
@@ -99,7 +99,7 @@ def read_listener(answers: t.Mapping[str, CallResult]) -> HttpsListener:
     thumbprint = next((thumbprint for thumbprint in used if thumbprint in by_thumbprint), None)
     if thumbprint is None:
         raise CertificateError(
-            "expected an HTTPS listener of WinRM with a certificate of the store LocalMachine\\My, got none. "
+            "expected an HTTPS listener of WinRM with a certificate from the store LocalMachine\\My, got none. "
             "Run scripts/Enable-WinRMOverHttps.ps1 on the server to create one"
         )
     others = tuple(
@@ -128,7 +128,7 @@ def is_due(certificate: Certificate, now: datetime.datetime, days: int) -> bool:
 
 
 def successor(listener: HttpsListener, now: datetime.datetime, days: int) -> Certificate | None:
-    """Return an interrupted run's certificate that is not due and expires later than the current one, or None."""
+    """Return a certificate that an interrupted run left, or None if all are due or expire before the current one."""
     fresh = [each for each in listener.others if each.is_self_signed and not is_due(each, now, days)]
     longest = max(fresh, key=lambda each: each.expires, default=None)
     return longest if longest is not None and longest.expires > listener.certificate.expires else None

@@ -98,7 +98,7 @@ class Renewer:
         """Renew the certificate.
 
         Raises:
-            CertificateError: the new certificate cannot be made or used; the listener still, or again, has the old one.
+            CertificateError: the new certificate cannot be created or used. The listener then uses the old one.
             ValueError: as for `update_pins`.
             OSError: as for `update_pins`.
         """

@@ -47,7 +47,7 @@ def read_settings(
     Args:
         plugin: name of the plugin, with or without the name of its collection.
         options: the plugin's options by name, as Ansible resolved them.
-        extras: the host's variables of WINRM_EXTRAS.
+        extras: the variables in WINRM_EXTRAS that the host has, with their values.
         shell: type of the remote shell, for ssh.
 
     Returns:

@@ -47,7 +47,7 @@ def verify(host: str, port: int, ca_file: str, *, seconds: float = 10.0) -> str 
         seconds: time limit.
 
     Returns:
-        Why the certificate is not trusted; None if it is.
+        Why the certificate is not trusted; None if it is trusted.
 
     Raises:
         OSError: no TLS server responded, for example because the server is reachable only through a proxy.

@@ -75,8 +75,8 @@ def resources(
 def _likely(name: str) -> dict[str, int]:
     """Return the property `likely_size` of an image whose approximate size is known; empty for any other image.
 
-    With this size, the first run need not ask a registry. The copy in a mirror is as large as the original, so the
-    registry and a path that mirrors add do not matter.
+    With this size, the first run need not ask a registry. A mirror's copy is as large as the original, so neither
+    the registry nor a path that a mirror adds matters.
     """
     repository = f"/{ImageReference.parse(name).repository}" if is_whole(name) else ""
     sizes = (size for end, size in _data()["likely_sizes"].items() if repository.endswith(f"/{end}"))
@@ -114,8 +114,8 @@ def core_dns(versions: t.Sequence[t.Any], repository: str) -> list[str]:
 
     Args:
         versions: versions such as 1.12.1, with or without `v`.
-        repository: the site's own repository, because upstream publishes images for Linux only
-            (data/container_images.json).
+        repository: the user's own repository with images for Windows, because upstream publishes images for Linux
+            only (data/container_images.json).
 
     Raises:
         ResourceError: a version is not valid, or there are versions and no repository.

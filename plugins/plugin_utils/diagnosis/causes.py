@@ -16,7 +16,7 @@ Effect = t.Literal["not_ready", "pods", "risk"]
 """`not_ready`: the node is not Ready; `pods`: its pods fail; `risk`: the node may work."""
 
 _LONGEST = 600
-"""Maximum length of a text of evidence in characters."""
+"""Maximum length of one text in `evidence`, in characters."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -114,7 +114,7 @@ def node_object(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def _asked_in_vain(node: Examination) -> bool:
-    """Return whether the cluster was queried without success, as opposed to not being queried."""
+    """Return whether the query of the cluster failed; false if the cluster was not queried."""
     return not node.cluster.known and node.cluster.problem != NO_KUBECONFIG
 
 

@@ -38,7 +38,7 @@ def hns(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def hns_networks(node: Examination) -> t.Iterator[FoundCause]:
-    """Check the HNS network of pods, and its type."""
+    """Check whether HNS has the pod network, and whether this network has the expected type."""
     facts = node.first.hns
     if not node.first.kubelet.joined or facts.hang or facts.problem:
         return

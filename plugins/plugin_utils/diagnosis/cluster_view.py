@@ -40,7 +40,7 @@ class ClusterView:
 
     @property
     def known(self) -> bool:
-        """Whether the cluster was queried with success."""
+        """Whether the cluster was queried successfully."""
         return not self.problem
 
     @classmethod
@@ -76,7 +76,7 @@ def state_of(view: ClusterView, name: str) -> dict[str, str]:
     """Return the state of a node in the cluster as `status`, and its reason as `status_detail`.
 
     Args:
-        view: the cluster's view.
+        view: what the cluster knows about its nodes.
         name: the node's name.
 
     Returns:

@@ -13,7 +13,7 @@ _PREFIX = "kubelet-launcher: "
 _STARTED, _ENDED, _UNKNOWN = "started the kubelet", "the kubelet ended", "this kubelet does not know "
 _COMMAND = re.compile(r"post_kubeadm_commands\[\d+\]: ")
 _ERROR_ID = "FullyQualifiedErrorId"
-"""The last line of an error, in every language of Windows."""
+"""The last line of an error; it is the same in every display language of Windows."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class LauncherLog:
     left_out: tuple[str, ...] = ()
     """Flags of kubeadm that the launcher left out, because the kubelet does not know them."""
     failed_command: str = ""
-    """The command after the join that failed, and how."""
+    """The message about a command that was run after the join and failed; empty if there is none."""
 
     @classmethod
     def parse(cls, lines: t.Iterable[str]) -> LauncherLog:

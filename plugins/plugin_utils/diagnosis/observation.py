@@ -213,7 +213,7 @@ def read_second(seen: Observation, facts: FirstFacts, options: ObservationOption
 
 
 def plugin_paths(facts: FirstFacts, options: ObservationOptions) -> dict[str, list[str]]:
-    """Return the paths at which the program of each configured CNI plugin may be, by the plugin's name.
+    """Return the paths at which the program of each configured CNI plugin can be, by the plugin's name.
 
     Args:
         facts: what the first command observed.

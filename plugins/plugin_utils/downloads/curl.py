@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Download with Windows' curl.exe, which reads URL, proxy and headers from standard input: no process list shows them.
+"""Download with Windows' curl.exe. It reads the URL, proxy and headers from standard input: no process list shows them.
 
-Windows Server 2019 may have curl 7.55 (2017), so newer options are used only if the version is known. Versions:
+Windows Server 2019 may have curl 7.55 (2017), so a newer option is used only if the version is known to have it:
 https://curl.se/docs/manpage.html ("Added in").
 """
 

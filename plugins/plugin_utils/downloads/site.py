@@ -20,10 +20,11 @@ class Site:
     )
     headers: t.Mapping[str, str] = dataclasses.field(
         default_factory=dict,
-        metadata={"help": "Secret headers that replace those of the artifact, unless empty.", "secret": True},
+        metadata={"help": "Secret headers. If set, they replace the artifact's headers.", "secret": True},
     )
     proxy: str | None = dataclasses.field(
-        default=None, metadata={"help": "URL that replaces the artifact's proxy; empty: no proxy.", "secret": True}
+        default=None,
+        metadata={"help": "URL of a proxy that replaces the artifact's proxy; empty: no proxy.", "secret": True},
     )
     no_proxy: tuple[str, ...] = dataclasses.field(
         default=(), metadata={"help": "List that replaces the artifact's `no_proxy`, unless it is empty."}
@@ -37,7 +38,7 @@ class Site:
         """Return how the source is reached.
 
         Args:
-            own: how the artifact's own URLs are reached. The settings of this source, where given, replace these.
+            own: how the artifact's own URLs are reached. The settings of this source take precedence.
         """
         return dataclasses.replace(
             own,

@@ -69,7 +69,7 @@ class Convergence:
     Args:
         session: the session with the node.
         resources: what the node should have, in the order in which changes are made.
-        check_mode: only observe and plan, which usually takes one remote command.
+        check_mode: whether to only observe and plan, which usually takes one remote command.
         may_reboot: whether to reboot the node if a change needs a reboot. If false, the run ends after that change.
         disruptive: `defer` postpones changes that disrupt the pods of a live node, and later changes that build on
             them.

@@ -28,7 +28,7 @@ class ProgressReporter:
         """The total bytes that each change needs, by the title of its resource (`Measurement.sizes`); None: unknown."""
 
     def report(self, progress: Progress, changes: t.Sequence[Planned]) -> None:
-        """Print how far a batch has come.
+        """Print the progress of a batch.
 
         Args:
             progress: what the node reported.
@@ -48,7 +48,7 @@ class ProgressReporter:
         return None
 
     def _files(self, running: t.Sequence[RunningCall], changes: t.Sequence[Planned]) -> str | None:
-        """Return a line such as `kubernetes 1.37.1 45 of 120 MB, containerd 2.3.7 ended`; None without downloads."""
+        """Return a line such as `kubernetes 1.37.1 45 of 120 MB, containerd 2.3.7 ended`; None if nothing downloads."""
         parts: list[str] = []
         growing: dict[str, str] = {}
         for call in running:

@@ -223,7 +223,7 @@ class Resource(abc.ABC):
 
     @property
     def brings(self) -> str | None:
-        """The Windows path of the file that the resource brings to the node; None if no other resource may need it."""
+        """The Windows path of the file that the resource brings to the node; None if no other resource can need it."""
         return None
 
     def lacks(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for subclasses
@@ -249,7 +249,8 @@ class Resource(abc.ABC):
     def likely_space(self) -> SpaceRequirement | None:
         """Return the disk space that the resource needs if it is missing; None if only the plan shows it.
 
-        If this method returns a requirement, the observation may also ask for its size, which saves a remote command.
+        If this method returns a requirement, the engine can ask for its size during the observation, which saves a
+        remote command.
         The calls of the probe may refer to the calls of `observe`. The node must skip the calls of the probe if the
         resource is not missing.
         """

@@ -32,12 +32,12 @@ def started_before(changes: t.Sequence[Planned]) -> set[str]:
 
 
 def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) -> tuple[list[Call], list[Call]]:
-    """Return calls for the start and the end of a batch, which restart each service once if it runs at both times.
+    """Return calls for the start and the end of a batch. They restart each service that is running at both points.
 
     Args:
         services: names of the services.
-        started: names, in lower case, of services that the batch itself starts before a change because of which they
-            must restart (see `started_before`). They restart even if they were not running before the batch.
+        started: names, in lower case, of services that the batch itself starts and that must restart because of a later
+            change of the batch (see `started_before`). They restart even if they were not running before the batch.
     """
     before: list[Call] = []
     after: list[Call] = []

@@ -71,7 +71,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def in_use(self, seen: Results, images: t.Mapping[str, StoredImage]) -> frozenset[str] | None:
-        """Return the identities of images that containers use, whether they run or not; None if unknown."""
+        """Return the identities of images that running or stopped containers use; None if unknown."""
 
     @abc.abstractmethod
     def pull(self, reference: str, how: TransferOptions) -> Call:
@@ -115,7 +115,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def read_layers(self, seen: t.Mapping[str, CallResult], build: int) -> t.Mapping[str, int]:
-        """Return the size of each layer in bytes, by digest; empty if the sizes of single layers are unknown."""
+        """Return the size of each layer in bytes, by digest; empty if the sizes of individual layers are unknown."""
 
 
 def names_of(identity: str, images: t.Mapping[str, StoredImage]) -> list[str]:

@@ -230,7 +230,7 @@ class RequestListener:
             self._wake.send(b"x")
 
     def _take_back(self) -> None:
-        """Take back connections on which a node may send further requests."""
+        """Take back connections on which nodes can send further requests."""
         with contextlib.suppress(OSError):
             self._woken.recv(4096)
         while self._back:

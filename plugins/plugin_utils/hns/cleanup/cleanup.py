@@ -200,7 +200,7 @@ class Cleanup:
         Services that the request leaves stopped are not started.
 
         Returns:
-            Whether HNS responds again, or may respond again because the node lost the batch.
+            Whether HNS responds again. Also true if the node lost the batch, because HNS may then respond again.
         """
         running = [service.name for service in facts.services if service.running]
         users = [name for name in running if name not in (services.HNS, "vmcompute", *services.RUNTIMES)]

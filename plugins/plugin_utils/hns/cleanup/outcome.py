@@ -133,7 +133,7 @@ class CleanupOutcome:
         Args:
             name: name of the node.
             diff: whether the result contains a diff with all objects.
-            check_mode: whether the run only checked.
+            check_mode: whether the run was in check mode.
             remote_commands: number of commands that were sent to the node.
         """
         items = list(self.planned) if check_mode else self.removed

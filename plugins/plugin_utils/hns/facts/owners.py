@@ -143,7 +143,7 @@ class Ownership:
         all_evidence = [*inside, *([own] if namespace.containers else [])]
         if not all_evidence:
             return self._empty()
-        # An endpoint that is not stale, such as one of the host or an unknown owner, means that the namespace is not.
+        # If an endpoint is not stale, for example because its owner is unknown, the namespace is not stale either.
         return min(all_evidence, key=_strength)
 
     def _empty(self) -> OwnerEvidence:
@@ -198,7 +198,7 @@ def _elsewhere(user: str | None) -> OwnerEvidence:
 
 
 def _strength(evidence: OwnerEvidence) -> tuple[int, str]:
-    """Return an owner's sort key, which puts owners that certainly use the object first, and then owners that may."""
+    """Return an owner's sort key, which puts owners that certainly use the object first, then owners that might."""
     return ("in use", "unknown", "host", "remote", "stopped", "stale").index(evidence.state), evidence.owner
 
 

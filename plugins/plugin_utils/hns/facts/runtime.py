@@ -127,7 +127,7 @@ def read(answers: t.Mapping[str, CallResult], installed: t.Collection[str]) -> R
 
     Args:
         answers: the results of `calls`, by call id.
-        installed: the runtimes (containerd, docker) whose service runs or may start.
+        installed: the runtimes (containerd, docker) whose service is running or not disabled.
     """
     if not installed:
         return Runtime(problem="neither the service containerd nor the service docker can run")

@@ -90,7 +90,7 @@ def read(seen: t.Mapping[str, CallResult]) -> tuple[InstalledService, ...]:
 
 
 def installed_runtimes(services: t.Iterable[InstalledService]) -> tuple[str, ...]:
-    """Return the runtimes that may run containers, because they are running or not disabled."""
+    """Return the runtimes that can run containers: those whose service is running or not disabled."""
     return tuple(
         service.name
         for service in services

@@ -155,7 +155,11 @@ EXPECTED = "expected an Ed25519 key in PEM, as created by `openssl genpkey -algo
 @pytest.mark.parametrize(
     ("data", "passphrase", "why"),
     [
-        (pem(KEY), "x", "expected an encrypted key for this bundle_key_passphrase, got one that is not encrypted"),
+        (
+            pem(KEY),
+            "x",
+            "expected an encrypted key, because bundle_key_passphrase is set, got a key that is not encrypted",
+        ),
         (pem(KEY, b"x"), "", "expected bundle_key_passphrase for an encrypted key, got nothing"),
         (pem(KEY, b"x"), "y", f"{EXPECTED}, got a different file or a wrong passphrase"),
         (b"no key", "", f"{EXPECTED}, got a different file or a wrong passphrase"),
@@ -178,7 +182,7 @@ def test_a_key_that_others_may_read_is_refused(tmp_path: Path, mode: int) -> Non
     path = tmp_path / "key"
     path.write_bytes(pem(KEY))
     path.chmod(mode)
-    with pytest.raises(BundleError, match=r"expected a file of mode 0600, got .*Others can read it"):
+    with pytest.raises(BundleError, match=r"expected a file with mode 0600, got .*Other users can read it"):
         keys.private_key(str(path))
 
 

@@ -274,7 +274,7 @@ def test_invalid_keys_are_refused(made: Made, tmp_path: pathlib.Path) -> None:
     with pytest.raises(BundleError, match=r"bundle_key .*expected an Ed25519 key in PEM"):
         keys.private_key(str(wrong))
     wrong.chmod(0o644)
-    with pytest.raises(BundleError, match=r"expected a file of mode 0600, got .*Others can read it"):
+    with pytest.raises(BundleError, match=r"expected a file with mode 0600, got .*Other users can read it"):
         keys.private_key(str(wrong))
 
 

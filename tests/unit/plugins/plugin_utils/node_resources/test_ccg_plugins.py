@@ -127,7 +127,7 @@ def test_a_node_without_plugins_has_none_of_this() -> None:
     [
         ({"name": "a/b"}, "name: expected at most 63 letters, digits, ., - and _, beginning with"),
         ({"url": ""}, "url: expected the URL of an archive with the plugin, got nothing"),
-        ({"sha256": ""}, "sha256: expected the SHA-256 of the archive (64 digits), got nothing"),
+        ({"sha256": ""}, "sha256: expected the SHA-256 of the archive (64 hexadecimal digits), got nothing"),
         ({"member": "..\\x.dll"}, "member: expected the path of a DLL in the archive, such as x64/plugin.dll"),
         ({"member": "install.ps1"}, "member: expected the path of a DLL"),
         ({"clsid": "akv"}, "clsid: expected a GUID such as {CCC2A336-D7F3-4818-A213-272B7924213E}, got 'akv'"),
