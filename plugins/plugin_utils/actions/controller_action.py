@@ -61,7 +61,7 @@ def registered(variables: t.Mapping[str, t.Any], name: str) -> dict[str, t.Any]:
 
 
 def controller_file(action: ActionBase, name: str) -> str:
-    """Return the path of a file on the controller, for which Ansible searches next to the playbook and the role.
+    """Return the path of a file on the controller. Ansible searches for it in the role and next to the playbook.
 
     Raises:
         ResourceError: there is no such file.

@@ -43,7 +43,7 @@ class UnknownKindError(ArtifactError):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A kind: where its versions are published, how they are verified, and which nodes and roles use it."""
+    """A kind of artifact: where its versions are published, how they are verified, and which nodes and roles use it."""
 
     name: str
     url: str = ""

@@ -39,7 +39,7 @@ class ArtifactSite:
     ignore_revocation: bool = False
     """Whether to accept the site's certificate if its revocation cannot be checked, as with private CAs."""
     digests: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Trusted SHA-256 of the site's files by path below `url`, such as those in a bundle's signed index."""
+    """Trusted SHA-256 of the site's files by path below `url`, such as the checksums in a bundle's signed index."""
 
     def digest(self, url: str) -> str:
         """Return the site's trusted SHA-256 for a publisher's URL; empty if the site has none."""

@@ -107,7 +107,9 @@ def _check_images(settings: SupportSettings) -> None:
     names = [*support_catalogue().programs, NODE_MANAGER]
     unknown = sorted(set(settings.images) - set(names))
     if unknown:
-        raise ValueError(f"cluster_support_images: expected the programs {', '.join(names)}, got {', '.join(unknown)}")
+        raise ValueError(
+            f"cluster_support_images: expected only the programs {', '.join(names)}, got {', '.join(unknown)}"
+        )
 
 
 def _labelled(item: KubernetesObject, component: str) -> KubernetesObject:

@@ -29,7 +29,7 @@ class SupportSettings(ClusterSupportVariables):
         unknown = sorted(set(given) - set(names))
         if unknown:
             raise ValueError(
-                f"cluster_support_images.{name}: expected the names {', '.join(names)}, got {', '.join(unknown)}"
+                f"cluster_support_images.{name}: expected only the names {', '.join(names)}, got {', '.join(unknown)}"
             )
         return dataclasses.replace(
             known,

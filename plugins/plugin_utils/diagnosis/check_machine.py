@@ -40,7 +40,7 @@ def pending_reboot(node: Examination) -> t.Iterator[FoundCause]:
     windows = node.first.windows
     reasons = [_REBOOT_REASONS[reason] for reason in windows.pending_reboot if reason in _REBOOT_REASONS]
     if "computer_name" in windows.pending_reboot:
-        reasons.append(f"the name is {windows.active_computer_name}, and will be {windows.computer_name}")
+        reasons.append(f"the computer name changes from {windows.active_computer_name} to {windows.computer_name}")
     if reasons:
         yield finding("pending_reboot", *reasons)
 

@@ -53,9 +53,9 @@ class DownloadRoute:
     def follows(self, version: Version = ()) -> bool:
         """Return whether redirects are followed.
 
-        A site's headers are for that site only, but curl forwards most headers. Only since 7.83, it sends neither
-        Authorization nor Cookie to another host, port or protocol (CVE-2018-1000007, CVE-2022-27774, CVE-2022-27776):
-        https://curl.se/docs/security.html
+        A site's headers are for that site only, but curl forwards most headers. Only curl 7.83 and later send
+        neither Authorization nor Cookie to another host, port or protocol (CVE-2018-1000007, CVE-2022-27774,
+        CVE-2022-27776): https://curl.se/docs/security.html
         """
         return not self.headers or (self.only_credentials and version >= (7, 83))
 

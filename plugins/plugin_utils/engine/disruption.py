@@ -20,7 +20,7 @@ SERVICES = frozenset(
         "kubelet",
         "kube-proxy",
         "flanneld",
-        # Services of Windows. A restart of the Host Network Service removes the endpoints of running pods
+        # Services of Windows. A restart of the Host Networking Service removes the endpoints of running pods
         # (projectcalico/calico#5164). A restart of the Host Compute Service ends the containers that it runs.
         "hns",
         "vmcompute",

@@ -25,7 +25,7 @@ from .service_restarts import restart_calls, restarts_of, started_before, starte
 BARRIER = Scope("reboot-needed.")
 """Scope of the calls that stop a batch if a reboot is needed."""
 REBOOT_ORDER = Scope("reboot-order.")
-"""Scope of the calls that order a reboot: at the end of a batch, or, in an inner scope, before a barrier."""
+"""Scope of the calls that request a reboot: at the end of a batch, or, in an inner scope, before a barrier."""
 ENVELOPE = 20_000
 """Bytes that a batch reserves for calls that do not come from resources, such as barriers and restarts."""
 
@@ -190,7 +190,7 @@ class PlannedBatch:
 
     @property
     def may_reboot(self) -> bool:
-        """Whether the batch itself may order a reboot."""
+        """Whether the batch itself can request a reboot."""
         return any(call.id in REBOOT_ORDER for call in self.calls)
 
 
@@ -211,8 +211,8 @@ def next_work(
         changes: the changes that are left, in order.
         restarts: services that must restart because of earlier changes.
         limit: the maximum size of the batch's calls, in bytes.
-        reboot_order: calls that order a reboot. The batch ends with them if a reboot is needed, so that the order costs
-            no remote command of its own.
+        reboot_order: calls that request a reboot. The batch ends with them if a reboot is needed, so that the request
+            costs no remote command of its own.
     """
     calls: list[Call] = []
     lanes: list[list[Call]] = []
@@ -304,7 +304,7 @@ def _barrier(group: t.Sequence[Planned]) -> Call | None:
 
 
 def _order_if_needed(barrier: Call, reboot_order: t.Sequence[Call]) -> t.Iterator[Call]:
-    """Yield the calls that order a reboot if the barrier will stop the batch.
+    """Yield the calls that request a reboot if the barrier will stop the batch.
 
     The first call is skipped, which counts as a success, if no change reported that it needs a reboot.
     """
@@ -324,7 +324,7 @@ def _order_if_needed(barrier: Call, reboot_order: t.Sequence[Call]) -> t.Iterato
 
 
 def ordered_reboot(work: PlannedBatch, calls: t.Mapping[str, CallResult]) -> bool:
-    """Return whether a batch ordered a reboot.
+    """Return whether a batch requested a reboot.
 
     Args:
         work: the batch.

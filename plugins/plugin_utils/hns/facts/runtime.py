@@ -73,7 +73,7 @@ class Runtime:
     problem: str = ""
     """Why the list of owners is incomplete, so that nothing counts as stale; otherwise empty."""
     has_leases: bool = False
-    """Whether this containerd has a lease for each sandbox, so that sandboxes being created are known."""
+    """Whether the node's containerd has a lease for each sandbox, which shows the sandboxes that are being created."""
 
     def find(self, claimed: str) -> Owner | None:
         """Return the owner with an id, which may be shortened (HNS stores 12 characters, azure-cni 8), or None."""

@@ -123,10 +123,10 @@ def test_an_old_kubernetes_needs_an_image_of_the_users() -> None:
 def test_images_can_be_replaced_by_name_only() -> None:
     own = {"windows_exporter": {"windows_exporter": "registry.example/exporter:1"}}
     assert images(windows_exporter=True, images=own)["windows-exporter"] == "registry.example/exporter:1"
-    with pytest.raises(ValueError, match=r"cluster_support_images: expected the programs .*, got exporter"):
+    with pytest.raises(ValueError, match=r"cluster_support_images: expected only the programs .*, got exporter"):
         images(images={"exporter": {}})
     with pytest.raises(
-        ValueError, match=r"cluster_support_images\.windows_exporter: expected the names windows_exporter, got x"
+        ValueError, match=r"cluster_support_images\.windows_exporter: expected only the names windows_exporter, got x"
     ):
         images(windows_exporter=True, images={"windows_exporter": {"x": "y"}})
 
