@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decide whether a connection can be used: it must support Windows and be protected, and its libraries be installed."""
+"""Decide whether a connection can be used: it supports Windows, it is protected, and its libraries are installed."""
 
 from __future__ import annotations
 

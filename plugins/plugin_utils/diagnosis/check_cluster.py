@@ -57,8 +57,8 @@ def certificate(node: Examination, now: datetime.datetime) -> t.Iterator[FoundCa
     elif now + _GRACE < own.begins:
         yield finding(
             "certificate_not_yet_valid",
-            f"the certificate of {own.common_name} becomes valid on {own.begins:%Y-%m-%d %H:%M} UTC, "
-            f"in {_duration(own.begins - now)}",
+            f"the certificate of {own.common_name} is valid from {own.begins:%Y-%m-%d %H:%M} UTC, "
+            f"which is in {_duration(own.begins - now)}",
         )
 
 

@@ -74,7 +74,7 @@ class Measurement:
 
 
 class EarlySizes:
-    """What the node is asked during the observation: the free space, and the sizes of downloads that are missing.
+    """What the node is asked during the observation: the free space, and the sizes of missing downloads.
 
     Args:
         resources: the resources, each at its position.
