@@ -83,7 +83,7 @@ def read(results: t.Mapping[str, CallResult]) -> DomainState:
 
 
 def problems(state: DomainState, domain: str, *, joined: bool) -> t.Iterator[str]:
-    """Yield why the machine cannot become a member of a domain; nothing if it can, or already is one.
+    """Yield why the machine cannot become a member of a domain; nothing if it can, or is a member already.
 
     Args:
         state: what the machine reports.

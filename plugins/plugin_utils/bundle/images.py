@@ -50,7 +50,7 @@ class Descriptor:
     size: int
     media_type: str = ""
     urls: tuple[str, ...] = ()
-    """URLs of a foreign (non-distributable) layer, which the registry may not have."""
+    """URLs of a foreign (non-distributable) layer, which the registry might not have."""
     platform: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
 
 

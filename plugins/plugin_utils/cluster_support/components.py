@@ -27,7 +27,7 @@ _OF_AZURE = ("azure_disk", "azure_file")
 
 
 def _account(_settings: SupportSettings) -> list[KubernetesObject]:
-    """Return the service account of kube-proxy as a Windows service. The role cni creates its token if needed."""
+    """Return the account of kube-proxy as a Windows service, and its rights. If needed, the role cni creates its token."""
     return [one for one in kube_proxy_pods.account_objects() if one["kind"] != "Secret"]
 
 

@@ -35,9 +35,9 @@ class RuntimeState:
     """What a container runtime reports about itself with `crictl info`."""
 
     ready_problem: str = ""
-    """Why the runtime is not ready; empty if it is."""
+    """Why the runtime is not ready; empty if it is ready."""
     network_problem: str = ""
-    """Why the runtime's network is not ready; empty if it is."""
+    """Why the runtime's network is not ready; empty if it is ready."""
     load_problem: str = ""
     """Why the CNI configuration could not be loaded; empty if it was loaded, or if the runtime does not report it."""
     conf_dir: str = ""

@@ -151,7 +151,7 @@ def likely_space(download: Download, files: str, *others: str) -> SpaceRequireme
     Args:
         download: the requested download.
         files: id of the call `@read-file` that reads the file and `others`.
-        others: paths of files that may be used instead of a download.
+        others: paths of files that can be used instead of a download.
     """
     # Without input, a cmdlet is skipped, which counts as a success (docs/wire.md).
     exist = tuple(

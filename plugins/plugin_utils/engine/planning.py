@@ -205,7 +205,7 @@ def next_work(
 
     The batch ends before a reboot that is certainly needed, at the size limit, or after the last change. Consecutive
     changes that need a reboot share one reboot. The calls of consecutive changes that do not depend on each other are
-    interleaved, so that their programs may run in parallel.
+    interleaved, so that their programs can run in parallel.
 
     Args:
         changes: the changes that are left, in order.

@@ -126,7 +126,7 @@ def _failures(plan: CleanupPlan, observation: Observation, left: t.Sequence[Remo
 
 
 def _reason(item: Removal, seen: t.Mapping[str, CallResult]) -> str:
-    """Return the errors of the calls for an item's kind; they may be about objects of that kind other than the item."""
+    """Return the errors of the calls for an item's kind. They can also concern other objects of this kind."""
     kind = KINDS.get(item.type, "files")
     errors: list[str] = []
     for name, result in seen.items():

@@ -161,7 +161,7 @@ def _files(request: CleanupRequest, facts: HnsFacts, aim: _TargetNetworks) -> tu
 
 
 def _unasked(request: CleanupRequest, facts: HnsFacts, items: t.Sequence[Removal]) -> tuple[KeptObject, ...]:
-    """Return an entry stating that containers may keep running, if the runtime could not be queried."""
+    """Return an entry that says that running containers are not stopped, if the runtime could not be queried."""
     problem = facts.last.runtime.problem
     if request.keep_running_containers or not problem or not items:
         return ()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read the containers and pod sandboxes of a node's runtime, which may own HNS objects (no I/O).
+"""Read the containers and pod sandboxes of a node's runtime, which can own HNS objects (no I/O).
 
 Sources: kubernetes-sigs/cri-tools docs/crictl.md; containerd internal/cri/server/
 sandbox_run.go (RunPodSandbox takes a lease under the sandbox's id before it makes the namespace and calls CNI, and only
@@ -76,7 +76,7 @@ class Runtime:
     """Whether the node's containerd has a lease for each sandbox, which shows the sandboxes that are being created."""
 
     def find(self, claimed: str) -> Owner | None:
-        """Return the owner with an id, which may be shortened (HNS stores 12 characters, azure-cni 8), or None."""
+        """Return the owner with an id, or None. The id may be shortened: HNS stores 12 characters, azure-cni 8."""
         claimed = claimed.lower()
         if claimed in self.owners or len(claimed) < 8:
             return self.owners.get(claimed)

@@ -61,7 +61,7 @@ class InstalledService:
 
 
 def calls() -> tuple[Call, ...]:
-    """Return the calls that read the status and start mode of the services that may use HNS networks."""
+    """Return the calls that read the status and start mode of the services that can use HNS networks."""
     return (
         query(
             "services",
