@@ -9,7 +9,7 @@
 | `settings` | what the objects are built from |
 | `parts` | parts of objects that several components share |
 | `runtime_classes` | one RuntimeClass for each version of Windows |
-| `exporter` | windows_exporter, and rules for alerts |
+| `exporter` | windows_exporter, and alerting rules |
 | `log_shipper` | Fluent Bit |
 | `csi` | CSI drivers as HostProcess DaemonSets |
 | `azure` | cloud-node-manager |

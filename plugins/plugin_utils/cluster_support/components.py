@@ -27,7 +27,7 @@ _OF_AZURE = ("azure_disk", "azure_file")
 
 
 def _account(_settings: SupportSettings) -> list[KubernetesObject]:
-    """Return the account of kube-proxy as a Windows service, and its rights. If needed, the role cni creates its token."""
+    """Return the account of kube-proxy's Windows service, and its rights. If needed, the role cni creates its token."""
     return [one for one in kube_proxy_pods.account_objects() if one["kind"] != "Secret"]
 
 

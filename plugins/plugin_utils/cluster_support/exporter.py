@@ -72,7 +72,7 @@ def alert_groups() -> tuple[t.Mapping[str, t.Any], ...]:
 
 
 def prometheus(settings: SupportSettings) -> list[KubernetesObject]:
-    """Return the objects of the Prometheus operator: where it finds the metrics, and the rules for alerts.
+    """Return the objects of the Prometheus operator: where it finds the metrics, and the alerting rules.
 
     Args:
         settings: the settings.

@@ -49,7 +49,7 @@ class Cleanup:
         session: the session with the node.
         request: what the cleanup removes.
         options: options of the cleanup.
-        check_mode: whether only to observe and plan.
+        check_mode: whether to only observe and plan.
     """
 
     def __init__(
