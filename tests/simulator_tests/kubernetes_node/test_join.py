@@ -84,6 +84,7 @@ def joined(node: Node, cluster: Admin) -> None:
     assert result.exit_code == 0, result.stderr
 
 
+@pytest.mark.usefixtures("simulated_kubeadm")
 def test_not_ready_without_a_runtime(node: Node, cluster: Admin) -> None:
     node.install_cni()
     joined(node, cluster)
@@ -97,6 +98,7 @@ def test_not_ready_without_a_runtime(node: Node, cluster: Admin) -> None:
     cluster.wait_ready(node.name, "True")
 
 
+@pytest.mark.usefixtures("simulated_kubeadm")
 def test_not_ready_without_a_cni_configuration(node: Node, cluster: Admin) -> None:
     node.install_cni()
     node.machine.files.delete(r"C:\etc\cni\net.d\10-flannel.conf")
@@ -108,6 +110,7 @@ def test_not_ready_without_a_cni_configuration(node: Node, cluster: Admin) -> No
     cluster.wait_ready(node.name, "False", message + "cni plugin not initialized")
 
 
+@pytest.mark.usefixtures("simulated_kubeadm")
 def test_not_ready_without_the_plugins_executable(node: Node, cluster: Admin) -> None:
     node.install_cni()
     node.machine.files.delete(r"C:\opt\cni\bin\flannel.exe")
@@ -117,6 +120,7 @@ def test_not_ready_without_the_plugins_executable(node: Node, cluster: Admin) ->
     cluster.wait_ready(node.name, "False", r'failed to find plugin "flannel" in path [C:\opt\cni\bin]')
 
 
+@pytest.mark.usefixtures("simulated_kubeadm")
 @pytest.mark.parametrize("key", ["conf_dir", "bin_dir"])
 def test_a_node_is_not_ready_if_containerd_reads_another_cni_folder(
     make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin, key: str
@@ -201,7 +205,7 @@ def test_an_unknown_token_is_refused(make_node: Callable[..., Node], cluster: Ad
     node = make_node(kubernetes=kubernetes)
     node.start_containerd()
     node.install_kubernetes()
-    node.join_configuration(cluster.cluster, "zzzzzz.0123456789abcdef", discovery_timeout="2s")
+    node.join_configuration(cluster.cluster, "zzzzzz.0123456789abcdef", discovery_timeout="1s")
 
     result = node.join()
 
@@ -214,7 +218,7 @@ def test_a_forged_token_is_refused(make_node: Callable[..., Node], cluster: Admi
     node.start_containerd()
     node.install_kubernetes()
     token = cluster.token()
-    node.join_configuration(cluster.cluster, token[:7] + "0" * 16, discovery_timeout="2s")
+    node.join_configuration(cluster.cluster, token[:7] + "0" * 16, discovery_timeout="1s")
 
     result = node.join()
 
@@ -252,6 +256,7 @@ def test_reset_undoes_a_join(node: Node, cluster: Admin) -> None:
     assert node.join().exit_code == 0
 
 
+@pytest.mark.usefixtures("simulated_kubeadm")
 def test_a_deleted_node_stays_away_until_its_kubelet_restarts(node: Node, cluster: Admin) -> None:
     node.install_cni()
     joined(node, cluster)
@@ -261,7 +266,7 @@ def test_a_deleted_node_stays_away_until_its_kubelet_restarts(node: Node, cluste
     # The kubelet has a change to report, but its Node object does not exist.
     node.machine.services.configure("kubelet", DependOnService=None)
     node.machine.services.stop("containerd", force=True)
-    time.sleep(1.0)
+    time.sleep(0.5)  # five times watch_seconds
     assert cluster.client.find(path) is None
     node.machine.services.start("containerd")
     node.machine.services.stop("kubelet", force=True)
@@ -269,6 +274,7 @@ def test_a_deleted_node_stays_away_until_its_kubelet_restarts(node: Node, cluste
     cluster.wait_ready(node.name, "True")
 
 
+@pytest.mark.usefixtures("simulated_kubeadm")
 def test_a_joined_node_is_ready_again_after_a_reboot(node: Node, cluster: Admin) -> None:
     node.install_cni()
     joined(node, cluster)
