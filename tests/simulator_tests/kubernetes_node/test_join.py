@@ -8,6 +8,7 @@ import base64
 import json
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import yaml
@@ -53,28 +54,31 @@ def test_a_join_makes_a_node_that_is_ready_with_containerd_and_cni(node: Node, c
     )
 
 
-@pytest.mark.parametrize("version", ["1.30.4", "1.33.2", "1.34.4", "1.36.3", "1.36.0"])
-def test_every_kubeadm_joins(
-    make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin, version: str
-) -> None:
-    node = make_node(kubernetes=version, containerd="1.7.35")
-    node.mirror(registry)
-    node.start_containerd()
-    node.install_kubernetes()
-    node.install_cni()
-    node.join_configuration(cluster.cluster, cluster.token())
+def test_every_kubeadm_joins(make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin) -> None:
+    """They join at the same time, because a real kubeadm waits for a second."""
+    versions = ("1.30.4", "1.33.2", "1.34.4", "1.36.3", "1.36.0")
+    nodes = [make_node(kubernetes=version, containerd="1.7.35") for version in versions]
+    for node in nodes:
+        node.mirror(registry)
+        node.start_containerd()
+        node.install_kubernetes()
+        node.install_cni()
+        node.join_configuration(cluster.cluster, cluster.token())
 
-    result = node.join()
+    with ThreadPoolExecutor(len(nodes)) as pool:
+        results = list(pool.map(Node.join, nodes))
 
-    assert result.exit_code == 0, result.stderr
-    cluster.wait_ready(node.name, "True")
-    flags = node.machine.files.read_text(r"C:\var\lib\kubelet\kubeadm-flags.env")
-    old = version < "1.34"
-    assert ("--container-runtime-endpoint=npipe:////./pipe/containerd-containerd" in flags) is old
-    annotation = cluster.client.get(f"/api/v1/nodes/{node.name}")["metadata"]["annotations"].get(
-        "kubeadm.alpha.kubernetes.io/cri-socket"
-    )
-    assert annotation == ("npipe:////./pipe/containerd-containerd" if old else None)
+    for node, result in zip(nodes, results, strict=True):
+        assert result.exit_code == 0, (node.kubernetes, result.stderr)
+        cluster.wait_ready(node.name, "True")
+        flags = node.machine.files.read_text(r"C:\var\lib\kubelet\kubeadm-flags.env")
+        old = node.kubernetes < "1.34"
+        flag = "--container-runtime-endpoint=npipe:////./pipe/containerd-containerd"
+        assert (flag in flags) is old, (node.kubernetes, flags)
+        annotation = cluster.client.get(f"/api/v1/nodes/{node.name}")["metadata"]["annotations"].get(
+            "kubeadm.alpha.kubernetes.io/cri-socket"
+        )
+        assert annotation == ("npipe:////./pipe/containerd-containerd" if old else None), node.kubernetes
 
 
 def joined(node: Node, cluster: Admin) -> None:
