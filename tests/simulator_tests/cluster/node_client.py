@@ -161,19 +161,24 @@ def signing_request(node: str) -> tuple[ec.EllipticCurvePrivateKey, dict[str, An
     return key, {"metadata": {"generateName": "node-csr-"}, "spec": spec}
 
 
+def token_client(cluster: SimulatedCluster, token: str) -> Client:
+    """Return a client with a new bootstrap token that the API server already accepts.
+
+    A real API server looks up tokens in its cache. Until the cache contains a new token, the response is 401.
+    """
+    client = Client(cluster, token=token)
+    path = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
+    eventually(lambda: client.request("GET", path)[0] != 401, "the bootstrap token is known")
+    return client
+
+
 def node_client(cluster: SimulatedCluster, token: str, node: str, folder: Path) -> Client:
     """Get a client certificate for a node with a bootstrap token; return a client with this certificate."""
-    client = Client(cluster, token=token)
+    client = token_client(cluster, token)
     path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
     key, csr = signing_request(node)
-
-    def accepted() -> dict[str, Any] | None:
-        # A real API server looks up tokens in its cache, which may not contain the token yet; kubelets retry too.
-        code, answer = client.request("POST", path, csr)
-        assert code in (201, 401), answer
-        return answer if code == 201 else None
-
-    created = eventually(accepted, "the bootstrap token is known")
+    code, created = client.request("POST", path, csr)
+    assert code == 201, created
 
     def signed() -> str | None:
         status = client.get(f"{path}/{created['metadata']['name']}").get("status", {})

@@ -103,7 +103,7 @@ def test_a_guarded_workload_moves_and_moves_back(api: NodeApi, admin: Client, na
 def test_a_budget_in_the_way_is_named(api: NodeApi, admin: Client, namespace: str, nodes: list[str]) -> None:
     deploy(admin, namespace, 4)
     # With both nodes cordoned, no node accepts the replacement of an evicted pod.
-    results = empty(api, *nodes, timeout=3)
+    results = empty(api, *nodes, timeout=2)
     assert "timeout" in [one["status"] for one in results.values()]
     message = "PodDisruptionBudget guard allows no eviction (The disruption budget guard needs 3 healthy pods and has 3"
     assert any(f"pod {namespace}/web-" in one["msg"] and message in one["msg"] for one in results.values()), results

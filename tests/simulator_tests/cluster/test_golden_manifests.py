@@ -12,7 +12,11 @@ from golden import comparison
 from simulator_tests.cluster.node_client import Client
 
 # The API server in memory does not validate every field.
-pytestmark = [pytest.mark.control_plane, pytest.mark.parametrize("cluster", ["real"], indirect=True)]
+pytestmark = [
+    pytest.mark.control_plane,
+    pytest.mark.parametrize("cluster", ["real"], indirect=True),
+    pytest.mark.xdist_group("simulator-control-plane"),  # one worker starts the control plane, see conftest.py
+]
 PATHS = {
     "Namespace": "/api/v1/namespaces",
     "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",

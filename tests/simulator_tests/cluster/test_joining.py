@@ -27,6 +27,7 @@ from simulator_tests.cluster.node_client import (
     run_pod,
     set_ready,
     signing_request,
+    token_client,
 )
 
 from simulator.cluster import SimulatedCluster
@@ -99,7 +100,7 @@ def test_cluster_info_is_signed_for_each_token_and_public(cluster: SimulatedClus
 
 @pytest.mark.parametrize("name", ["kubeadm-config", "kubelet-config", "kube-proxy"])
 def test_a_bootstrap_token_reads_what_joining_needs(cluster: SimulatedCluster, admin: Client, name: str) -> None:
-    client = Client(cluster, token=bootstrap_token(admin))
+    client = token_client(cluster, bootstrap_token(admin))
     data = client.get(f"/api/v1/namespaces/kube-system/configmaps/{name}")["data"]
     text = {"kubeadm-config": "ClusterConfiguration", "kubelet-config": "kubelet", "kube-proxy": "config.conf"}[name]
     parsed = yaml.safe_load(data[text])
@@ -115,7 +116,7 @@ def test_a_bootstrap_token_reads_what_joining_needs(cluster: SimulatedCluster, a
 
 
 def test_a_bootstrap_token_may_not_do_more(cluster: SimulatedCluster, admin: Client) -> None:
-    client = Client(cluster, token=bootstrap_token(admin))
+    client = token_client(cluster, bootstrap_token(admin))
     assert client.request("GET", "/api/v1/nodes/nobody")[0] == 404
     code, body = client.request("GET", "/api/v1/namespaces/kube-system/secrets")
     assert (code, body["reason"]) == (403, "Forbidden")
@@ -194,7 +195,7 @@ def test_a_node_may_touch_its_own_things_only(admin: Client, new_node: NewNode) 
 
 
 def test_a_signing_request_of_another_user_waits_for_approval(cluster: SimulatedCluster, admin: Client) -> None:
-    client = Client(cluster, token=bootstrap_token(admin))
+    client = token_client(cluster, bootstrap_token(admin))
     _, csr = signing_request("some-node")
     csr["spec"]["usages"] = ["digital signature", "server auth"]
     code, created = client.request("POST", CSRS, csr)

@@ -125,7 +125,7 @@ def test_kubeadm_joins_a_node(cluster: SimulatedCluster, admin: Client, root: Pa
 def test_kubeadm_refuses_a_wrong_token(cluster: SimulatedCluster, root: Path) -> None:
     assets = assets_folder()
     assert assets is not None
-    text = join_configuration(cluster, "win-none", "abcdef.0123456789abcdef", "v1beta4").replace("20s", "2s")
+    text = join_configuration(cluster, "win-none", "abcdef.0123456789abcdef", "v1beta4").replace("20s", "1s")
     (root / "join.yaml").write_text(text)
     command = [str(assets / "kubeadm"), "join", "--rootfs", str(root), "--config", "/join.yaml"]
     command = command if os.geteuid() == 0 else ["unshare", "-r", *command]

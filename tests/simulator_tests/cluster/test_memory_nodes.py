@@ -25,6 +25,7 @@ from simulator_tests.cluster.node_client import (
 )
 
 from simulator.cluster import SimulatedCluster, start_cluster
+from simulator.cluster.memory.controllers import garbage
 
 pytestmark = pytest.mark.waits
 
@@ -96,7 +97,9 @@ def pod_on(admin: Client, node: str, name: str, **spec: Any) -> str:
     return f"{path}/{name}"
 
 
-def test_a_silent_node_becomes_unknown_and_recovers(admin: Client, node: tuple[str, Client], keepalive: str) -> None:
+def test_a_silent_node_becomes_unknown_loses_pods_and_recovers(
+    admin: Client, node: tuple[str, Client], keepalive: str
+) -> None:
     name, client = node
 
     def speaks() -> bool:
@@ -107,6 +110,11 @@ def test_a_silent_node_becomes_unknown_and_recovers(admin: Client, node: tuple[s
     eventually(speaks, "the node is Ready")
     path = pod_on(admin, name, "on-silent", tolerations=[{"operator": "Exists"}])
     run_pod(client, admin.get(path))
+    short = [{"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}]
+    leaves = pod_on(admin, name, "leaves", tolerations=short)
+    stays = pod_on(admin, name, "stays")  # default of the admission plugin: 300 seconds
+    seconds = {one["key"]: one["tolerationSeconds"] for one in admin.get(stays)["spec"]["tolerations"]}
+    assert seconds == {"node.kubernetes.io/not-ready": 300, UNREACHABLE: 300}
     eventually(lambda: ready(admin, name)["status"] == "Unknown", "the node is Unknown")
     assert ready(admin, name)["reason"] == "NodeStatusUnknown"
     assert ready(admin, name)["message"] == "Kubelet stopped posting node status."
@@ -118,25 +126,18 @@ def test_a_silent_node_becomes_unknown_and_recovers(admin: Client, node: tuple[s
 
     eventually(lambda: pod_ready() == "False", "its pods are not ready")
     assert ready(admin, keepalive)["status"] == "True", "a lease alone keeps a node Ready"
+    eventually(lambda: admin.get(leaves)["metadata"].get("deletionTimestamp"), "the pod is deleted")
+    for pod in (path, stays):
+        assert not admin.get(pod)["metadata"].get("deletionTimestamp")
     set_ready(client, name)
     eventually(lambda: taints(admin, name) == set(), "the taints go when it speaks again")
     admin.request("DELETE", path, {"gracePeriodSeconds": 0})
 
 
-def test_pods_leave_a_silent_node_when_their_time_is_over(
-    admin: Client, node: tuple[str, Client], keepalive: str
+def test_objects_of_a_deleted_node_are_removed(
+    admin: Client, node: tuple[str, Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name, _ = node
-    short = [{"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}]
-    leaves = pod_on(admin, name, "leaves", tolerations=short)
-    stays = pod_on(admin, name, "stays")  # default of the admission plugin: 300 seconds
-    seconds = {one["key"]: one["tolerationSeconds"] for one in admin.get(stays)["spec"]["tolerations"]}
-    assert seconds == {"node.kubernetes.io/not-ready": 300, UNREACHABLE: 300}
-    eventually(lambda: admin.get(leaves)["metadata"].get("deletionTimestamp"), "the pod is deleted")
-    assert not admin.get(stays)["metadata"].get("deletionTimestamp")
-
-
-def test_objects_of_a_deleted_node_are_removed(admin: Client, node: tuple[str, Client]) -> None:
+    monkeypatch.setattr(garbage, "_ORPHAN_SECONDS", 0.5)
     name, client = node
     uid = admin.get(f"/api/v1/nodes/{name}")["metadata"]["uid"]
     owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}

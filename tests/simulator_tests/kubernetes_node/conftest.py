@@ -57,7 +57,7 @@ def wait_for(condition: Callable[[], Any], what: str, seconds: float = 60) -> An
         if found:
             return found
         assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
-        time.sleep(0.1)
+        time.sleep(0.05)
 
 
 def own_families() -> families.Families:
@@ -215,9 +215,10 @@ def make_node(tmp_path: Path) -> Iterator[Callable[..., Node]]:
             "address": f"127.0.9.{number}",
             "windows": windows,
             "features": ["Containers"],
-            "link_drop_seconds": 0.2,
+            "link_drop_seconds": 0.1,
             "reboot_seconds": 0.05,
-            "time_scale": 0.02,
+            "time_scale": 0.01,
+            "watch_seconds": 0.1,
         }
         machine = Machine(MachineSettings.read({**known, **entry}), tmp_path / name, own_families())
         machine.power_on()
@@ -272,7 +273,7 @@ class Admin:
             found = self.client.find("/api/v1/namespaces/kube-public/configmaps/cluster-info") or {}
             if f"jws-kubeconfig-{name}" in (found.get("data") or {}):
                 return
-            time.sleep(0.1)
+            time.sleep(0.05)
         raise AssertionError(f"cluster-info was not signed with token {name} within {seconds:g} s")
 
     def ready(self, name: str) -> tuple[str, str]:

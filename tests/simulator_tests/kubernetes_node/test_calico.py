@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -255,29 +256,39 @@ def test_a_first_run_removes_other_networks_but_a_restart_does_not(
     assert known.id == first.id
 
 
-@pytest.mark.parametrize(
-    ("container", "variable", "value", "text"),
-    [
-        ("node", "VXLAN_VNI", "", 'strconv.ParseInt: parsing "": invalid syntax'),
-        ("node", "VXLAN_VNI", "100", "Windows does not support VXLANVNI < 4096"),
-        ("node", "CALICO_NETWORKING_BACKEND", "bird", "invalid backend configuration"),
-        ("node", "NODENAME", "another", "Failed to read Node from datastore"),
-        ("node", "IP_AUTODETECTION_METHOD", "interface=Missing", "failed to autodetect an IPv4 address"),
-        ("install-cni", "CNI_NETWORK_CONFIG", "{", "is not a valid json object"),
-        ("install-cni", "CALICO_CNI_SERVICE_ACCOUNT", "other", "Unable to create token for CNI kubeconfig"),
-    ],
-)
-def test_mistakes_in_the_daemon_set_are_in_the_log(
-    make_node: Make, registry: SimulatedRegistry, strict: Admin, container: str, variable: str, value: str, text: str
-) -> None:
-    node = joined(make_node, registry, strict)
-    daemon = daemon_set(strict.cluster)
-    known = environment(daemon, container)
-    known[:] = [item for item in known if item["name"] != variable]
-    known.append({"name": variable, "value": value})
-    deploy(strict, daemon)
-    wait_log(node, container, text)
-    assert hns.store(node.machine).network_named("Calico") is None
+MISTAKES = [
+    ("node", "VXLAN_VNI", "", 'strconv.ParseInt: parsing "": invalid syntax'),
+    ("node", "VXLAN_VNI", "100", "Windows does not support VXLANVNI < 4096"),
+    ("node", "CALICO_NETWORKING_BACKEND", "bird", "invalid backend configuration"),
+    ("node", "NODENAME", "another", "Failed to read Node from datastore"),
+    ("node", "IP_AUTODETECTION_METHOD", "interface=Missing", "failed to autodetect an IPv4 address"),
+    ("install-cni", "CNI_NETWORK_CONFIG", "{", "is not a valid json object"),
+    ("install-cni", "CALICO_CNI_SERVICE_ACCOUNT", "other", "Unable to create token for CNI kubeconfig"),
+]
+"""A container of the DaemonSet, one of its variables, a wrong value, and a part of the error in its log."""
+
+
+def test_mistakes_in_the_daemon_set_are_in_the_log(make_node: Make, registry: SimulatedRegistry) -> None:
+    """Each mistake has a cluster and a node. All of them run at the same time, because they wait most of the time."""
+    found = [make_node() for _ in MISTAKES]
+
+    def check(number: int) -> None:
+        container, variable, value, text = MISTAKES[number]
+        admin = calico_cluster(strict_affinity=True, linux_nodes=1)
+        try:
+            node = joined(lambda: found[number], registry, admin)
+            daemon = daemon_set(admin.cluster)
+            known = environment(daemon, container)
+            known[:] = [item for item in known if item["name"] != variable]
+            known.append({"name": variable, "value": value})
+            deploy(admin, daemon)
+            wait_log(node, container, text)
+            assert hns.store(node.machine).network_named("Calico") is None, (container, variable)
+        finally:
+            admin.cluster.stop()
+
+    with ThreadPoolExecutor(len(MISTAKES)) as pool:
+        list(pool.map(check, range(len(MISTAKES))))
 
 
 def test_the_address_of_the_kubernetes_service_does_not_work_before_kube_proxy(

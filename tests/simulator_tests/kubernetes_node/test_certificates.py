@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 import pytest
+import yaml
 from cryptography import x509
 
 from simulator.cluster import start_cluster
@@ -28,9 +29,14 @@ X509 = "tls: failed to verify certificate: x509: certificate has expired or is n
 
 @pytest.fixture
 def hourly() -> Iterator[Admin]:
-    """Start a cluster with client certificates for one hour and a grace period of three seconds for nodes."""
-    with start_cluster("memory", client_certificate_seconds=HOUR, node_grace_period=3) as cluster:
-        yield Admin(cluster, administrator(cluster))
+    """Start a cluster with client certificates for one hour. Nodes become Unknown 1.5 seconds after a heartbeat."""
+    with start_cluster("memory", client_certificate_seconds=HOUR, node_grace_period=1.5) as cluster:
+        admin = Admin(cluster, administrator(cluster))
+        path = "/api/v1/namespaces/kube-system/configmaps/kubelet-config"
+        settings = yaml.safe_load(admin.client.get(path)["data"]["kubelet"])
+        text = yaml.safe_dump({**settings, "nodeStatusUpdateFrequency": "300ms"})
+        admin.client.patch(path, {"data": {"kubelet": text}})
+        yield admin
 
 
 @pytest.fixture
@@ -74,7 +80,7 @@ def test_a_join_with_a_wrong_clock_is_refused_by_tls(
     node.install_kubernetes()
     node.join_configuration(cluster.cluster, cluster.token())
     document = json.loads(node.machine.files.read_text(r"C:\join.yaml"))
-    document["timeouts"]["discovery"] = "1s"
+    document["timeouts"]["discovery"] = "300ms"
     node.write(r"C:\join.yaml", json.dumps(document))
 
     result = node.join()

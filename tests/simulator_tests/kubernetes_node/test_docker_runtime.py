@@ -7,6 +7,7 @@ from __future__ import annotations
 import ipaddress
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from simulator.kubernetes_node.docker import dockerd
 from simulator.kubernetes_node.hns import fixtures
 from simulator.kubernetes_node.nssm import program as nssm
 from simulator.kubernetes_node.registry.server import SimulatedRegistry
+from simulator.machine.objects import ProgramResult
 from simulator.machine.services import ServiceError
 
 from . import manifests
@@ -317,6 +319,11 @@ def test_a_kubelet_exits_if_the_cri_does_not_respond(
     node = make_node()
     install_docker(node, registry)
     node.put(r"C:\k\kubelet.exe", "kubelet", "1.34.4")
-    for pipe in (PIPE, dockerd.PIPE):
-        result = node.run(r"C:\k\kubelet.exe", f"--container-runtime-endpoint={pipe}", timeout=5)
+
+    def kubelet(pipe: str) -> ProgramResult:
+        return node.run(r"C:\k\kubelet.exe", f"--container-runtime-endpoint={pipe}", timeout=5)
+
+    with ThreadPoolExecutor() as pool:
+        results = list(pool.map(kubelet, (PIPE, dockerd.PIPE)))
+    for result in results:
         assert (result.exit_code, "validate CRI v1 runtime API" in result.stderr) == (1, True), result

@@ -23,7 +23,7 @@ def test_a_killed_process_of_a_pod_is_started_again_by_the_kubelet_only(node: No
     for process in machine.processes.all():
         if process.name == "flanneld.exe":
             machine.processes.kill(process)
-    time.sleep(1)
+    time.sleep(0.5)  # five times watch_seconds
     assert [process.name for process in machine.processes.all() if process.name == "flanneld.exe"] == []
 
     machine.services.start("kubelet")

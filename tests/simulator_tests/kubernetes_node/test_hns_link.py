@@ -6,15 +6,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.hns import fixtures
+from simulator.kubernetes_node.hns import ports as hns_ports
 from simulator.machine import commands, faults
 from simulator.machine.objects import CmdletError, ProcessEndedError, PSObject
 from simulator.machine.status import describe
+from simulator.windows.networking import port_ranges
 
 from .conftest import Node, wait_for
 
@@ -201,9 +204,12 @@ def test_ports_close_with_the_address_and_commands_live_on(make_node: Callable[.
     assert node.machine.network.is_up
 
 
-def test_port_pools_are_released_late(make_node: Callable[..., Node]) -> None:
-    # These are four real seconds, which is enough for the following calls on a busy machine.
-    node = make_node(port_pool_seconds=200, time_scale=0.02)
+def test_port_pools_are_released_late(make_node: Callable[..., Node], monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=1000.0)
+    clock.monotonic = lambda: clock.now
+    for module in (hns_ports, port_ranges):
+        monkeypatch.setattr(module, "time", clock)
+    node = make_node(port_pool_seconds=200, time_scale=0.02)  # four real seconds
     store = hns.store(node.machine)
     network = store.create_network("cbr0", "L2Bridge", "10.244.1.0/24")
     policy = hns.PolicyList(hns.new_id(), "10.96.0.1", 443, 6, 6443)
@@ -220,7 +226,10 @@ def test_port_pools_are_released_late(make_node: Callable[..., Node]) -> None:
     early = store.create_network("cbr0", "L2Bridge", "10.244.1.0/24")
     assert pools()["networks_made_too_early"] == 1
     store.remove_network(early.id)
-    wait_for(lambda: pools()["reserved"] == {}, "the pools are released", 60)
+    clock.now += 3.9
+    assert set(pools()["reserved"]) == {network.id, policy.id, early.id}
+    clock.now += 0.2
+    assert pools()["reserved"] == {}
     store.create_network("cbr0", "L2Bridge", "10.244.1.0/24")
     assert pools()["networks_made_too_early"] == 1
 

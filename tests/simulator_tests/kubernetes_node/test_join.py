@@ -8,6 +8,7 @@ import base64
 import json
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import yaml
@@ -53,28 +54,31 @@ def test_a_join_makes_a_node_that_is_ready_with_containerd_and_cni(node: Node, c
     )
 
 
-@pytest.mark.parametrize("version", ["1.30.4", "1.33.2", "1.34.4", "1.36.3", "1.36.0"])
-def test_every_kubeadm_joins(
-    make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin, version: str
-) -> None:
-    node = make_node(kubernetes=version, containerd="1.7.35")
-    node.mirror(registry)
-    node.start_containerd()
-    node.install_kubernetes()
-    node.install_cni()
-    node.join_configuration(cluster.cluster, cluster.token())
+def test_every_kubeadm_joins(make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin) -> None:
+    """They join at the same time, because a real kubeadm waits for a second."""
+    versions = ("1.30.4", "1.33.2", "1.34.4", "1.36.3", "1.36.0")
+    nodes = [make_node(kubernetes=version, containerd="1.7.35") for version in versions]
+    for node in nodes:
+        node.mirror(registry)
+        node.start_containerd()
+        node.install_kubernetes()
+        node.install_cni()
+        node.join_configuration(cluster.cluster, cluster.token())
 
-    result = node.join()
+    with ThreadPoolExecutor(len(nodes)) as pool:
+        results = list(pool.map(Node.join, nodes))
 
-    assert result.exit_code == 0, result.stderr
-    cluster.wait_ready(node.name, "True")
-    flags = node.machine.files.read_text(r"C:\var\lib\kubelet\kubeadm-flags.env")
-    old = version < "1.34"
-    assert ("--container-runtime-endpoint=npipe:////./pipe/containerd-containerd" in flags) is old
-    annotation = cluster.client.get(f"/api/v1/nodes/{node.name}")["metadata"]["annotations"].get(
-        "kubeadm.alpha.kubernetes.io/cri-socket"
-    )
-    assert annotation == ("npipe:////./pipe/containerd-containerd" if old else None)
+    for node, result in zip(nodes, results, strict=True):
+        assert result.exit_code == 0, (node.kubernetes, result.stderr)
+        cluster.wait_ready(node.name, "True")
+        flags = node.machine.files.read_text(r"C:\var\lib\kubelet\kubeadm-flags.env")
+        old = node.kubernetes < "1.34"
+        flag = "--container-runtime-endpoint=npipe:////./pipe/containerd-containerd"
+        assert (flag in flags) is old, (node.kubernetes, flags)
+        annotation = cluster.client.get(f"/api/v1/nodes/{node.name}")["metadata"]["annotations"].get(
+            "kubeadm.alpha.kubernetes.io/cri-socket"
+        )
+        assert annotation == ("npipe:////./pipe/containerd-containerd" if old else None), node.kubernetes
 
 
 def joined(node: Node, cluster: Admin) -> None:
@@ -84,6 +88,7 @@ def joined(node: Node, cluster: Admin) -> None:
     assert result.exit_code == 0, result.stderr
 
 
+@pytest.mark.usefixtures("simulated_kubeadm")
 def test_not_ready_without_a_runtime(node: Node, cluster: Admin) -> None:
     node.install_cni()
     joined(node, cluster)
@@ -97,6 +102,7 @@ def test_not_ready_without_a_runtime(node: Node, cluster: Admin) -> None:
     cluster.wait_ready(node.name, "True")
 
 
+@pytest.mark.usefixtures("simulated_kubeadm")
 def test_not_ready_without_a_cni_configuration(node: Node, cluster: Admin) -> None:
     node.install_cni()
     node.machine.files.delete(r"C:\etc\cni\net.d\10-flannel.conf")
@@ -108,6 +114,7 @@ def test_not_ready_without_a_cni_configuration(node: Node, cluster: Admin) -> No
     cluster.wait_ready(node.name, "False", message + "cni plugin not initialized")
 
 
+@pytest.mark.usefixtures("simulated_kubeadm")
 def test_not_ready_without_the_plugins_executable(node: Node, cluster: Admin) -> None:
     node.install_cni()
     node.machine.files.delete(r"C:\opt\cni\bin\flannel.exe")
@@ -117,6 +124,7 @@ def test_not_ready_without_the_plugins_executable(node: Node, cluster: Admin) ->
     cluster.wait_ready(node.name, "False", r'failed to find plugin "flannel" in path [C:\opt\cni\bin]')
 
 
+@pytest.mark.usefixtures("simulated_kubeadm")
 @pytest.mark.parametrize("key", ["conf_dir", "bin_dir"])
 def test_a_node_is_not_ready_if_containerd_reads_another_cni_folder(
     make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin, key: str
@@ -201,7 +209,7 @@ def test_an_unknown_token_is_refused(make_node: Callable[..., Node], cluster: Ad
     node = make_node(kubernetes=kubernetes)
     node.start_containerd()
     node.install_kubernetes()
-    node.join_configuration(cluster.cluster, "zzzzzz.0123456789abcdef", discovery_timeout="2s")
+    node.join_configuration(cluster.cluster, "zzzzzz.0123456789abcdef", discovery_timeout="1s")
 
     result = node.join()
 
@@ -214,7 +222,7 @@ def test_a_forged_token_is_refused(make_node: Callable[..., Node], cluster: Admi
     node.start_containerd()
     node.install_kubernetes()
     token = cluster.token()
-    node.join_configuration(cluster.cluster, token[:7] + "0" * 16, discovery_timeout="2s")
+    node.join_configuration(cluster.cluster, token[:7] + "0" * 16, discovery_timeout="1s")
 
     result = node.join()
 
@@ -252,6 +260,7 @@ def test_reset_undoes_a_join(node: Node, cluster: Admin) -> None:
     assert node.join().exit_code == 0
 
 
+@pytest.mark.usefixtures("simulated_kubeadm")
 def test_a_deleted_node_stays_away_until_its_kubelet_restarts(node: Node, cluster: Admin) -> None:
     node.install_cni()
     joined(node, cluster)
@@ -261,7 +270,7 @@ def test_a_deleted_node_stays_away_until_its_kubelet_restarts(node: Node, cluste
     # The kubelet has a change to report, but its Node object does not exist.
     node.machine.services.configure("kubelet", DependOnService=None)
     node.machine.services.stop("containerd", force=True)
-    time.sleep(1.0)
+    time.sleep(0.5)  # five times watch_seconds
     assert cluster.client.find(path) is None
     node.machine.services.start("containerd")
     node.machine.services.stop("kubelet", force=True)
@@ -269,6 +278,7 @@ def test_a_deleted_node_stays_away_until_its_kubelet_restarts(node: Node, cluste
     cluster.wait_ready(node.name, "True")
 
 
+@pytest.mark.usefixtures("simulated_kubeadm")
 def test_a_joined_node_is_ready_again_after_a_reboot(node: Node, cluster: Admin) -> None:
     node.install_cni()
     joined(node, cluster)

@@ -70,14 +70,20 @@ class Member:
         return [entry.name for entry in files.listing(TEMPORARY)] if files.is_directory(TEMPORARY) else []
 
 
-def join(make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin, version: str) -> Member:
+def join(
+    make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: Admin, version: str, real: bool = False
+) -> Member:
+    """Return a node that joined with the simulated kubeadm, or with a real one, which waits for a second."""
     node = make_node(kubernetes=version, containerd="1.7.35")
     node.mirror(registry)
     node.start_containerd()
     node.install_kubernetes()
     node.install_cni()
     node.join_configuration(cluster.cluster, cluster.token())
-    result = node.join()
+    with pytest.MonkeyPatch.context() as patch:
+        if not real:
+            patch.setattr(kubeadm_real, "find", lambda dummy: None)
+        result = node.join()
     assert result.exit_code == 0, result.stderr
     cluster.wait_ready(node.name, "True")
     return Member(node, cluster)
@@ -87,7 +93,7 @@ def join(make_node: Callable[..., Node], registry: SimulatedRegistry, cluster: A
 def test_the_files_of_the_kubelet_follow_its_version(
     make_node: Callable[..., Node], registry: SimulatedRegistry, memory: Admin
 ) -> None:
-    member = join(make_node, registry, memory, "1.34.4")
+    member = join(make_node, registry, memory, "1.34.4", real=True)
     before = member.flags()
     assert [flag for flag in before if flag.startswith("--pod-infra-container-image=")]
     result = member.upgrade("1.35.4")
@@ -115,7 +121,7 @@ def test_the_runtimes_endpoint_moves_from_the_flags_to_a_file(
 ) -> None:
     with start_cluster(kind="memory", version="1.33.2") as found:
         cluster = Admin(found, administrator(found))
-        member = join(make_node, registry, cluster, "1.30.4")
+        member = join(make_node, registry, cluster, "1.30.4", real=True)
         assert f"--container-runtime-endpoint={PIPE}" in member.read("kubeadm-flags.env")
         result = member.upgrade("1.34.4")
         assert result.exit_code == 0, result.stderr

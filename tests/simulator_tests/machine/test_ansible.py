@@ -8,13 +8,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from simulator.fleet import Fleet
+from simulator.machine.machine import Machine
 from simulator.pytest_fleet import FleetFactory, simulated_fleet
 
 __all__ = ["simulated_fleet"]
@@ -47,7 +48,11 @@ PLAY: list[dict[str, Any]] = [
     {"name": "folder", "ansible.windows.win_copy": {"src": "{{ playbook_dir }}/tree/", "dest": "C:\\tree"}},
     {
         "name": "fetch",
-        "ansible.builtin.fetch": {"src": "C:\\copied.txt", "dest": "{{ playbook_dir }}/fetched", "flat": True},
+        "ansible.builtin.fetch": {
+            "src": "C:\\copied.txt",
+            "dest": "{{ playbook_dir }}/fetched-{{ inventory_hostname }}",
+            "flat": True,
+        },
     },
     {"name": "file", "ansible.windows.win_file": {"path": "C:\\made\\by\\ansible", "state": "directory"}},
     {"name": "stat", "ansible.windows.win_stat": {"path": "C:\\made"}},
@@ -78,29 +83,27 @@ PLAY: list[dict[str, Any]] = [
 ]
 
 
-def play(fleet: Fleet, folder: Path, connection: str) -> dict[str, dict[str, Any]]:
-    """Run the play, and return the result of each task."""
+def play(fleet: Fleet, folder: Path) -> dict[str, dict[str, dict[str, Any]]]:
+    """Run the play on the server of each connection at the same time, and return the result of each task."""
     (folder / "tree" / "sub").mkdir(parents=True)
     (folder / "tree" / "a.txt").write_text("a")
     (folder / "tree" / "sub" / "b.txt").write_text("b")
     (folder / "own.ps1").write_text("Write-Output x; exit 4")
     (folder / "ansible.cfg").write_text("[defaults]\nstdout_callback = ansible.builtin.default\n")
-    machine = fleet.machine("win-a")
-    variables = {
-        "ansible_host": machine.address,
-        "ansible_user": machine.settings.user,
-        "ansible_password": machine.settings.password,
-        **CONNECTIONS[connection],
-    }
+    hosts: dict[str, dict[str, Any]] = {}
+    for name, variables in CONNECTIONS.items():
+        settings = fleet.machine(name).settings
+        own = {"ansible_host": settings.address, "ansible_user": settings.user, "ansible_password": settings.password}
+        hosts[name] = own | variables
     tasks = [{**task, "register": f"r{index}"} for index, task in enumerate(PLAY)]
     results = "{{ [" + ", ".join(f"r{index}" for index in range(len(tasks))) + "] | to_json }}"
     copy = {
-        "ansible.builtin.copy": {"content": results, "dest": str(folder / "results.json")},
+        "ansible.builtin.copy": {"content": results, "dest": f"{folder}/{{{{ inventory_hostname }}}}.json"},
         "delegate_to": "localhost",
     }
     local = {"ansible_connection": "local", "ansible_python_interpreter": "{{ ansible_playbook_python }}"}
-    (folder / "inventory.yml").write_text(yaml.safe_dump({"all": {"hosts": {"win-a": variables, "localhost": local}}}))
-    document = [{"hosts": "win-a", "gather_facts": False, "tasks": [*tasks, copy]}]
+    (folder / "inventory.yml").write_text(yaml.safe_dump({"all": {"hosts": {**hosts, "localhost": local}}}))
+    document = [{"hosts": "all:!localhost", "gather_facts": False, "tasks": [*tasks, copy]}]
     (folder / "play.yml").write_text(yaml.safe_dump(document))
     environment = {**os.environ, "ANSIBLE_CONFIG": str(folder / "ansible.cfg"), "LC_ALL": "C.UTF-8"}
     command = [
@@ -111,35 +114,40 @@ def play(fleet: Fleet, folder: Path, connection: str) -> dict[str, dict[str, Any
     ]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=180)
     assert run.returncode == 0, run.stdout + run.stderr
-    found = json.loads((folder / "results.json").read_text())
-    return {task["name"]: result for task, result in zip(PLAY, found, strict=True)}
+    found = {name: json.loads((folder / f"{name}.json").read_text()) for name in CONNECTIONS}
+    return {
+        name: {task["name"]: result for task, result in zip(PLAY, results, strict=True)}
+        for name, results in found.items()
+    }
 
 
-@pytest.mark.parametrize("connection", CONNECTIONS)
-def test_ansible_modules(simulated_fleet: FleetFactory, tmp_path: Path, connection: str) -> None:
-    fleet = simulated_fleet({"name": "win-a", "reboot_seconds": 0.2})
-    machine = fleet.machine("win-a")
-    boots = machine.power.boots
-    results = play(fleet, tmp_path, connection)
+def test_ansible_modules(simulated_fleet: FleetFactory, tmp_path: Path) -> None:
+    fleet = simulated_fleet(*({"name": name, "reboot_seconds": 0.2} for name in CONNECTIONS))
+    boots = {name: fleet.machine(name).power.boots for name in CONNECTIONS}
+    for name, results in play(fleet, tmp_path).items():
+        _check(fleet.machine(name), results, tmp_path / f"fetched-{name}")
+        assert fleet.machine(name).power.boots == boots[name] + 1
+
+
+def _check(machine: Machine, results: Mapping[str, dict[str, Any]], fetched: Path) -> None:
     assert results["ping"]["ping"] == "hello"
     facts = results["facts"]["ansible_facts"]
     assert facts["ansible_distribution"] == "Microsoft Windows Server 2022 Datacenter"
-    assert facts["ansible_hostname"] == "win-a"
+    assert facts["ansible_hostname"] == machine.settings.name
     assert "ansible_interfaces" not in facts
-    assert results["raw"]["stdout"].strip() == "win-a"
+    assert results["raw"]["stdout"].strip() == machine.settings.name
     assert (results["shell"]["rc"], results["shell"]["stdout"]) == (3, "hi\r\n")
     assert "RUNNING" in results["command"]["stdout"]
-    assert results["async"]["stdout"] == "win-a\r\n"
+    assert results["async"]["stdout"] == f"{machine.settings.name}\r\n"
     assert results["become"]["stdout"] == "nt authority\\system\r\n"
     assert [results["copy"]["changed"], results["copy again"]["changed"]] == [True, False]
     assert machine.files.read_bytes(r"C:\copied.txt") == "hällo\n".encode()
     assert machine.files.read_bytes(r"C:\tree\sub\b.txt") == b"b"
-    assert (tmp_path / "fetched").read_bytes() == "hällo\n".encode()
+    assert fetched.read_bytes() == "hällo\n".encode()
     assert results["stat"]["stat"]["isdir"]
     assert machine.registry.data(r"HKLM:\SOFTWARE\Demo", "a") == 5
     assert results["service"]["state"] == "running"
     assert results["reboot"]["rebooted"]
-    assert machine.power.boots == boots + 1
     time_service = machine.services.get("W32Time")
     assert time_service is not None
     assert time_service.state == "Running", "it is automatic now, so it came up at boot"

@@ -187,7 +187,7 @@ def test_attempts(session: Session) -> None:
         "retries": 500,
         "delay": 0.02,
     }
-    threading.Timer(3, machine.services.start, ["W32Time"]).start()
+    threading.Timer(1, machine.services.start, ["W32Time"]).start()
     result = observe(session, {**call, "until": {"Status": "Running"}})["calls"]["a"]
     assert result["ok"]
     assert 1 < result["attempts"] <= 501

@@ -24,7 +24,10 @@ from simulator.transport.powershell_command_line import parse_command_line
 
 
 class EchoHost:
-    """Runs one-word scripts: `sleep 2`, `big 1000`, `exit 3`, `fail`, `error`, `raise`, `reboot 1`; echoes others."""
+    """Runs one-word scripts: `sleep 2`, `big 1000`, `exit 3`, `fail`, `error`, `raise`, `reboot 1`; echoes others.
+
+    `held` runs until `release` is set.
+    """
 
     def __init__(self, name: str = "ECHO", password: str = "P@ss:w0rd") -> None:
         self.name = name
@@ -37,6 +40,7 @@ class EchoHost:
         self.closed_shells: list[str] = []
         self.faults: list[Mapping[str, object]] = []
         self.executions: list[Execution] = []
+        self.release = threading.Event()
         self.pipelines: list[PipelineRequest] = []
         self._lock = threading.Lock()
 
@@ -114,6 +118,8 @@ class EchoHost:
         output, code = [f"echo={script}"], 0
         if word == "sleep" and execution.stopped.wait(float(rest)):
             self.stopped.append(script)
+        elif word == "held":
+            assert self.release.wait(60)
         elif word == "big":
             output = ["x" * int(rest)]
         elif word == "raise":

@@ -81,7 +81,7 @@ def test_a_fault_without_a_schedule_applies_first(node: Node) -> None:
     assert node.post("faults", {"kind": "shell_gone", "request": 0}) == {"pending_faults": []}
     # A fault that occurs immediately occurs after the response to the control request.
     wait_until(lambda: node.host.closed_shells == [shell])
-    assert node.post("faults", {"kind": "link_down", "request": 0, "seconds": 2}) == {"pending_faults": []}
+    assert node.post("faults", {"kind": "link_down", "request": 0, "seconds": 1}) == {"pending_faults": []}
     wait_until(lambda: not node.server.is_listening)
     wait_until(lambda: node.server.is_listening)
 

@@ -17,7 +17,7 @@ from simulator.machine.machine import Machine
 from simulator.machine.settings import MachineSettings
 
 pytestmark = pytest.mark.waits
-NODES = 6
+NODES = 12
 """The number of cases that run in parallel, because they wait most of the time."""
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.api.client import ApiError, Client
+from simulator.kubernetes_node.api.watching import interval
 from simulator.kubernetes_node.cni.flannel_network import VNI, Backend, Log
 from simulator.windows.networking.network_state import Route, state_of, uplink
 
@@ -67,7 +68,7 @@ class Leases:
             except (ApiError, OSError, hns.HnsError):
                 # The watch of client-go starts again without a message from flanneld.
                 pass
-            stop.wait(_SECONDS)
+            stop.wait(interval(self._machine, _SECONDS))
 
     def apply(self, found: list[FlannelLease]) -> None:
         """Create routes for new leases, and remove the routes of leases that no longer exist."""

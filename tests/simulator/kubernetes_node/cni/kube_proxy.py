@@ -20,6 +20,7 @@ import yaml
 from simulator.kubernetes_node import hns
 from simulator.kubernetes_node.api import cluster_access
 from simulator.kubernetes_node.api.client import ApiError, Client, KubeconfigError
+from simulator.kubernetes_node.api.watching import interval
 from simulator.kubernetes_node.cni.kube_proxy_sync import Programmer, ProxyLog
 from simulator.kubernetes_node.kubelet.settings import drive
 from simulator.kubernetes_node.programs import configuration, contracts
@@ -172,13 +173,13 @@ class KubeProxy:
         programmer = Programmer(self._machine, network, settings.source_vip, dsr=settings.dsr)
         try:
             while not self._stop.is_set():
-                pause = _SYNC
+                pause = interval(self._machine, _SYNC)
                 try:
                     services = client.get("/api/v1/services", resourceVersion="0").get("items") or []
                     slices = client.get("/apis/discovery.k8s.io/v1/endpointslices", resourceVersion="0")
                     programmer.sync(services, slices.get("items") or [])
                 except (ApiError, OSError, hns.HnsError):
-                    pause = _AGAIN
+                    pause = interval(self._machine, _AGAIN)
                 self._watch(pause)
         finally:
             client.close()
@@ -194,7 +195,7 @@ class KubeProxy:
                 return found
             missing = "Unable to find HNS Network specified, please check network name and CNI deployment"
             log.write("E", f'"{missing}" hnsNetworkName="{name}"')
-            if self._watch(1.0):
+            if self._watch(interval(self._machine, 1.0)):
                 return None
 
     def _check(self, network: hns.Network) -> None:

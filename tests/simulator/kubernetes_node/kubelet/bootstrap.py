@@ -131,7 +131,7 @@ def _wait(client: Client, key: ec.EllipticCurvePrivateKey, node: str, alive: Cal
             pass  # kubelet also retries if the server is not reachable
         if found:
             return found
-        if not alive(0.2 if name else 1.0):
+        if not alive(0.1 if name else 1.0):
             return None
     return None
 

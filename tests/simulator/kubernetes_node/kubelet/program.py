@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from simulator.kubernetes_node.api.client import STRATEGIC, ApiError, Client, KubeconfigError, read_kubeconfig
+from simulator.kubernetes_node.api.watching import interval
 from simulator.kubernetes_node.cri.interface import RuntimeFailure, connect
 from simulator.kubernetes_node.kubelet import bootstrap, health, node_status
 from simulator.kubernetes_node.kubelet.bootstrap import BootstrapError
@@ -58,7 +59,7 @@ class Kubelet:
         self._uid = ""
         self._sent = self._renewed = self._listed = 0.0
         self._reasons: list[str] | None = None
-        self._wait = _PODS_BUSY
+        self._wait = interval(machine, _PODS_BUSY)
 
     def run(self) -> None:
         """Run until it is stopped or fails."""
@@ -141,7 +142,7 @@ class Kubelet:
                 self._turn(pods, self._client)
             except (ApiError, OSError, RuntimeFailure):
                 self._listed = time.monotonic()  # the API server or the runtime is not reachable: kubelet retries
-            self._stop.wait(_TICK)
+            self._stop.wait(interval(self._machine, _TICK))
 
     def _turn(self, pods: Pods, client: Client) -> None:
         runtime = connect(self._machine, self.settings.runtime_endpoint)
@@ -162,7 +163,7 @@ class Kubelet:
             found = client.get("/api/v1/pods", fieldSelector=f"spec.nodeName={self.name}", resourceVersion="0")
             items = found.get("items") or []
             busy = pods.sync(items, runtime)
-            self._wait = _PODS_BUSY if busy or not items else _PODS_IDLE
+            self._wait = interval(self._machine, _PODS_BUSY if busy or not items else _PODS_IDLE)
             self._listed = time.monotonic()
 
     def _register(self, client: Client) -> None:

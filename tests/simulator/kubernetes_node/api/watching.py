@@ -1,0 +1,19 @@
+# Copyright: (c) 2026, winkube.node contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""How soon the programs of a node notice changes in the cluster.
+
+Real ones watch the API server. The simulated ones list at intervals, because a watch needs a connection and a thread.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from simulator.machine.machine import Machine
+
+
+def interval(machine: Machine, usual: float) -> float:
+    """Return the number of real seconds between two checks: `usual`, or the node's `watch_seconds` if it is less."""
+    seconds = machine.settings.option("watch_seconds", usual)
+    return min(usual, float(seconds)) if isinstance(seconds, (int, float)) else usual
