@@ -194,7 +194,7 @@ def find(kb: str) -> Update:
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the delays for reboots, updates and outages, which take much less time on simulated machines."""
-    monkeypatch.setattr(reboot, "_GOING_DOWN", 0.4)
+    monkeypatch.setattr(reboot, "_GOING_DOWN", 0.25)
     monkeypatch.setattr(reboot, "_DELAY", 0)
     monkeypatch.setattr(reboot, "BATCH_DELAY", 0)
     monkeypatch.setattr(reboot, "_PAUSE", 0.5)
