@@ -138,7 +138,7 @@ class TestWindowsUpdate:
         assert (state(machine)["wuauserv"], state(machine)["marker"]) == (4, [])
 
     def test_the_next_run_waits_for_the_unfinished_installation(self, server: Serve, files: Files) -> None:
-        machine = server(windows_update=self.OFFERS, update_seconds=150)
+        machine = server(windows_update=self.OFFERS, update_seconds=300)
         requested = [NEXT, files.add(STAGED)]
         result = install(machine, requested, timeout=1)
         assert result["failed"]
