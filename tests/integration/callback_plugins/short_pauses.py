@@ -26,10 +26,11 @@ description: This plugin is loaded before Ansible forks its workers, which then 
 """
 SCALE = 0.2
 """The first poll is sent after 1.4 seconds. The simulated shutdown takes at most 0.25 seconds."""
-FIRST_PAUSE = 0.1
+FIRST_PAUSE = 0.15
 """Seconds before the first attempt to connect again. Each further pause is twice as long, as usual."""
-FIRST_CONTACT = 4.0
-"""The time limit for the first connection in seconds. A simulated server that is on accepts it at once."""
+FIRST_CONTACT = 5.0
+"""The time limit for the first connection in seconds. The last attempt is after 4.65 seconds, nine times as long as a
+simulated reboot takes."""
 
 
 def short_sleep(seconds: float) -> None:
