@@ -54,7 +54,7 @@ FIX = Update("KB5999001", builds=(20348,), reboots=0)
 STAGED = Update("KB5999002", builds=(20348,), reboots=1)
 TOOL = Update("KB5999003", builds=(20348,), reboots=1)
 QUICK: Mapping[str, Any] = {
-    "reboot_seconds": 0.3,
+    "reboot_seconds": 0.1,
     "time_scale": 0.01,
     "update_seconds": 10,
     "update_settle_seconds": 20,
@@ -194,10 +194,12 @@ def find(kb: str) -> Update:
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the delays for reboots, updates and outages, which take much less time on simulated machines."""
-    monkeypatch.setattr(reboot, "_GOING_DOWN", 0.4)
+    monkeypatch.setattr(reboot, "_GOING_DOWN", 0.25)
     monkeypatch.setattr(reboot, "_DELAY", 0)
     monkeypatch.setattr(reboot, "BATCH_DELAY", 0)
     monkeypatch.setattr(reboot, "_PAUSE", 0.5)
+    monkeypatch.setattr(reboot, "_FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(reboot, "_LONGEST_PAUSE", 0.2)
     monkeypatch.setattr(patches_update, "_DELAY", 0.2)
     monkeypatch.setattr(outage, "_FIRST_PAUSE", 0.05)
     monkeypatch.setattr(outage, "_LONGEST_PAUSE", 1.0)

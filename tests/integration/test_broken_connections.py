@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import pytest
 from integration.conftest import SiteFactory
@@ -12,6 +13,7 @@ from integration.playbooks import PlayRun, Site, link_variables
 from integration.states import configured
 
 from simulator.transport.faults import TransportFault
+from wire_provider import detached
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("broken_links")]
 
@@ -67,7 +69,9 @@ def broken(site: Site) -> PlayRun:
             else TransportFault(kind, request)
         )
         server.set_fault(fault)
-    run = site.converge(resources(site), "--forks", "8")
+    # As in the fixture `prompt`, whose scope is one test.
+    with mock.patch.object(detached, "UNCLAIMED", 1.0):
+        run = site.converge(resources(site), "--forks", "8")
     assert set(run.recap) == set(POINTS) | set(UNHURT)
     return run
 

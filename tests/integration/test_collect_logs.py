@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from integration.actions import connect, run_action
 from integration.networks import free_network
+from integration.patching import no_pauses
 from integration.states import state_of
 
 from ansible_collections.winkube.node.plugins.plugin_utils.logs import collection
@@ -29,7 +30,12 @@ from simulator.machine.settings import MachineSettings
 from simulator.transport.faults import TransportFault
 from simulator.windows.system import event_log_store
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("collect_logs"), pytest.mark.usefixtures("prompt")]
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.xdist_group("collect_logs"),
+    pytest.mark.usefixtures("no_pauses", "prompt"),
+]
+__all__ = ["no_pauses"]
 
 BATCHES = r"C:\ProgramData\winkube\batches"
 KUBELET = r"C:\var\log\kubelet\kubelet.log"

@@ -14,6 +14,7 @@ from cryptography import x509
 from integration import actions
 from integration.networks import free_network
 from integration.own_certificates import use_own_certificate
+from integration.patching import no_pauses
 
 from ansible_collections.winkube.node.plugins.plugin_utils.connection.pins import read_pins
 from simulator.fleet import Fleet
@@ -22,7 +23,12 @@ from simulator.machine.machine import Machine
 from simulator.machine.settings import MachineSettings
 from simulator.transport.faults import TransportFault
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("connections")]
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.xdist_group("connections"),
+    pytest.mark.usefixtures("no_pauses", "prompt"),
+]
+__all__ = ["no_pauses"]
 
 DIRECTORY = {"resources": [{"type": "Directory", "name": r"C:\example"}]}
 SEALED = {"ansible_psrp_cert_validation": "ignore", "ansible_psrp_message_encryption": "always"}

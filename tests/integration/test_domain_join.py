@@ -13,6 +13,7 @@ import pytest
 from ansible.utils.display import Display
 from integration.actions import connect, run_action
 from integration.networks import free_network
+from integration.patching import no_pauses
 
 from simulator.fleet import Fleet
 from simulator.machine.machine import Machine
@@ -21,7 +22,8 @@ from simulator.windows.directory.domain_directory import DomainDirectory
 from simulator.windows.directory.membership import DomainMembership
 from simulator.windows.directory.offline_data import encode
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("no_pauses")]
+__all__ = ["no_pauses"]
 
 SECRET = "S3cr3t-of-the-domain"
 ACCOUNT = {"user": "joiner@corp.example.com", "password": SECRET}

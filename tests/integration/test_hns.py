@@ -43,7 +43,7 @@ def fleet() -> Iterator[Fleet]:
     ]
     nodes = [
         MachineSettings.read({"address": f"{network}.{number}", "features": ["Containers"], "link_drop_seconds": 0.3,
-                       "port_pool_seconds": 2, "reboot_seconds": 0.3, **entry})
+                       "port_pool_seconds": 2, "reboot_seconds": 0.3, "pause_scale": 0.1, **entry})
         for number, entry in enumerate(entries, start=1)
     ]  # fmt: skip
     nodes.append(MachineSettings.read({"name": "PLAIN", "address": f"{network}.99"}))

@@ -36,7 +36,7 @@ pytestmark = [
 __all__ = ["no_pauses"]
 
 JOURNAL = r"C:\ProgramData\winkube\hns\cleanup.json"
-QUICK = {"grace": 0.05, "hns_timeout": 0.5, "timeout": 60, "restart_timeout": 5, "port_pool_timeout": 2}
+QUICK = {"grace": 0.05, "hns_timeout": 0.5, "timeout": 60, "restart_timeout": 5, "port_pool_timeout": 10}
 NodeFactory = Callable[[], Machine]
 
 
@@ -46,7 +46,7 @@ def fleet() -> Iterator[Fleet]:
     nodes = [
         MachineSettings.read({"name": f"HANG-{number}", "address": f"{network}.{number}", "windows": "2022",
                        "features": ["Containers"], "link_drop_seconds": 0.2, "port_pool_seconds": 1,
-                       "reboot_seconds": 0.2, "time_scale": 0.02})
+                       "reboot_seconds": 0.2, "time_scale": 0.02, "pause_scale": 0.1})
         for number in range(1, 14)
     ]  # fmt: skip
     # The link does not come back.
@@ -253,7 +253,7 @@ def test_a_pod_created_during_the_observation_keeps_its_endpoint(node: NodeFacto
 
     late = threading.Thread(target=appear)
     late.start()
-    result = cleanup(machine, "stale", grace=3)
+    result = cleanup(machine, "stale", grace=2)
     late.join()
     assert not result.get("failed"), result
     assert endpoint in machine.part(hns.HnsState).endpoints

@@ -22,7 +22,7 @@ ONLY_HNS = ("--tags", "role::hns_cleanup")
 
 @pytest.fixture(scope="module")
 def site(start_site: SiteFactory) -> Site:
-    more = {"features": ["Containers"], "link_drop_seconds": 0.2, "port_pool_seconds": 1}
+    more = {"features": ["Containers"], "link_drop_seconds": 0.2, "port_pool_seconds": 1, "pause_scale": 0.1}
     site = start_site(
         {"name": "win19", "windows": "2019", **more},
         {"name": "win22", "windows": "2022", **more},

@@ -19,6 +19,7 @@ import pytest
 from integration.actions import connect, run_action
 from integration.fault_lives import chosen_connections
 from integration.networks import free_network
+from integration.patching import no_pauses
 from integration.sweeps import Sweeps
 
 from simulator.fleet import Fleet
@@ -36,7 +37,7 @@ SCOPES: Mapping[str, Mapping[str, Any]] = {
     "all": {"scope": "all"},
 }
 CUTS = ("before", "during", "after")
-QUICK = {"grace": 0.01, "timeout": 60, "port_pool_timeout": 2, "network_timeout": 0, "reboot_timeout": 60}
+QUICK = {"grace": 0.01, "timeout": 60, "port_pool_timeout": 10, "network_timeout": 0, "reboot_timeout": 60}
 BOOTED_AT_ONCE = 15
 SWEEPS = [
     *((scope, kind, CUTS) for number, scope in enumerate(SCOPES) for kind in chosen_connections(number)),
@@ -45,7 +46,13 @@ SWEEPS = [
 
 SAMPLE = 5
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.sweep]
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.slow,
+    pytest.mark.sweep,
+    pytest.mark.usefixtures("no_pauses", "prompt"),
+]
+__all__ = ["no_pauses"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,7 @@ class Cleanups:
         nodes = [
             MachineSettings.read({"name": f"SWEEP-{number}", "address": f"{self._network}.{number}", "windows": "2022",
                            "features": ["Containers"], "link_drop_seconds": 0.05, "port_pool_seconds": 0.2,
-                           "time_scale": 0.01, "reboot_seconds": 0.1, **uplink})
+                           "time_scale": 0.01, "reboot_seconds": 0.1, "pause_scale": 0.1, **uplink})
             for number in range(first, first + count)
         ]  # fmt: skip
         return Fleet(nodes)

@@ -61,7 +61,7 @@ class Probe(ActionBase):  # type: ignore[misc]  # ansible ships no type informat
 def servers(*names: str) -> Fleet:
     network = free_network()
     return Fleet(
-        MachineSettings(name=name, address=f"{network}.{number}", password=PASSWORD, reboot_seconds=0.5)
+        MachineSettings(name=name, address=f"{network}.{number}", password=PASSWORD, reboot_seconds=0.2)
         for number, name in enumerate(names, start=1)
     )
 
@@ -154,9 +154,9 @@ def test_nothing_is_left_on_the_node(node: Node, fleet: Fleet) -> None:
 
 
 def test_work_goes_on_while_the_link_is_down(node: Node, fleet: Fleet) -> None:
-    wait = Call(id="wait", command="Start-Sleep", parameters={"Seconds": 3}, long=True)
+    wait = Call(id="wait", command="Start-Sleep", parameters={"Seconds": 1}, long=True)
     key = f"{next(NUMBERS)}"
-    break_link(fleet, "link_down", 6, seconds=2)
+    break_link(fleet, "link_down", 6, seconds=0.5)
     answer = node.run(Batch(calls=(wait, *once(key, long=True).calls)))
     assert answer.stopped is None
     assert answer["make"].ok

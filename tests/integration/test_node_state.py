@@ -96,7 +96,14 @@ def play(fleet: Fleet, tmp_path: Path) -> Play:
         code, output = forked_runs.execute(
             [str(program), "-i", str(tmp_path / "hosts.yml"), str(tmp_path / "play.yml"), *options],
             tmp_path,
-            {**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_HOME": str(tmp_path), "ANSIBLE_LOCALHOST_WARNING": "false"},
+            {
+                **os.environ,
+                "LC_ALL": "C.UTF-8",
+                "ANSIBLE_HOME": str(tmp_path),
+                "ANSIBLE_LOCALHOST_WARNING": "false",
+                "ANSIBLE_CALLBACKS_ENABLED": "short_pauses",
+                **forked_runs.SHARED,
+            },
             timeout=240,
         )
         assert code == 0, output[-5000:]

@@ -248,7 +248,7 @@ def again(site: Site, killed: None) -> Rollout:
     """Return the next run over the rest and one more node. One of the rest is temporarily off, as in a reboot."""
     hosts = [FAILS, KILLED, CORDONED, LACKING[0]]
     site.machine(KILLED).power.power_off()
-    threading.Timer(8, site.machine(KILLED).power_on).start()
+    threading.Timer(5, site.machine(KILLED).power_on).start()
     run = site.run("patch_nodes.yml", "--limit", ",".join(hosts))
     return Rollout(run, report(site, "patch"), {host: site.counters(host)["remote_commands"] for host in hosts})
 
@@ -285,7 +285,8 @@ def test_machines_without_a_cluster(start_site: SiteFactory) -> None:
     names = ["m0", "m1", "m2", "off"]
     plain = {name: server(name, BEFORE) for name in names}
     plain["m1"]["update_faults"] = [FAILURE]
-    site = start_site(*plain.values(), windows_patches_public=[PATCH], windows_patches_settle_timeout=20)
+    limits = {"windows_patches_settle_timeout": 20, "windows_patches_contact_timeout": 1}
+    site = start_site(*plain.values(), windows_patches_public=[PATCH], **limits)
     site.machine("off").power.power_off()
     run = site.run(
         "patch_nodes.yml", variables={"node_maintenance_drain": False, "node_maintenance_max_failed": 1}

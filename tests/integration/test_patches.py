@@ -75,7 +75,7 @@ def test_three_files_and_one_reboot(server: Serve, files: Files, connection: str
 
 
 def test_a_slow_installation_costs_few_polls(server: Serve, files: Files) -> None:
-    machine = server(update_seconds=300)
+    machine = server(update_seconds=100)
     result = install(machine, [files.add(NEXT)])
     assert statuses(result) == {NEXT: "installed"}
     assert result["remote_commands"] <= 10
@@ -127,7 +127,7 @@ def test_each_failure_is_reported_and_the_other_patches_are_installed(server: Se
 def test_a_full_disk_is_reported_and_no_patch_is_partly_installed(
     server: Serve, files: Files, fault: bool, size: int, needed: int
 ) -> None:
-    machine = server()
+    machine = server(pause_scale=0.1)
     machine.files.reserved += machine.files.free_space() - 24_000_000
     requested = files.add(dataclasses.replace(STAGED, disk_mb=needed), size=size)
     if fault:
@@ -216,7 +216,7 @@ class TestReboots:
 
     @pytest.mark.parametrize("connection", ["psrp", "winrm"])
     def test_a_long_way_down_costs_one_command(self, server: Serve, files: Files, connection: str) -> None:
-        machine = server(update_shutdown_seconds=300)
+        machine = server(update_shutdown_seconds=100)
         result = install(machine, [files.add(NEXT)], connection=connection)
         assert (statuses(result), result["reboots"]) == ({NEXT: "installed"}, 1), result
         # Observe, the batch and its end, the reboot, a query that ends with the node, one that succeeds, observe.
@@ -224,7 +224,7 @@ class TestReboots:
 
     def test_a_reboot_that_stays_pending_is_reported(self, server: Serve, files: Files) -> None:
         machine = server(update_faults=[{"kind": "update_reboot_loop", "kb": NEXT, "boots": None}])
-        result = install(machine, [files.add(NEXT)], reboot_timeout=3, reconnect_timeout=3)
+        result = install(machine, [files.add(NEXT)], reboot_timeout=1, reconnect_timeout=1)
         assert result.get("failed") or result.get("unreachable"), result
         # The last known state: staged, or gone down and not back.
         assert statuses(result)[NEXT] in ("needs_reboot", "failed")
@@ -234,7 +234,7 @@ class TestReboots:
     def test_the_run_waits_until_the_update_stack_is_idle(
         self, server: Serve, files: Files, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        machine = server(update_settle_seconds=250)
+        machine = server(update_settle_seconds=100)
         at_work: list[list[str]] = []
         reboot = machine.power.reboot
 

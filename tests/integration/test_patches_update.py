@@ -57,7 +57,7 @@ class TestWindowsUpdate:
 
     @pytest.mark.parametrize("connection", ["psrp", "winrm"])
     def test_three_patches_and_one_reboot(self, server: Serve, files: Files, connection: str) -> None:
-        machine = server(windows_update=self.OFFERS, update_seconds=60)
+        machine = server(windows_update=self.OFFERS, update_seconds=30)
         requested = [NEXT, self.TOOL, files.add(STAGED)]
         result = install(machine, requested, connection=connection)
         assert set(statuses(result).values()) == {"installed"}, result["patches"]
@@ -72,7 +72,7 @@ class TestWindowsUpdate:
         # observation.
         assert patches_run.FIRST_POLL + patches_run.POLL >= 20 * 60
         # Polls are as fast as Windows' own time: three patches of 400 s each.
-        scale = 1 / 200
+        scale = 1 / 300
         monkeypatch.setattr(patches_run, "FIRST_POLL", patches_run.FIRST_POLL * scale)
         monkeypatch.setattr(patches_run, "POLL", patches_run.POLL * scale)
         messages: list[str] = []

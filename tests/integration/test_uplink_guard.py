@@ -29,7 +29,7 @@ pytestmark = [
 __all__ = ["no_pauses"]
 
 NOTE = r"C:\ProgramData\winkube\hns\uplink.json"
-QUICK = {"network_timeout": 60, "settle": 0.1}
+QUICK = {"network_timeout": 300, "settle": 0.1}
 LONG = {"network_timeout": 3600, "settle": 0.1}
 
 
@@ -42,7 +42,7 @@ def fleet() -> Iterator[Fleet]:
     kinds: dict[str, dict[str, Any]] = {**{name: {"uplink": uplink} for name in static}, "DHCP": {}}
     nodes = [
         MachineSettings.read({"name": name, "address": f"{network}.{number}", "features": ["Containers"],
-                       "link_drop_seconds": 0.2, "time_scale": 0.05, "reboot_seconds": 0.1, **more})
+                       "link_drop_seconds": 0.2, "time_scale": 0.05, "reboot_seconds": 0.1, "pause_scale": 0.1, **more})
         for number, (name, more) in enumerate(kinds.items(), start=1)
     ]  # fmt: skip
     with Fleet(nodes) as fleet:

@@ -36,7 +36,7 @@ _LONGEST_QUESTION = 240
 shutdown while WinRM still responds (learn.microsoft.com: SERVICE_PRESHUTDOWN_INFO), and updates are configured before
 the logon screen. Both may take minutes, so each poll waits for a long time, which saves polls."""
 _PAUSE = 5.0
-_LONGEST_PAUSE = 15.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 _DRIFT = datetime.timedelta(milliseconds=100)
 """Maximum difference between two boot times of the same boot. Windows computes the boot time from the clock, so a clock
 correction moves it by milliseconds (prometheus-community/windows_exporter#74)."""
@@ -206,7 +206,7 @@ class Reboot:
 
     def _reconnect(self, deadline: float) -> None:
         """Connect again with growing pauses, until there is a connection or the time is up."""
-        pause = 0.5
+        pause = _FIRST_PAUSE
         while self.clock() < deadline:
             self.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
