@@ -23,6 +23,8 @@ class MachineSettings:
         feature_seconds: the duration of the installation of a feature (real seconds).
         time_scale: real seconds per second of Windows' own delays, such as those of service recovery and of a
             scheduled shutdown.
+        pause_scale: real seconds per second of the pauses in scripts and modules that run on the machine: Start-Sleep,
+            and the delays between the attempts of a call.
         powershell: the version of PowerShell that runs modules; by default, the included Windows PowerShell.
         options: all other keys of the node's entry, for the families.
     """
@@ -38,6 +40,7 @@ class MachineSettings:
     reboot_seconds: float = 1.0
     feature_seconds: float = 0.2
     time_scale: float = 0.05
+    pause_scale: float = 1.0
     powershell: str = ""
     options: Mapping[str, object] = field(default_factory=dict)
 
