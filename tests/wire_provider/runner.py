@@ -145,7 +145,7 @@ class Runner:
             final = attempt.program is not None and attempt.ended and attempt.program.exit_code in call.final_codes
             if attempt.error is None or final or attempts > call.retries:
                 break
-            self.process.sleep(call.delay * self.machine.settings.pause_scale)
+            self.process.sleep(call.delay * min(1.0, attempts * self.machine.settings.first_delay))
         self.objects[call.id] = attempt.objects
         result = self._result(call, attempt)
         head = {"ok": attempt.error is None, "seconds": round(time.monotonic() - started, 3), "attempts": attempts}

@@ -32,7 +32,7 @@ Item = dict[str, t.Any]
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[DirectNode]:
     entry = {"name": "node-1", "address": "127.0.0.11", "windows": "2022"}
-    quick = {"feature_seconds": 0.01, "reboot_seconds": 0.01, "time_scale": 0.01, "pause_scale": 0.05}
+    quick = {"feature_seconds": 0.01, "reboot_seconds": 0.01, "time_scale": 0.01, "first_delay": 0.02}
     machine = Machine(MachineSettings.read({**entry, **quick}), tmp_path / "machine")
     machine.power_on()
     yield DirectNode(machine)
