@@ -108,8 +108,9 @@ def wait_for(condition: Callable[[], object], seconds: float = 20) -> None:
 
 
 def launched(folder: Path, **options: Any) -> Launched:
-    entry = {"name": "launch", "address": "127.0.0.12", "features": ["Containers"], "time_scale": 0.02, **options}
-    machine = Machine(MachineSettings.read({**entry, "reboot_seconds": 0.05}), folder / "machine")
+    entry = {"name": "launch", "address": "127.0.0.12", "features": ["Containers"], **options}
+    quick = {"time_scale": 0.02, "pause_scale": 0.1, "reboot_seconds": 0.05}
+    machine = Machine(MachineSettings.read({**entry, **quick}), folder / "machine")
     machine.power_on()
     for path in (r"C:\k", r"C:\var\lib\kubelet\pki", r"C:\var\log\kubelet", r"C:\etc\kubernetes", r"C:\nssm\win64"):
         machine.files.make_directory(path)
@@ -243,7 +244,7 @@ def test_commands_run_once_after_the_join(node: Launched) -> None:
     node.begin_join()
     node.start()
     wait_for(lambda: running(node))
-    time.sleep(2.5)
+    time.sleep(0.8)
     # The machine has no certificate yet.
     assert node.lines(r"C:\commands.txt") == ["before"]
     node.end_join()
@@ -252,7 +253,7 @@ def test_commands_run_once_after_the_join(node: Launched) -> None:
     node.machine.services.stop("kubelet")
     node.start()
     wait_for(lambda: len(node.kubelets()) == 2)
-    time.sleep(2.5)
+    time.sleep(0.8)
     assert node.lines(r"C:\commands.txt") == ["before", "first", "second"]
 
 
@@ -295,7 +296,7 @@ def test_a_playbook_runs_the_commands_itself(node: Launched) -> None:
     wait_for(lambda: running(node))
     node.machine.files.delete(PLAYBOOK)
     node.end_join()
-    time.sleep(2.5)
+    time.sleep(0.8)
     assert node.lines(r"C:\commands.txt") == []
     assert not node.machine.files.exists(RECORD)
 

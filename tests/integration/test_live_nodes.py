@@ -135,7 +135,7 @@ def stopped(site: Site, unable: PlayRun) -> tuple[PlayRun, Watch]:
     site.variables |= FEATURES
     faults.set_fault(site.machine("n1"), {"kind": "service_hangs", "name": "kubelet", "value": True})
     with watched(site) as watch:
-        run = site.run("site.yml", *OPTIONS, variables={"node_maintenance_ready_timeout": 5})
+        run = site.run("site.yml", *OPTIONS, variables={"node_maintenance_ready_timeout": 2})
     site.counted["stopped"] = {name: site.counters(name) for name in NODES}
     return run, watch
 
@@ -160,7 +160,7 @@ def test_a_node_that_fails_stops_the_rollout(site: Site, stopped: tuple[PlayRun,
     assert name == "n1"
     assert '"by":"site"' in (mark or "")
     assert set().union(*watch.away) == {"n1"}
-    assert "not ready after 5 seconds" in run.messages("n1")
+    assert "not ready after 2 seconds" in run.messages("n1")
     assert "node_maintenance_max_failed" in run.messages("n2")
 
 

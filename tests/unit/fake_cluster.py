@@ -163,6 +163,8 @@ class FakeCluster:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # A response is two writes. Nagle's algorithm would delay the second one by 40 ms.
+            disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))

@@ -76,7 +76,8 @@ class ScriptedMachine:
         self._doomed: Process | None = None
         self._detached: Process | None = None
         folder = Path(tempfile.mkdtemp(prefix="scripted-"))
-        entry = {"name": "WIN-1", "address": "127.0.0.1", "reboot_seconds": 0.0, "time_scale": 0.02, **options}
+        quick = {"reboot_seconds": 0.0, "time_scale": 0.02, "first_delay": 0.02}
+        entry = {"name": "WIN-1", "address": "127.0.0.1", **quick, **options}
         # Without a reference to self, so that the object can be garbage-collected.
         answer = functools.partial(_forward, weakref.ref(self))
         self.node = Machine(MachineSettings.read(entry), folder, _offered(tuple(self.handlers), answer))

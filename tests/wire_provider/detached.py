@@ -95,19 +95,13 @@ def keep(machine: Machine, key: str, observation: dict[str, Any], process: Proce
     persist(machine, process, lambda: net_files.move_over(machine, f"{path}.part", path), path)
 
 
-def pause_scale(machine: Machine) -> float:
-    """Return the real seconds per second of the pauses of batches, and of the time in which a command waits for one."""
-    configured = machine.settings.option("pause_scale", 1.0)
-    return float(configured) if isinstance(configured, (int, float)) else 1.0
-
-
 def collect(
     machine: Machine, key: str, wait: float, process: Process
 ) -> tuple[Literal["finished", "running", "unknown", "lost"], dict[str, Any]]:
     """Return a key's state with its observation (finished) or progress (running, lost), in at most `wait` seconds."""
     started = time.monotonic()
     # A process that was just detached needs a moment to claim its key.
-    limits = {"running": wait * pause_scale(machine), "unknown": min(wait, UNCLAIMED)}
+    limits = {"running": wait * machine.settings.pause_scale, "unknown": min(wait, UNCLAIMED)}
     while True:
         process.check()
         state, document = _state(machine, key)

@@ -22,7 +22,6 @@ from simulator.machine.rights.guard import AccessDeniedError
 from simulator.machine.text import to_text, utf16_length, utf16_slice
 from wire_provider import groups, net_failures, properties
 from wire_provider.batch import Call
-from wire_provider.detached import pause_scale
 from wire_provider.file_verbs import Warned
 from wire_provider.held_files import require_length
 from wire_provider.program_output import read_output
@@ -146,7 +145,8 @@ class Runner:
             final = attempt.program is not None and attempt.ended and attempt.program.exit_code in call.final_codes
             if attempt.error is None or final or attempts > call.retries:
                 break
-            self.process.sleep(call.delay * pause_scale(self.machine))
+            settings = self.machine.settings
+            self.process.sleep(call.delay * settings.pause_scale * min(1.0, attempts * settings.first_delay))
         self.objects[call.id] = attempt.objects
         result = self._result(call, attempt)
         head = {"ok": attempt.error is None, "seconds": round(time.monotonic() - started, 3), "attempts": attempts}

@@ -23,6 +23,10 @@ class MachineSettings:
         feature_seconds: the duration of the installation of a feature (real seconds).
         time_scale: real seconds per second of Windows' own delays, such as those of service recovery and of a
             scheduled shutdown.
+        pause_scale: real seconds per second of the pauses in scripts (Start-Sleep, WaitForExit).
+        first_delay: the first delay between the attempts of a module's call, as a part of the full delay. The second
+            one is twice as long, and so on, up to the full delay. What a call waits for is also quicker than on a real
+            server, and the delays of many attempts add up to almost the same.
         powershell: the version of PowerShell that runs modules; by default, the included Windows PowerShell.
         options: all other keys of the node's entry, for the families.
     """
@@ -38,6 +42,8 @@ class MachineSettings:
     reboot_seconds: float = 1.0
     feature_seconds: float = 0.2
     time_scale: float = 0.05
+    pause_scale: float = 1.0
+    first_delay: float = 0.1
     powershell: str = ""
     options: Mapping[str, object] = field(default_factory=dict)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from mutation import __main__ as command
-from mutation import choice, coverage, imports, sources, workplace
+from mutation import choice, coverage, imports, running, sources, workplace
 from mutation.coverage import Coverage
 from mutation.jobs import Job, Run
 from mutation.mutants import Mutant, make
@@ -188,7 +188,7 @@ FILES = {
 }
 PLUS = make("a.py", FILES["a.py"], 23, 24, "-", "arithmetic")
 EQUIVALENT = make("a.py", FILES["a.py"], 23, 24, "- -", "equivalent")
-LOOP = make("a.py", FILES["a.py"], 14, 14, "while a: pass\n    ", "loop")
+LOOP = make("a.py", FILES["a.py"], 14, 14, "while a: __import__('time').sleep(1)\n    ", "loop")
 NO_CODE = make("a.py", FILES["a.py"], 0, 0, "(", "syntax")
 ENDS = make("a.py", FILES["a.py"], 14, 14, "__import__('os')._exit(4)\n    ", "exit")
 
@@ -204,7 +204,11 @@ def working(root: Path, seconds: float = 60) -> Iterator[Worker]:
         yield Worker(place, Runner(server, seconds))
 
 
-def test_mutants_run_in_a_copy_and_leave_the_checkout_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mutants_run_in_a_copy_and_leave_the_checkout_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The endless loop runs for five seconds instead of twenty.
+    monkeypatch.setattr(running, "START", 0.2)
     commit(tmp_path, FILES)
     report = Report(FILES)
     with working(tmp_path, 5) as worker:

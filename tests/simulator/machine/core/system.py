@@ -51,7 +51,7 @@ def start_sleep(machine: Machine, bound: Bound) -> Iterable[object]:
     seconds = bound.get("Seconds", 0)
     wait = float(seconds) if isinstance(seconds, (int, float)) else 0.0
     wait += bound.number("Milliseconds") / 1000
-    if bound.stop.wait(wait):
+    if bound.stop.wait(wait * machine.settings.pause_scale):
         raise ProcessEndedError
     return []
 

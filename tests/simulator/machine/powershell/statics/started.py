@@ -90,7 +90,8 @@ def start(session: Session, given: list[object]) -> object:
 
 def _wait(session: Session, process: Process, shown: PSObject, limit: object) -> bool:
     """Wait until a process ends or a time limit (ms) is reached. Return whether the process has ended."""
-    end = time.monotonic() + (limit / 1000 if isinstance(limit, (int, float)) else float("inf"))
+    scale = session.machine.settings.pause_scale / 1000
+    end = time.monotonic() + (limit * scale if isinstance(limit, (int, float)) else float("inf"))
     while not process.ended.is_set() and process.alive and time.monotonic() < end:
         if session.process.stop.is_set():
             raise ProcessEndedError

@@ -240,7 +240,7 @@ def _parent(path: str) -> object:
 
 
 def _sleep(session: Session, given: list[object]) -> object:
-    session.process.sleep(float(number(given[0])) / 1000)
+    session.process.sleep(float(number(given[0])) / 1000 * session.machine.settings.pause_scale)
     return None
 
 

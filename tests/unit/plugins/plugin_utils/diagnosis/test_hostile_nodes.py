@@ -41,7 +41,8 @@ current-context: x
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """Yield a machine with a runtime, networks and pods, whose API server does not respond."""
     entry = {"name": "node-1", "address": "127.0.0.11", "windows": "2022", "features": ["Containers"]}
-    machine = Machine(MachineSettings.read(entry), Path(tmp_path_factory.mktemp("machine")))
+    settings = MachineSettings.read({**entry, "first_delay": 0.02})
+    machine = Machine(settings, Path(tmp_path_factory.mktemp("machine")))
     machine.power_on()
     fixtures.install(machine)
     fixtures.populate(machine, "flannel-host-gw", running=2, stale=1)

@@ -28,7 +28,7 @@ EVIL = zip_archive({"tool.exe": b"MZ", "../../evil.exe": b"MZ"})
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[DirectNode]:
-    entry = {"name": "node-1", "address": "127.0.0.11", "windows": "2022", "time_scale": 0.01}
+    entry = {"name": "node-1", "address": "127.0.0.11", "windows": "2022", "time_scale": 0.01, "first_delay": 0.02}
     machine = Machine(MachineSettings.read(entry), tmp_path / "machine")
     machine.power_on()
     yield DirectNode(machine)

@@ -71,7 +71,8 @@ def simulated_kubeadm(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
     settings = {"name": "node-1", "address": "127.0.0.11", "windows": "2022", "features": ["Containers"]}
-    machine = Machine(MachineSettings.read({**settings, "link_drop_seconds": 0, "time_scale": 0.01}), tmp_path / "m")
+    quick = {"link_drop_seconds": 0, "time_scale": 0.01, "first_delay": 0.02}
+    machine = Machine(MachineSettings.read({**settings, **quick}), tmp_path / "m")
     machine.power_on()
     yield machine
     machine.power.power_off()

@@ -198,7 +198,7 @@ def test_the_first_boot_tries_again_what_failed(make_machine: MakeMachine, monke
         return real(of)
 
     monkeypatch.setattr(storage, "unallocated", late)
-    new = make_machine("new", machine, user="Administrator", unallocated_gb=5)
+    new = make_machine("new", machine, user="Administrator", unallocated_gb=5, pause_scale=0.05)
     size = machine.files.size()
     wait(lambda: not new.part(Tasks).tasks)
     assert [text.strip() for text in attempts[:2]] == ["", "Access denied"]
@@ -384,7 +384,7 @@ def test_a_full_disk_is_refused(make_machine: MakeMachine) -> None:
 
 def test_a_lost_connection_is_no_success(make_machine: MakeMachine, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = make_machine()
-    monkeypatch.setattr(sealing, "CONFIRMATION", 1)
+    monkeypatch.setattr(sealing, "CONFIRMATION", 0.3)
     run = DetachedNode.run
 
     def cut(node: DetachedNode, batch: t.Any, **keywords: t.Any) -> t.Any:
@@ -396,5 +396,5 @@ def test_a_lost_connection_is_no_success(make_machine: MakeMachine, monkeypatch:
     with pytest.raises(NodeError, match="connection broke before the state of the image was read"):
         seal(machine)
     wait(lambda: state(machine) == GENERALIZED)
-    time.sleep(1.5)
+    time.sleep(0.6)
     assert machine.power.state == "on", "the batch does not continue without the controller"

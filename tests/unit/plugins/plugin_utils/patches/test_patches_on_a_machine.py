@@ -58,8 +58,9 @@ class PatchedNode(DirectNode):
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
-    entry = {"name": "node-1", "address": "127.0.0.1", "windows": "2022", "time_scale": 0.001, "reboot_seconds": 0.0}
-    found = Machine(MachineSettings.read(entry), tmp_path / "machine")
+    entry = {"name": "node-1", "address": "127.0.0.1", "windows": "2022"}
+    quick = {"time_scale": 0.001, "reboot_seconds": 0.0, "first_delay": 0.02}
+    found = Machine(MachineSettings.read({**entry, **quick}), tmp_path / "machine")
     found.power_on()
     yield found
     found.power.power_off()

@@ -31,8 +31,9 @@ Item = dict[str, t.Any]
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[DirectNode]:
-    entry = {"name": "node-1", "address": "127.0.0.11", "windows": "2022", "feature_seconds": 0.01, "time_scale": 0.01}
-    machine = Machine(MachineSettings.read({**entry, "reboot_seconds": 0.01}), tmp_path / "machine")
+    entry = {"name": "node-1", "address": "127.0.0.11", "windows": "2022"}
+    quick = {"feature_seconds": 0.01, "reboot_seconds": 0.01, "time_scale": 0.01, "first_delay": 0.02}
+    machine = Machine(MachineSettings.read({**entry, **quick}), tmp_path / "machine")
     machine.power_on()
     yield DirectNode(machine)
     machine.power.power_off()

@@ -120,7 +120,7 @@ def test_a_list_that_failed_is_no_empty_folder() -> None:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
-    settings = {"name": "node-1", "address": "127.0.0.11", "windows": "2022"}
+    settings = {"name": "node-1", "address": "127.0.0.11", "windows": "2022", "first_delay": 0.02}
     machine = Machine(MachineSettings.read(settings), tmp_path / "m")
     machine.power_on()
     yield machine
