@@ -1,17 +1,20 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Shorten the pauses of the controller while a simulated server reboots.
+"""Shorten the pauses of the controller while a simulated server reboots, and between the retries of a task.
 
 A real server needs more than half a minute, so the first poll is sent after 7 seconds. A simulated one is back within
-half a second. The tests of the module itself use the real pauses, with a clock of their own.
+half a second, and pods on it run as fast. The tests of the module itself use the real pauses, with a clock of their
+own.
 """
 
 from __future__ import annotations
 
 import functools
 import time
+import types
 from typing import Any
 
+from ansible.executor import task_executor
 from ansible.plugins.callback import CallbackBase
 
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.reboot import Reboot
@@ -19,16 +22,23 @@ from ansible_collections.winkube.node.plugins.plugin_utils.remote.reboot import 
 DOCUMENTATION = """
 name: short_reboots
 type: aggregate
-short_description: Shorten the pauses of the controller while a simulated server reboots
+short_description: Shorten the pauses of the controller
 description: This plugin is loaded before Ansible forks its workers, which then have the shorter pauses, too.
 """
-SCALE = 0.2
-"""The first poll is sent after 1.4 seconds. The simulated shutdown takes at most 0.25 seconds."""
+SCALE = 0.12
+"""The first poll is sent after 0.84 seconds. The simulated shutdown takes at most 0.25 seconds."""
+BETWEEN_RETRIES = 0.2
+"""The tasks with the fewest retries then take at least six seconds until they give up."""
 
 
 def short_sleep(seconds: float) -> None:
     """Sleep a fraction of the given seconds."""
     time.sleep(seconds * SCALE)
+
+
+def sleep_between_retries(seconds: float) -> None:
+    """Sleep a fraction of the seconds between two attempts of a task."""
+    time.sleep(seconds * BETWEEN_RETRIES)
 
 
 def with_short_pauses(run: Any) -> Any:
@@ -53,3 +63,4 @@ class CallbackModule(CallbackBase):
     def __init__(self) -> None:
         super().__init__()
         Reboot.run = with_short_pauses(Reboot.run)  # type: ignore[method-assign]
+        task_executor.time = types.SimpleNamespace(**{**vars(time), "sleep": sleep_between_retries})
