@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Shorten the pauses of the controller while a simulated server reboots, and between the retries of a task.
+"""Shorten the pauses of the controller: in reboots, in other outages, and between the retries of a task.
 
 A real server needs more than half a minute, so the first poll is sent after 7 seconds. A simulated one is back within
-half a second, and pods on it run as fast. The tests of the module itself use the real pauses, with a clock of their
-own.
+half a second. The link of a new switch is down for as long, and pods start as fast. The tests of the modules themselves
+use the real pauses, with a clock of their own.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 from ansible.executor import task_executor
 from ansible.plugins.callback import CallbackBase
 
+from ansible_collections.winkube.node.plugins.plugin_utils.remote.outage import Outage
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.reboot import Reboot
 
 DOCUMENTATION = """
@@ -27,6 +28,8 @@ description: This plugin is loaded before Ansible forks its workers, which then 
 """
 SCALE = 0.12
 """The first poll is sent after 0.84 seconds. The simulated shutdown takes at most 0.25 seconds."""
+OUTAGE = 0.3
+"""The first attempts to connect again follow after 0.15, 0.3 and 0.6 seconds."""
 BETWEEN_RETRIES = 0.2
 """The tasks with the fewest retries then take at least six seconds until they give up."""
 
@@ -34,6 +37,11 @@ BETWEEN_RETRIES = 0.2
 def short_sleep(seconds: float) -> None:
     """Sleep a fraction of the given seconds."""
     time.sleep(seconds * SCALE)
+
+
+def sleep_in_outage(seconds: float) -> None:
+    """Sleep a fraction of the pause before an attempt to connect again."""
+    time.sleep(seconds * OUTAGE)
 
 
 def sleep_between_retries(seconds: float) -> None:
@@ -52,6 +60,16 @@ def with_short_pauses(run: Any) -> Any:
     return run_quickly
 
 
+def with_short_outages(initialize: Any) -> Any:
+    """Return the initialization of an outage with shorter pauses."""
+
+    @functools.wraps(initialize)
+    def initialize_quickly(self: Outage, reset: Any, clock: Any, _sleep: Any) -> None:
+        initialize(self, reset, clock, sleep_in_outage)
+
+    return initialize_quickly
+
+
 class CallbackModule(CallbackBase):
     """Has no callbacks: it is enough to load the plugin."""
 
@@ -63,4 +81,5 @@ class CallbackModule(CallbackBase):
     def __init__(self) -> None:
         super().__init__()
         Reboot.run = with_short_pauses(Reboot.run)  # type: ignore[method-assign]
+        Outage.__init__ = with_short_outages(Outage.__init__)  # type: ignore[method-assign]
         task_executor.time = types.SimpleNamespace(**{**vars(time), "sleep": sleep_between_retries})
