@@ -26,22 +26,24 @@ type: aggregate
 short_description: Shorten the pauses of the controller
 description: This plugin is loaded before Ansible forks its workers, which then have the shorter pauses, too.
 """
-SCALE = 0.12
-"""The first poll is sent after 0.84 seconds. The simulated shutdown takes at most 0.25 seconds."""
-OUTAGE = 0.3
-"""The first attempts to connect again follow after 0.15, 0.3 and 0.6 seconds."""
+SCALE = 0.15
+"""The first poll is sent after 1.05 seconds. The simulated shutdown takes at most 0.25 seconds, the boot follows."""
+UNSCALED = 0.5
+"""The pauses before an attempt to connect again are not shorter: each attempt may cost a lost command."""
+LONGEST = 0.75
+"""The longest pause in another outage, for the same reason."""
 BETWEEN_RETRIES = 0.2
 """The tasks with the fewest retries then take at least six seconds until they give up."""
 
 
 def short_sleep(seconds: float) -> None:
     """Sleep a fraction of the given seconds."""
-    time.sleep(seconds * SCALE)
+    time.sleep(max(seconds * SCALE, min(seconds, UNSCALED)))
 
 
 def sleep_in_outage(seconds: float) -> None:
-    """Sleep a fraction of the pause before an attempt to connect again."""
-    time.sleep(seconds * OUTAGE)
+    """Sleep before an attempt to connect again."""
+    time.sleep(min(seconds, LONGEST))
 
 
 def sleep_between_retries(seconds: float) -> None:
