@@ -28,9 +28,9 @@ from simulator.world import World
 
 ROOT = Path(__file__).resolve().parents[2]
 PASSWORD = "Integration-Passw0rd"
-QUICK = {"node_maintenance_hns_grace": 0.5, "hns_cleanup_grace": 0.5}
+QUICK = {"node_maintenance_hns_grace": 0.5, "hns_cleanup_grace": 0.5, "node_doctor_hns_grace": 0.5}
 """Variables of all hosts: simulated containers start in less than a second, so their endpoints are in use by then."""
-QUICK_NODE = {"reboot_seconds": 0.5, "time_scale": 0.02, "link_drop_seconds": 0.5}
+QUICK_NODE = {"reboot_seconds": 0.3, "time_scale": 0.02, "link_drop_seconds": 0.5}
 """Settings of all servers of a fleet, which describe how long their own delays last."""
 _RECAP = re.compile(r"^(\S+)\s+: (ok=\d+.*)$", re.MULTILINE)
 

@@ -15,7 +15,7 @@ import yaml
 from integration import kubespray_sample
 from integration.conftest import SiteFactory
 from integration.joined_nodes import wait_for
-from integration.playbooks import ROOT, PlayRun, Site, cluster_api, cluster_nodes, link_variables, simulated_pins
+from integration.playbooks import QUICK, ROOT, PlayRun, Site, cluster_api, cluster_nodes, link_variables, simulated_pins
 from kubernetes import client
 
 from simulator.kubernetes_node import hns
@@ -54,12 +54,13 @@ def run_sample(site: Site, playbook: str = "site.yml", *options: str, **variable
     }
     windows = site.folder / "windows.yml"
     windows.write_text(json.dumps({"node_windows": group}), encoding="utf-8")
-    # Simulated downloads and registries instead of the publishers'.
+    # Simulated downloads and registries instead of the publishers', and pauses for them.
     mirror = {"mirrors": [world.registry.url]}
     simulated = {
         "artifact_mirror": world.artifacts.url,
         "artifact_upstream": False,
         **simulated_pins(),
+        **QUICK,
         "container_runtime_registries": dict.fromkeys(("registry.k8s.io", "mcr.microsoft.com", "quay.io"), mirror),
     }
     command = [str(Path(sys.executable).with_name("ansible-playbook")), str(ROOT / "playbooks" / playbook)]

@@ -38,8 +38,7 @@ DAYS = datetime.timedelta(days=1)
 def site(start_site: SiteFactory) -> Site:
     """Return a site with joined nodes, three of which came back after days off."""
     machines = [{"name": name, "windows": windows, "link_drop_seconds": 0.2} for name, windows in HOSTS.items()]
-    # A node that is off counts as not Ready sooner than usual.
-    site = start_site(*machines, cluster={"kind": "memory", "node_grace_period": 15})
+    site = start_site(*machines, cluster={"kind": "memory", "node_grace_period": 900.0})
     site.run("site.yml").expect()
     for host in CAUSES:
         site.machine(host).power.power_off()
@@ -48,11 +47,20 @@ def site(start_site: SiteFactory) -> Site:
     text = authority.files.read_text(doctor_faults.KUBELET_CONF)
     data = text.partition("certificate-authority-data: ")[2].split("\n")[0]
     doctor_faults.put(authority, doctor_faults.KUBELET_CONF, text.replace(data, former_authority()))
+    for host in CAUSES:
+        mark_unknown(site, node_name(host))
     wait_for(lambda: not ready_nodes(site) & set(map(node_name, CAUSES)), "the nodes are not Ready", 60)
     client.CoreV1Api(site.api()).delete_node(node_name("deleted"))
     for host in CAUSES:
         site.machine(host).power_on()
     return site
+
+
+def mark_unknown(site: Site, node: str) -> None:
+    """Do what the node controller does when a kubelet has not reported for the grace period."""
+    reason = {"reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}
+    condition = {"type": "Ready", "status": "Unknown", **reason}
+    client.CoreV1Api(site.api()).patch_node_status(node, {"status": {"conditions": [condition]}})
 
 
 def former_authority() -> str:

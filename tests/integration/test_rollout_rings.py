@@ -68,7 +68,7 @@ def test_no_node_is_drained_outside_of_the_maintenance_windows(site: Site, close
 def stopped(site: Site, closed: PlayRun) -> PlayRun:
     """Return a run whose check between the rings fails."""
     gate = ["sh", "-c", "echo two alerts >&2; exit 3"]
-    return site.run("upgrade_nodes.yml", variables={"node_maintenance_soak": 2, "node_maintenance_gate": gate})
+    return site.run("upgrade_nodes.yml", variables={"node_maintenance_soak": 1, "node_maintenance_gate": gate})
 
 
 def test_the_next_ring_waits_for_a_healthy_cluster(site: Site, stopped: PlayRun) -> None:

@@ -205,7 +205,7 @@ def _attend(process: subprocess.Popen[str], machine: Machine, invocation: Invoca
     link: Path | None = None
     try:
         while process.poll() is None:
-            if invocation.stop.wait(0.2):
+            if invocation.stop.wait(0.05):
                 process.kill()
             link = link or _link_certificate(machine)
     finally:

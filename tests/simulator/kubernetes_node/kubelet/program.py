@@ -33,8 +33,8 @@ from simulator.machine.services import Service, ServiceError
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-_TICK = 0.5  # seconds between two checks of the node's state
-_PODS_IDLE, _PODS_BUSY = 1.0, 0.5  # seconds between two listings of the node's pods
+_TICK = 0.25  # seconds between two checks of the node's state
+_PODS_IDLE, _PODS_NONE, _PODS_BUSY = 1.0, 0.5, 0.2  # seconds between two listings of the node's pods
 _LEASE = 10.0
 _COMES_UP = 1.0
 
@@ -59,7 +59,7 @@ class Kubelet:
         self._uid = ""
         self._sent = self._renewed = self._listed = 0.0
         self._reasons: list[str] | None = None
-        self._wait = interval(machine, _PODS_BUSY)
+        self._wait = interval(machine, _PODS_NONE)
 
     def run(self) -> None:
         """Run until it is stopped or fails."""
@@ -163,7 +163,8 @@ class Kubelet:
             found = client.get("/api/v1/pods", fieldSelector=f"spec.nodeName={self.name}", resourceVersion="0")
             items = found.get("items") or []
             busy = pods.sync(items, runtime)
-            self._wait = interval(self._machine, _PODS_BUSY if busy or not items else _PODS_IDLE)
+            wait = _PODS_BUSY if busy else _PODS_IDLE if items else _PODS_NONE
+            self._wait = interval(self._machine, wait)
             self._listed = time.monotonic()
 
     def _register(self, client: Client) -> None:
