@@ -12,7 +12,11 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import sys
+import time
+
+import fork_server
 
 MODULES = (
     *("kubernetes.client", "kubernetes.config", "kubernetes.dynamic", "kubernetes.dynamic.exceptions"),
@@ -20,6 +24,8 @@ MODULES = (
     *("distro", "ctypes.util", "dataclasses", "fcntl", "grp", "hashlib", "inspect", "locale", "pwd", "runpy"),
     *("secrets", "shlex", "subprocess", "syslog", "tempfile", "uuid", "zipfile"),
 )
+PAUSES = "WINKUBE_TEST_PAUSES"
+"""The environment variable with which a run shortens all pauses of its modules: the factor."""
 
 
 def prepare() -> None:
@@ -34,11 +40,17 @@ def prepare() -> None:
     gc.freeze()
 
 
-if __name__ == "__main__":
-    import fork_server
+def run(request: fork_server.Request) -> int:
+    """Run a module in this process, which is a fork, and return its exit code."""
+    if factor := float(os.environ.get(PAUSES, 0)):
+        sleep = time.sleep
+        time.sleep = lambda seconds: sleep(seconds * factor)
+    return fork_server.run_script(request)
 
+
+if __name__ == "__main__":
     # Modules must not find the tests.
     del sys.path[0]
     sys.path.insert(0, "")
     prepare()
-    fork_server.serve(sys.argv[1], fork_server.run_script)
+    fork_server.serve(sys.argv[1], run)
