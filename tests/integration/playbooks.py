@@ -256,7 +256,8 @@ class Site:
             "XDG_STATE_HOME": str(self.folder / "state"),
             "ANSIBLE_NOCOLOR": "1",
             "ANSIBLE_CALLBACK_PLUGINS": str(forked_runs.CALLBACKS),
-            "ANSIBLE_CALLBACKS_ENABLED": "winkube.node.report,short_reboots",
+            "ANSIBLE_CALLBACKS_ENABLED": "winkube.node.report,short_reboots,short_pauses",
+            forked_runs.PAUSES: "0.2",
             "WINKUBE_REPORT_DIR": str(self.folder / "report"),
         }
 
