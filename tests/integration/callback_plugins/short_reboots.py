@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Shorten the pauses of the controller while a simulated server reboots.
+"""Shorten the pauses of the controller while a simulated server reboots, or becomes an image and shuts down.
 
 A real server needs more than half a minute, so the first poll is sent after 7 seconds. A simulated one is back within
 half a second. The tests of the module itself use the real pauses, with a clock of their own.
@@ -14,6 +14,7 @@ from typing import Any
 
 from ansible.plugins.callback import CallbackBase
 
+from ansible_collections.winkube.node.plugins.plugin_utils.lifecycle import generalization, sealing
 from ansible_collections.winkube.node.plugins.plugin_utils.remote.reboot import Reboot
 
 DOCUMENTATION = """
@@ -52,4 +53,7 @@ class CallbackModule(CallbackBase):
 
     def __init__(self) -> None:
         super().__init__()
+        sealing._BETWEEN = 0.4
+        sealing._PAUSE = 1.0
+        generalization._BETWEEN = 0.2
         Reboot.run = with_short_pauses(Reboot.run)  # type: ignore[method-assign]
