@@ -9,11 +9,13 @@ import json
 import typing as t
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 from unit.direct_node import DirectNode
 
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts import cache as artifacts_cache
 from ansible_collections.winkube.node.plugins.plugin_utils.artifacts.cache import CacheEntry
+from ansible_collections.winkube.node.plugins.plugin_utils.downloads import curl
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.answers import Answers
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.converge import Convergence
 from ansible_collections.winkube.node.plugins.plugin_utils.engine.outcome import ConvergenceOutcome
@@ -32,10 +34,12 @@ SECRET = "s3cret-signature"
 
 
 def machine_of(folder: Path, windows: str) -> Iterator[DirectNode]:
+    """Yield a machine. Downloads are repeated after a moment: the servers of the tests need no time to recover."""
     entry = {"name": "node-1", "address": "127.0.0.11", "windows": windows, "time_scale": 0.001}
     machine = Machine(MachineSettings.read(entry), folder / "machine")
     machine.power_on()
-    yield DirectNode(machine)
+    with mock.patch.object(curl, "_BETWEEN", 0.05):
+        yield DirectNode(machine)
     machine.power.power_off()
 
 

@@ -29,6 +29,8 @@ SHARED = {"ANSIBLE_CALLBACK_PLUGINS": str(CALLBACKS), "ANSIBLE_NOCOLOR": "1", "L
 """The environment of the server. A run may do without: it enables its callbacks, and has no terminal."""
 PER_RUN = {"ANSIBLE_HOME", "ANSIBLE_ASYNC_DIR", "ANSIBLE_CALLBACKS_ENABLED", "ANSIBLE_LOCALHOST_WARNING"}
 """Variables of Ansible that each run reads for itself."""
+PAUSES = "WINKUBE_TEST_PAUSES"
+"""The environment variable of a run that shortens all pauses of the modules of localhost: the factor."""
 CHOICE = "WINKUBE_TESTS"
 """The environment variable that selects tests. With its value `all`, each run is a process of its own."""
 

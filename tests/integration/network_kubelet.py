@@ -1,6 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kubelets of some nodes in a real cluster, whose pods experience a modelled pod network (unit/pod_network.py)."""
+"""The kubelets of some nodes in a real cluster, whose pods experience a modelled pod network (unit/pod_network.py).
+
+They also remove the namespaces of network checks: the namespace controller of Kubernetes begins only five seconds after
+a deletion (kubernetes/kubernetes, pkg/controller/namespace/namespace_controller.go, namespaceDeletionGracePeriod).
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,11 @@ from unit.pod_network import PodNetwork
 
 _ENDED = ("Succeeded", "Failed")
 _SELECTOR = "labelSelector=winkube.node%2Fpurpose%3Dnetwork-check"
+_CONTENT = (
+    *(("api/v1", kind) for kind in ("pods", "services", "serviceaccounts", "configmaps")),
+    ("apis/networking.k8s.io/v1", "networkpolicies"),
+)
+"""What a namespace of a network check contains."""
 
 
 class NetworkKubelets:
@@ -31,6 +40,8 @@ class NetworkKubelets:
             lambda: self._seen["pods"], lambda: self._seen["services"], lambda: self._seen["nodes"],
             lambda: self._seen["networkpolicies"],
         )  # fmt: skip
+        self.removes_namespaces = True
+        """Whether the content of deleted namespaces is removed at once."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="network-kubelets", daemon=True)
 
@@ -61,6 +72,8 @@ class NetworkKubelets:
             self._poll()
             for pod in self._seen["pods"]:
                 self._turn(pod)
+            if self.removes_namespaces:
+                self._remove_namespaces()
 
     def _poll(self) -> None:
         kinds = ("api/v1/pods", "api/v1/services", "apis/networking.k8s.io/v1/networkpolicies")
@@ -82,3 +95,15 @@ class NetworkKubelets:
                 code, body = self._admin.request("PATCH", f"{path}/status", {"status": found}, MERGE)
                 assert code in (200, 404), body
                 pod["status"] = found
+
+    def _remove_namespaces(self) -> None:
+        """Remove deleted namespaces. A namespace with pods is removed later: their kubelets remove them first."""
+        for namespace in self._admin.get(f"/api/v1/namespaces?{_SELECTOR}")["items"]:
+            name = namespace["metadata"]["name"]
+            if not namespace["metadata"].get("deletionTimestamp"):
+                continue
+            for group, kind in _CONTENT:
+                self._admin.request("DELETE", f"/{group}/namespaces/{name}/{kind}")
+            if not self._admin.get(f"/api/v1/namespaces/{name}/pods")["items"]:
+                final = {"metadata": {"name": name}, "spec": {"finalizers": []}}
+                self._admin.request("PUT", f"/api/v1/namespaces/{name}/finalize", final)

@@ -35,6 +35,7 @@ MODULES = (
     f"{COLLECTION}.action.administrator_password",
     f"{COLLECTION}.callback.report",
     f"{COLLECTION}.lookup.cluster_variable",
+    f"{COLLECTION}.plugin_utils.lifecycle.generalization",
 )
 """What nearly all runs import. Importing a module does not configure it: that depends on the run."""
 

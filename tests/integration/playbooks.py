@@ -257,6 +257,7 @@ class Site:
             "ANSIBLE_NOCOLOR": "1",
             "ANSIBLE_CALLBACK_PLUGINS": str(forked_runs.CALLBACKS),
             "ANSIBLE_CALLBACKS_ENABLED": "winkube.node.report,short_pauses",
+            forked_runs.PAUSES: "0.2",
             "WINKUBE_REPORT_DIR": str(self.folder / "report"),
         }
 

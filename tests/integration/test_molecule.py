@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from integration import forked_runs
 
 from simulator.cluster.cluster import real_unavailable
 
@@ -65,6 +66,9 @@ def test_molecule_scenario(scenario: str, variables: dict[str, str], repository:
             # The folder for molecule's state, which parallel runs must not share.
             "MOLECULE_EPHEMERAL_DIRECTORY": str(tmp_path),
             "NO_COLOR": "1",
+            # The pauses of a play, as in other tests.
+            "ANSIBLE_CALLBACK_PLUGINS": str(forked_runs.CALLBACKS),
+            "ANSIBLE_CALLBACKS_ENABLED": "short_pauses",
         }
     )
     answer = subprocess.run(

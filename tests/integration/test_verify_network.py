@@ -29,6 +29,9 @@ SELECTOR = "/api/v1/namespaces?labelSelector=winkube.node%2Fpurpose%3Dnetwork-ch
 NODES = {"win1": "windows", "win2": "windows", "lin1": "linux"}
 QUICK = {"verify_network_attempts": 2, "verify_network_result_timeout": 2, "verify_network_connect_timeout": 1,
          "verify_network_pod_timeout": 30, "verify_network_cleanup_timeout": 60}  # fmt: skip
+PAUSES = {forked_runs.PAUSES: "0.15"}
+"""The module polls once per second, and waits five seconds before it repeats a probe. The model network responds after
+0.2 seconds."""
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +50,7 @@ def kubelets(admin: Client) -> Iterator[NetworkKubelets]:
 def sound(kubelets: NetworkKubelets) -> Iterator[None]:
     """Repair the network after each test."""
     yield
+    kubelets.removes_namespaces = True
     network = kubelets.network
     for fault in (network.broken, network.silent, network.enforcing, network.no_image):
         fault.clear()
@@ -58,7 +62,7 @@ def command(folder: Path, kubeconfig: Path, **variables: Any) -> tuple[list[str]
     given = json.dumps({"kubeconfig": str(kubeconfig), **QUICK, **variables})
     playbook = str(ROOT / "playbooks" / "verify_network.yml")
     words = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "hosts.json", playbook, "-e", given]
-    home = {"LC_ALL": "C.UTF-8", "ANSIBLE_HOME": str(folder / "ansible"), "ANSIBLE_NOCOLOR": "1"}
+    home = {"LC_ALL": "C.UTF-8", "ANSIBLE_HOME": str(folder / "ansible"), "ANSIBLE_NOCOLOR": "1", **PAUSES}
     return words, {**os.environ, **home}
 
 
@@ -79,7 +83,11 @@ def rows(document: Mapping[str, Any], status: str) -> set[tuple[str, str, str]]:
     return {(one["check"], one["from"], one["to"]) for one in document["results"] if one["status"] == status}
 
 
-def test_a_network_that_works_passes(tmp_path: Path, kubeconfig: Path, admin: Client) -> None:
+def test_a_network_that_works_passes(
+    tmp_path: Path, kubeconfig: Path, admin: Client, kubelets: NetworkKubelets
+) -> None:
+    # The cluster's own controller removes the namespace here.
+    kubelets.removes_namespaces = False
     code, output, document = run(tmp_path, kubeconfig)
     assert code == 0, output
     assert document["ok"] is True
@@ -121,13 +129,14 @@ def test_containers_that_never_end_do_not_pass(
     tmp_path: Path, kubeconfig: Path, admin: Client, kubelets: NetworkKubelets
 ) -> None:
     kubelets.network.silent = {"win1", "win2"}
-    code, output, document = run(tmp_path, kubeconfig)
+    code, output, document = run(tmp_path, kubeconfig, verify_network_result_timeout=1)
     assert code == 2, output
     assert rows(document, "failed") == set()
     assert all(source.startswith("lin") for _kind, source, _target in rows(document, "passed"))
     assert "not run (" in output
-    assert "the probe started, but reported no result within 3 seconds" in output
-    code, output, document = run(tmp_path, kubeconfig, verify_network_allow_not_run=True)
+    assert "the probe started, but reported no result within 2 seconds" in output
+    more = {"verify_network_result_timeout": 1, "verify_network_allow_not_run": True}
+    code, output, document = run(tmp_path, kubeconfig, **more)
     assert code == 0, output
     assert namespaces(admin) == []
 

@@ -16,7 +16,7 @@ from kubernetes import client
 pytestmark = [pytest.mark.waits, pytest.mark.integration, pytest.mark.xdist_group("verify_network_simulated")]
 
 HOSTS = ("win22", "win25")
-QUICK = {"verify_network_attempts": 1, "verify_network_result_timeout": 2, "verify_network_connect_timeout": 1,
+QUICK = {"verify_network_attempts": 1, "verify_network_result_timeout": 1, "verify_network_connect_timeout": 1,
          "verify_network_pod_timeout": 60, "verify_network_policy": "expected"}  # fmt: skip
 
 
@@ -40,7 +40,7 @@ def test_checks_that_cannot_run_are_never_green(site: Site) -> None:
     row = rows["pod_to_pod", "win22", "win25"]
     # The server pods got their addresses from the simulated network plugin.
     assert row["address"].startswith("10.244.")
-    assert row["detail"] == "the probe started, but reported no result within 3 seconds"
+    assert row["detail"] == "the probe started, but reported no result within 2 seconds"
     assert "checks did not run" in report["problem"]
     assert report["problem"] in run.output
     # No host was contacted, and the cluster is as before.

@@ -23,6 +23,8 @@ PARALLEL = 8
 VERSION_CALL = query("curl", "curl.exe", arguments=("--version",), output_limit=2000)
 """Prints curl's version in the first line. The node returns only the end of an output that exceeds the limit, so the
 limit is high. All resources share one call."""
+_BETWEEN = 1
+"""Seconds between two attempts of a call."""
 _REPLACED = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _RATE = re.compile(r"[1-9][0-9]{0,12}[kKmMgG]?")
 
@@ -126,7 +128,7 @@ def download(
         arguments=("--disable", "--config", "-"),
         stdin="".join(f"{line(*option)}\n" for option in _fetching(url, output, route, resume, version)),
         retries=2,
-        delay=1,
+        delay=_BETWEEN,
         # After a final refusal (22, such as a 404), use the next source without retries. Before 7.67 curl does not
         # retry a 429 itself.
         final_codes=() if version and version < (7, 67) else (22,),

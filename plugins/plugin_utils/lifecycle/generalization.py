@@ -29,6 +29,8 @@ _DRIVE = "C:\\"
 _GIB = 2**30
 _HTTP = 5985
 """Port of WinRM's default listener."""
+_BETWEEN = 1.0
+"""Seconds between two checks whether a port is closed."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -336,7 +338,7 @@ class Generalization:
             ports = {port for port in ports if self._answers(port)}
             if not ports:
                 return False
-            time.sleep(1)
+            time.sleep(_BETWEEN)
         return True
 
     def _answers(self, port: int) -> bool:
