@@ -19,7 +19,7 @@ from ..plugin_utils.values.errors import ResourceError
 
 
 class ActionModule(NodeAction):
-    """Stores in an image how a machine that starts from it installs other cached versions."""
+    """Stores files in an image with which machines that start from it can install other cached versions."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "clean_paths": {"type": "list", "elements": "str", "default": []},
