@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Action of the module administrator_password: see plugins/modules/administrator_password.yml."""
+"""Action plugin of the module administrator_password: see plugins/modules/administrator_password.yml."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ class ActionModule(NodeAction):
         return session.report(**work.set(check_mode=bool(self._task.check_mode)))
 
     def _connects_by_key(self) -> bool:
-        """Return whether a new password cannot break the connection."""
+        """Return whether Ansible connects over SSH without a password, so that a new one breaks nothing."""
         return str(self._connection.transport).rpartition(".")[2] == "ssh" and not self.passwords()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Action of the module bundle_push: see plugins/modules/bundle_push.yml."""
+"""Action plugin of the module bundle_push: see plugins/modules/bundle_push.yml."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ActionModule(NodeAction):
 
 
 def _missing(resources: t.Sequence[Resource], planned: t.Sequence[Planned]) -> list[Resource]:
-    """Return the resources that the node lacks; untrusted files count as missing, because they will be moved aside."""
+    """Return the resources that the node lacks; untrusted files count as missing: the run moves them away."""
     lacking = [one.resource for one in planned if _is_missing(one)]
     untrusted = tuple(str(path).casefold() for one in planned for path in one.change.before.get("untrusted") or ())
     return [

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Action of the module cached_versions: see plugins/modules/cached_versions.yml."""
+"""Action plugin of the module cached_versions: see plugins/modules/cached_versions.yml."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..plugin_utils.values.errors import ResourceError
 
 
 class ActionModule(NodeAction):
-    """Stores in an image how a machine that starts from it installs other cached versions."""
+    """Stores files in an image with which machines that start from it can install other cached versions."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "clean_paths": {"type": "list", "elements": "str", "default": []},

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Action of the module cluster_check: see plugins/modules/cluster_check.yml."""
+"""Action plugin of the module cluster_check: see plugins/modules/cluster_check.yml."""
 
 from __future__ import annotations
 

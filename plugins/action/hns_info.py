@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Action of the module hns_info: see plugins/modules/hns_info.yml."""
+"""Action plugin of the module hns_info: see plugins/modules/hns_info.yml."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Action of the module hns_report: see plugins/modules/hns_report.yml."""
+"""Action plugin of the module hns_report: see plugins/modules/hns_report.yml."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
-    """Prints what hns_info returned for all hosts of the play as one table; contacts no node."""
+    """Prints one table of the results of hns_info for all hosts of the play; contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "results_var": {"type": "str", "required": True},

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Action of the module image_tests: see plugins/modules/image_tests.yml."""
+"""Action plugin of the module image_tests: see plugins/modules/image_tests.yml."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _PSRP = {
     "ansible_psrp_protocol": "ansible_winrm_scheme",
     "ansible_psrp_cert_validation": "ansible_winrm_server_cert_validation",
 }
-"""The variables of winrm, which testinfra uses in any case, by the variables of the connection plugin psrp."""
+"""For each variable of the connection plugin psrp, the equivalent variable of winrm, with which testinfra connects."""
 _NAMES = ("ansible_host", "ansible_port", "ansible_user", "ansible_password", *_PSRP.values())
 _EXPECTED = ("container_runtime_install_dir", "verify_image_max_fill_percent")
-"""Variables from which the suite takes what it expects."""
+"""Variables with values that the suite expects of the machine."""
 _LAST = 4000
 """Number of characters of the output that are returned."""
 

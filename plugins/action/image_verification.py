@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Action of the module image_verification: see plugins/modules/image_verification.yml."""
+"""Action plugin of the module image_verification: see plugins/modules/image_verification.yml."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ActionModule(NodeAction):
             )
         except observation.ContentsUnreadable as error:
             raise NodeError(f"{session.name}: read the contents of the machine: {error}") from error
-        # The texts of the release notes were changed in the same way.
+        # The secrets in the release notes were redacted in the same way, so the texts can be compared.
         current = with_texts(current, Redaction(self.passwords()).text)
         expected = verification.Expectations(offline=options["offline"], max_fill_percent=options["max_fill_percent"])
         results = verification.checks(notes, current, machine.read(seen), expected)

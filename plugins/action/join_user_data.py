@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Action of the module join_user_data: see plugins/modules/join_user_data.yml."""
+"""Action plugin of the module join_user_data: see plugins/modules/join_user_data.yml."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ActionModule(ControllerAction):
         return {"changed": bool(paths), "files": paths}
 
     def _write(self, paths: t.Mapping[str, str], versions: ChosenVersions, options: t.Mapping[str, t.Any]) -> None:
-        """Write files that only their owner can read: temporary files, which are renamed, have the mode 0600."""
+        """Write files that only their owner can read: each is a temporary file with the mode 0600, which is renamed."""
         if not options["token"]:
             raise ResourceError("token", None, "expected a bootstrap token")
         texts = self._texts(versions, options)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Action of the module patch_install: see plugins/modules/patch_install.yml."""
+"""Action plugin of the module patch_install: see plugins/modules/patch_install.yml."""
 
 from __future__ import annotations
 

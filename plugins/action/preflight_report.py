@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Action of the module preflight_report: see plugins/modules/preflight_report.yml."""
+"""Action plugin of the module preflight_report: see plugins/modules/preflight_report.yml."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from ..plugin_utils.values.terminal import show
 
 
 class ActionModule(ControllerAction):
-    """Prints each problem that preflight or cluster_check found for hosts of the play once; contacts no node."""
+    """Prints the problems that preflight or cluster_check found for the hosts of the play; contacts no node.
+
+    A problem that several hosts share is printed once.
+    """
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "results_var": {"type": "str", "required": True},

@@ -11,7 +11,7 @@ version_added: 0.1.0
 description:
   - Returns a variable of the host, as any template would. If the host does not have the variable, or if it is null,
     the lookup returns the value of the first host in the cluster's groups that has it, templated for that host.
-  - kubespray keeps variables of all nodes in C(group_vars/k8s_cluster), and Windows hosts are never children of this
+  - kubespray keeps variables of all nodes in C(group_vars/k8s_cluster), and Windows hosts are never members of this
     group. With this lookup, Windows hosts use the same variables, so you define them only once.
   - An empty string is also a value, and ends the search. If only the control plane needs a proxy, set an empty
     C(http_proxy) and C(https_proxy) for the group of the Windows hosts.

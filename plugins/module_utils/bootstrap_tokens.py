@@ -22,7 +22,7 @@ _RBAC = "rbac.authorization.k8s.io"
 CLUSTER_ROLES = {"winkube:node-bootstrapper": "system:node-bootstrapper", "winkube:get-nodes": "kubeadm:get-nodes"}
 """The ClusterRoles that bootstrap tokens need, by the names of their bindings (see `bindings`)."""
 ROLES = ("kubeadm:nodes-kubeadm-config", "kubeadm:kubelet-config")
-"""Roles in kube-system of every kubeadm cluster; kubeadm creates the Role `kube-proxy` only with its own kube-proxy."""
+"""Roles in kube-system of every kubeadm cluster. The Role `kube-proxy` exists only if kubeadm installed kube-proxy."""
 
 
 def new_token() -> str:
@@ -70,7 +70,7 @@ def bindings(*, kube_proxy: bool) -> list[dict[str, t.Any]]:
     phases/kubelet/config.go.
 
     Args:
-        kube_proxy: whether the Role `kube-proxy` exists; kubeadm creates it with its own kube-proxy.
+        kube_proxy: whether the Role `kube-proxy` exists; kubeadm creates it only if it installs kube-proxy.
     """
     roles = [*ROLES, *(["kube-proxy"] if kube_proxy else [])]
     return [

@@ -162,7 +162,7 @@ def _switch(variables: t.Mapping[str, str], felix: t.Mapping[str, t.Any], field:
 
 
 def _typha(settings: t.Mapping[str, str], variables: t.Mapping[str, str]) -> str:
-    """Return the name of Typha's service; empty if there is no Typha. Calico's manifest then has the name `none`."""
+    """Return the name of Typha's service; empty if there is no Typha (`none` in Calico's manifest)."""
     name = variables.get("FELIX_TYPHAK8SSERVICENAME") or settings.get("typha_service_name") or ""
     return "" if name == "none" else name
 

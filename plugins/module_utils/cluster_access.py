@@ -221,7 +221,9 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         ),
         RequiredAccess("run pods that connect to each other", ("list", "create", "delete"), "pods"),
         RequiredAccess("connect to services", ("create",), "services"),
-        RequiredAccess("check that a network policy blocks", ("create",), "networkpolicies", group="networking.k8s.io"),
+        RequiredAccess(
+            "check that a network policy blocks connections", ("create",), "networkpolicies", group="networking.k8s.io"
+        ),
     ),
     "drain": (
         RequiredAccess("cordon and uncordon nodes", ("get", "list", "patch"), "nodes"),
@@ -308,7 +310,7 @@ def describe(need: RequiredAccess) -> str:
 
 
 def allowed(cluster: Cluster, need: RequiredAccess, verb: str) -> bool:
-    """Return whether the account may use one verb of a permission."""
+    """Return whether the account is allowed to use one of a permission's verbs."""
     resource, dummy, subresource = need.resource.partition("/")
     place = {"group": need.group, "resource": resource, "subresource": subresource, "namespace": need.namespace}
     name = need.name if verb != "create" else ""

@@ -211,7 +211,7 @@ class Cluster:
 
 
 def _discover_nothing(client: object, cache_file: object) -> None:
-    """Replace the client's discovery with nothing, because it would query the server and write a temporary file."""
+    """Do nothing, in place of the client's API discovery, which would query the server and write a temporary file."""
 
 
 def _cause(error: HTTPError) -> str:

@@ -61,7 +61,7 @@ def read_cordon(node: t.Mapping[str, t.Any]) -> Cordon:
 def cordon_patch(node: t.Mapping[str, t.Any], mark: CordonMark) -> dict[str, t.Any] | None:
     """Return the strategic merge patch that cordons and annotates a node; None if the node is cordoned already.
 
-    The annotation of a node that is not cordoned is replaced, because `kubectl uncordon` does not remove annotations.
+    An annotation that an uncordoned node still has is replaced, because `kubectl uncordon` does not remove annotations.
     """
     if read_cordon(node).unschedulable:
         return None

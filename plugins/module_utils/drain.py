@@ -184,7 +184,7 @@ class NodeDrain:
             self._end("drained")
             return
         if not self._ready and all(is_being_deleted(pod) for pod in sorted_pods.evict):
-            # Only the kubelet could stop these pods, and it does not respond. Perhaps the run is to repair the node.
+            # Only the kubelet could stop these pods, and it does not respond. The run may be meant to repair the node.
             abandoned = {
                 pod_name(pod): "its deletion was requested, but the node is not Ready" for pod in sorted_pods.evict
             }

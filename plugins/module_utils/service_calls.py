@@ -12,7 +12,7 @@ Object = dict[str, t.Any]
 
 
 class ServiceCall(t.NamedTuple):
-    """One call of a service, or the reason why it could not be called."""
+    """One HTTP request to a service through a node, or the reason why the service could not be called."""
 
     service: str
     node: str

@@ -123,7 +123,7 @@ class Approver:
         self.refused: dict[str, str] = {}
 
     def poll(self) -> bool:
-        """Poll once, and approve the requests that may be approved.
+        """Poll once, and approve the requests that meet all conditions.
 
         Returns:
             Whether there is more to wait for.
@@ -168,7 +168,10 @@ class Approver:
                 self.registered.append(name)
 
     def _is_awaited(self) -> bool:
-        """Return whether nodes may still join. The run deletes all tokens at its end, so this method checks one."""
+        """Return whether to keep waiting: some nodes have not registered, and their tokens still exist.
+
+        The run deletes all tokens together at its end, so checking one token is enough.
+        """
         left = [token_id for name, token_id in self._token_ids.items() if name not in self.registered]
         return bool(left) and self._api.delete_token(left[0], dry=True)
 

@@ -14,7 +14,7 @@ description:
     M(winkube.node.node_diagnosis) compares this state with what a node itself reports.
   - Runs on the controller or a control plane host, never on a Windows node.
   - The account needs permission to list nodes. Pods, events and the ConfigMap C(kube-public/cluster-info) are left out
-    if the account may not read them.
+    if the account is not allowed to read them.
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - winkube.node.cluster_options
@@ -170,7 +170,7 @@ def sandbox_errors(cluster: Cluster) -> dict[str, list[str]]:
 
 
 def if_allowed(read: t.Callable[[Cluster], t.Any], cluster: Cluster, otherwise: t.Any) -> t.Any:
-    """Return the result of `read`, or a default if the account may not read it, or if it does not exist.
+    """Return the result of `read`, or a default if the account is not allowed to read it, or it does not exist.
 
     Raises:
         ApiError: the request failed for a different reason.

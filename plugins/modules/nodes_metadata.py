@@ -11,7 +11,7 @@ short_description: Set labels and annotations of nodes
 version_added: "0.1.0"
 description:
   - Sets labels and annotations of several nodes, and changes only what differs. Other labels and annotations stay.
-  - A kubelet may set only some labels of its own node. This module can set all of them.
+  - A kubelet is allowed to set only some labels of its own node. This module can set all of them.
   - Runs on the controller or a control plane host, never on a Windows node.
   - The account needs permission to read and change nodes.
 options:

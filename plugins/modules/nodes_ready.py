@@ -220,7 +220,7 @@ def why(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> str:
 def remaining_sets(
     api: NodeApi, node: t.Mapping[str, t.Any], pods: t.Sequence[Pod], before: t.Mapping[str, t.Any]
 ) -> dict[str, t.Any]:
-    """Return the DaemonSets from before a reboot that still select a node. A run may change the node's network.
+    """Return the DaemonSets from before a reboot that still select a node; a run may have changed its network.
 
     Args:
         api: the cluster.
@@ -266,7 +266,7 @@ def describe_nodes(params: t.Mapping[str, t.Any], api: NodeApi) -> dict[str, dic
 
 
 def has_pods(api: NodeApi, node: str) -> bool:
-    """Return whether a node has pods with their own network; True if the account may not list pods.
+    """Return whether a node has pods with their own network; True if the account is not allowed to list pods.
 
     Raises:
         ApiError: the request failed for a different reason.

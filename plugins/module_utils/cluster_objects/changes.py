@@ -11,7 +11,7 @@ from ..redaction import HIDDEN
 from .kinds import Object
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""The annotation with what `kubectl apply` has applied, including the data of a Secret."""
+"""The annotation in which `kubectl apply` stores the object that it applied, including the data of a Secret."""
 _OF_APPLIERS = (_APPLIED, "meta.helm.sh/release-name")
 """Annotations of programs that apply objects without server-side apply: kubectl, kubernetes.core, and Helm."""
 _OF_SERVER = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink")

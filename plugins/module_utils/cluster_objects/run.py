@@ -143,8 +143,8 @@ class ObjectSet:
             return inventory.read((existing or {}).get("data") or {})
         except ValueError as error:
             raise ObjectSetError(
-                f"{self._record}: {error}. Correct it, or delete it. If you delete it, no object that exists now is "
-                "removed later"
+                f"{self._record}: {error}. Correct it, or delete it. If you delete it, later runs "
+                "will not remove the objects that exist now"
             ) from error
 
     def _write_record(self, before: t.Sequence[Recorded], after: t.Sequence[Recorded]) -> None:
@@ -191,7 +191,7 @@ class ObjectSet:
         if self._label not in labels:
             # Something else has replaced the object, so this run does not change it.
             return PlannedObject(one.reference, {}, KEPT)
-        # Another program may have applied the object since, for example from a manifest, and may rely on it.
+        # Another program may have applied the object since then, for example from a manifest, and may rely on it.
         adopted = one.adopted or is_applied_by_others(before, self._api.manager)
         action = KEPT if adopted or one.reference.kind == _PERMANENT else REMOVED
         return PlannedObject(one.reference, {}, action, before, before, adopted)

@@ -37,7 +37,7 @@ def read_mark(namespace: t.Mapping[str, t.Any]) -> RunMark | None:
 
 
 def is_interrupted(namespace: t.Mapping[str, t.Any], machine: str, now: float, runs: t.Callable[[int], bool]) -> bool:
-    """Return whether the run of a namespace has ended without deleting it; True if its mark cannot be read.
+    """Return whether a namespace's run ended without deleting the namespace; True if its mark cannot be read.
 
     Args:
         namespace: a namespace with the labels of network checks.

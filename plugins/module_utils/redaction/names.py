@@ -12,7 +12,7 @@ from . import BLANK
 VALUE_NAMES = frozenset(
     {"value", "val", "values", "data", "stringdata", "content", "text", "plaintext", "raw", "string", "current"}
 )
-"""Keys that hold the secret itself, in lower case: `{"secret": {"value": …}}`; other keys describe it (secretName)."""
+"""Keys, in lower case, whose value is the secret: `{"secret": {"value": …}}`. Other keys describe it (secretName)."""
 
 # These words match names in lower case.
 _SECRET_WORDS = re.compile(

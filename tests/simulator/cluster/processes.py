@@ -22,7 +22,7 @@ class ProcessError(RuntimeError):
 
 
 def free_port(address: str) -> int:
-    """Return a free TCP port of an address.
+    """Return a free TCP port on an address.
 
     Args:
         address: an IPv4 address of this machine.

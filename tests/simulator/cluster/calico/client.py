@@ -78,7 +78,7 @@ class AdminClient:
 
         Raises:
             RefusedError: the API server refused the request.
-            OSError, http.client.HTTPException: the API server did not respond, or not as HTTP requires.
+            OSError, http.client.HTTPException: the API server did not respond, or its response is not valid HTTP.
         """
         data = None if body is None else json.dumps(body)
         with self._lock:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The objects that both kinds of Calico's installation need: the pool, ClusterInformation, Linux nodes."""
+"""The objects that both kinds of Calico installation need: the pool, ClusterInformation, Linux nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GROUP = "crd.projectcalico.org/v1"
 
 @cache
 def _read(name: str) -> list[Object]:
-    # libyaml, if there is one, reads the definitions in a tenth of the time.
+    # libyaml, if it is installed, reads the definitions in a tenth of the time.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return [one for one in yaml.load_all((_DATA / name).read_text(encoding="utf-8"), loader) if one]
 

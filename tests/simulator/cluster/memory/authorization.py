@@ -33,7 +33,7 @@ class Authorizer:
             raise _refusal(user, target, reason)
 
     def decide(self, user: User, target: Target) -> tuple[bool, str]:
-        """Return whether a user may send a request, and the reason for a refusal if there is a specific reason."""
+        """Return whether a user is allowed to send a request; if not, also the specific reason, if there is one."""
         if "system:masters" in user.groups:
             return True, ""
         reason = ""

@@ -87,7 +87,7 @@ def _conditions(before: Object, allowed: int, generation: int) -> list[Object]:
 
 
 def needs_no_budget(pod: Object) -> bool:
-    """Return whether a pod may always be evicted, because it is not running or is already being deleted."""
+    """Return whether a pod can always be evicted, because it is not running or is already being deleted."""
     phase = pod.get("status", {}).get("phase")
     return phase in ("Pending", "Succeeded", "Failed") or bool(pod["metadata"].get("deletionTimestamp"))
 

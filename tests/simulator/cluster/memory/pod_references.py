@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The objects that a pod references, which the pod's node may read."""
+"""The objects that a pod references, which the pod's node is allowed to read."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _CONDITIONS = (
 
 
 class DefinitionController:
-    """Keeps the resource types like the definitions. With a definition, all objects of its type are removed."""
+    """Adapts the resource types to the definitions. If a definition is deleted, so are all objects of its type."""
 
     watches: tuple[str, ...] = ("customresourcedefinitions",)
     every = 0.0

@@ -60,7 +60,7 @@ class ReplicaSetController:
 
 
 class DeploymentController:
-    """Maintains one ReplicaSet for each pod template, and moves the replicas to that of the current template."""
+    """Maintains one ReplicaSet for each pod template, and moves the replicas to the current template's."""
 
     watches: tuple[str, ...] = ("deployments", "replicasets")
     every = 0.0

@@ -18,7 +18,7 @@ _CA_ANNOTATION = {
 
 
 class NamespaceController:
-    """Fills new namespaces, and empties namespaces that are being deleted."""
+    """Creates the default contents of namespaces, and empties namespaces that are being deleted."""
 
     watches: tuple[str, ...] = ("namespaces", "serviceaccounts", "configmaps", "pods")
     every = 0.0

@@ -13,7 +13,7 @@ from ..resources import Object, type_of
 SECRET = "kubernetes.io/service-account-token"
 _NAME = "kubernetes.io/service-account.name"
 _UID = "kubernetes.io/service-account.uid"
-# A token in a Secret does not expire. This one expires after ten years.
+# In a real cluster, a token in a Secret does not expire. Here, it expires after ten years.
 _FOREVER = 10 * 365 * 24 * 3600
 
 

@@ -30,7 +30,7 @@ def create_node(context: Context, obj: Object) -> None:
 
 
 def restrict(context: Context, verb: str, plural: str, obj: Object, old: Object | None) -> None:
-    """Check whether a kubelet may write an object; other users are not checked.
+    """Check whether a kubelet is allowed to write an object; other users are not checked.
 
     Args:
         verb: create, update or delete.

@@ -156,7 +156,7 @@ def _command(machine: Machine, bound: Bound, name: str) -> PSObject | None:
 
 
 def import_module(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Import-Module. The functions of a module file are not modelled, only that it was imported.
+    """Simulate Import-Module. The functions of a module file are not modelled; only its import is recorded.
 
     Importing a module by its name, without a path, has no effect, because its cmdlets are available anyway.
     """

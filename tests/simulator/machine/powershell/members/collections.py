@@ -30,7 +30,7 @@ _RANGE = "System.ArgumentOutOfRangeException"
 
 
 def equal(left: object, right: object) -> bool:
-    """Return whether two values are equal for .NET's Equals, which requires the same type and is case-sensitive."""
+    """Return whether two values are equal according to .NET's Equals, which compares types and is case-sensitive."""
     if isinstance(left, (list, dict)) or (isinstance(left, PSObject) and left.text is None):
         return left is right
     return net_type(left) == net_type(right) and left == right

@@ -282,7 +282,7 @@ class Loop(SyntaxNode):
 
 @dataclass(frozen=True)
 class Switch(SyntaxNode):
-    """`switch (value) { case {…} }`. A case of None is `default`. `mode` is exact, wildcard or regex."""
+    """`switch (value) { case {…} }`. In `cases`, None stands for `default`. `mode` is exact, wildcard or regex."""
 
     value: SyntaxNode
     cases: tuple[tuple[SyntaxNode | None, tuple[SyntaxNode, ...]], ...]

@@ -69,8 +69,8 @@ class CommandArguments:
     Args:
         named: named values, in order.
         positional: unnamed values.
-        loose: the parameters in the form `-Name value` that may be switches. Each entry is the name and the position of
-            the value in `positional`.
+        loose: the parameters in the form `-Name value` that might be switches. Each entry is the name and the position
+            of the value in `positional`.
     """
 
     named: list[tuple[str, object]]

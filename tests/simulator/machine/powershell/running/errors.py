@@ -95,7 +95,10 @@ def failure(
     kind: str = RUNTIME,
     inner: PSObject | None = None,
 ) -> CmdletError:
-    """Return an error of the language PowerShell."""
+    """Return an error that the PowerShell language raises, as opposed to an error of a cmdlet.
+
+    Examples are the errors of operators, conversions, variables and method calls.
+    """
     error = CmdletError(category, error_id, message, kind)
     error.inner = inner
     return error

@@ -286,7 +286,7 @@ class PipelineRunner:
 
 
 class _Marking:
-    """Makes a pipeline the one whose failure `mark_failed` records, while one of its commands runs."""
+    """Makes `mark_failed` record failures for a pipeline, while one of the pipeline's commands runs."""
 
     def __init__(self, stack: list[PipelineProgress], progress: PipelineProgress) -> None:
         self._stack = stack

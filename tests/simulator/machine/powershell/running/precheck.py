@@ -56,7 +56,10 @@ def check(machine: Machine, statements: Sequence[SyntaxNode], known: set[str]) -
 
 
 def _parts(node: SyntaxNode) -> Iterator[SyntaxNode]:
-    """Yield a node and all nodes in it, except for nodes that may not run, such as nodes in script blocks."""
+    """Yield a syntax node and the nodes in it that certainly run.
+
+    Nodes that might not run, such as those in script blocks and conditions, are left out.
+    """
     yield node
     if not isinstance(node, Block):
         for value in vars(node).values():

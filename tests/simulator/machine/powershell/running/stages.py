@@ -178,7 +178,7 @@ class ForEachStage(CmdletStage):
     """ForEach-Object, which runs its blocks in its caller's scope."""
 
     def begin(self) -> None:
-        """Bind the parameters, and run the begin block: that of -Begin, or else the first of several blocks."""
+        """Bind the parameters, and run the begin block: the one in -Begin, or else the first of several blocks."""
         self.bind()
         self._blocks = items(self.values.get("Process"))
         self._first, self._last = self.values.get("Begin"), self.values.get("End")

@@ -39,7 +39,7 @@ class PipelineStep:
 
     Args:
         named: values by the names that the caller used; PRESENT for a name without a value.
-        loose: the names that precede a value which may belong to the name, each with the value's position in
+        loose: the names that precede a value which might belong to the name, each with the value's position in
             `positional`.
         program_arguments: the arguments in the form that a program gets.
     """
@@ -152,7 +152,7 @@ def prepare(run: Interpreter, node: CommandInvocation) -> PipelineStep:
 
 
 def _take(run: Interpreter, step: PipelineStep, node: SyntaxNode, pending: str) -> None:
-    """Add a value to a step. The value may belong to the name before it."""
+    """Add a value to a step. The value might belong to the name before it."""
     if isinstance(node, VariableExpression) and node.splat:
         if pending:
             step.named.append((pending, PRESENT))
@@ -173,8 +173,8 @@ def _take(run: Interpreter, step: PipelineStep, node: SyntaxNode, pending: str) 
 def _program_arguments(node: SyntaxNode, value: object) -> list[str]:
     """Return a value as arguments of a program.
 
-    A number has its original text. A list of constants (`a,b`) becomes one argument with commas; any other list becomes
-    several arguments.
+    A number keeps its original text. A list of constants (`a,b`) becomes one argument with commas; any other list
+    becomes several arguments.
     """
     if isinstance(node, Literal) and node.text is not None:
         return [node.text]

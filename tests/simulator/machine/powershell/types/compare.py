@@ -141,7 +141,7 @@ def _number_of(left: Enumeration, right: object) -> int:
 
 
 def same(left: object, right: object, *, sensitive: bool = False) -> bool:
-    """Return whether two values are equal for `-eq`."""
+    """Return whether two values are equal according to `-eq`."""
     left, right = _plain(left), _plain(right)
     if left is None or right is None:
         return left is None and right is None
