@@ -51,7 +51,7 @@ def plan(before: str, after: str, known: t.Iterable[str]) -> UpgradePlan:
     """
     before = before.removeprefix("v")
     if not before:
-        problem = "the cluster does not show the version of the node's kubelet; expected a kubelet that has reported"
+        problem = "the cluster does not show the version of the node's kubelet; expected a kubelet that has reported it"
         return UpgradePlan(before=before, after=after, problem=problem)
     try:
         old, new = Version.parse(before), Version.parse(after)

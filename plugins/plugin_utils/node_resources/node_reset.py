@@ -183,7 +183,7 @@ def _removed(made: t.Iterable[ResourceMapping], machine: ResetMachine) -> t.Iter
 
 
 def _state_folders(machine: ResetMachine) -> list[ResourceMapping]:
-    """Return the folders with state, except folders inside another of these and, if logs are kept, folders of logs."""
+    """Return the folders with state, except subfolders of these folders and, if logs are kept, folders of logs."""
     made = [str(one["name"]) for one in node_join.possible(machine.joined) if one["type"] == "Directory"]
     of_networks = [
         path

@@ -245,7 +245,7 @@ class KnownNetwork:
     registry: tuple[RegistryValue, ...] = ()
     """Registry values that the network needs."""
     has_access_lists: bool = True
-    """Whether this collection writes the CNI configuration, and can close services of Azure to containers in it."""
+    """Whether this collection writes the CNI configuration, in which it can close services of Azure to containers."""
     purpose: t.Literal["flannel", "calico", "kube_proxy"] = "kube_proxy"
     """The purpose in module_utils/cluster_access.py for applying the network's and kube-proxy's DaemonSets."""
     read_purpose: str = ""

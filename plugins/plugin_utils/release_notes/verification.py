@@ -152,7 +152,7 @@ def _listed(section: str, noted: Items, current: Items) -> Checks:
 
 
 def _files(section: str, noted: Items, current: Items, offline: bool) -> Checks:
-    """Yield a check for each file or container image. If the run is offline, the machine may not have others."""
+    """Yield a check for each file or container image. If the run is offline, the machine must not have others."""
     actual = _by_folded_name(current)
     for name, digest in noted.items():
         after = actual.get(name.casefold(), "missing")

@@ -34,7 +34,7 @@ class UnlistedRegistries(Resource):
         metadata={"help": "The folder with a subfolder for each registry, such as containerd's `config_path`."}
     )
     keep: tuple[str, ...] = dataclasses.field(
-        metadata={"help": "Names of the subfolders to keep: those of the registries that are listed now."}
+        metadata={"help": "Names of the subfolders to keep, which belong to the registries that are listed now."}
     )
 
     def __post_init__(self) -> None:

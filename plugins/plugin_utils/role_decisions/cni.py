@@ -118,7 +118,7 @@ def _service_plugins(host: Variables) -> list[str]:
 
 
 def _network_services(host: Variables) -> list[str]:
-    """Return the services of the network that the node has or gets, and kube-proxy, in the order of their stops.
+    """Return the services of the network that the node has or gets, and kube-proxy, in the order in which they stop.
 
     Empty if neither network runs as services.
     """

@@ -81,7 +81,7 @@ def _base_images(host: Variables) -> list[str]:
 
 
 def kubelet_service(of_play: str, *, has_launcher: bool) -> str:
-    """Return what runs the kubelet if users do not choose it.
+    """Return the default of `kubernetes_node_kubelet_service`, which selects what runs the kubelet.
 
     Machines that were started from an image keep the launcher, with which they could also join by themselves.
 
