@@ -286,8 +286,8 @@ def repeatable(calls: t.Iterable[Call]) -> t.Iterator[Call]:
 def _starts_twice(calls: t.Iterable[Call], changes: t.Sequence[Planned]) -> tuple[list[Call], list[Call]]:
     """Return the calls, and the calls that start the interrupted services once more at the end.
 
-    The first start of a service may fail, because an older program may not start with the configuration of a newer one,
-    and only a later change replaces this configuration.
+    The first start of a service may fail, because an older program might not start with the configuration of a newer
+    one, and only a later change replaces this configuration.
     """
     starts = {one.id(name) for one, name in _starts(changes)}
     early: list[Call] = []
@@ -312,7 +312,7 @@ def _settled(changes: t.Sequence[Planned], starts: t.Sequence[Call]) -> t.Iterat
     """Yield the calls that start the services, and wait until each service either runs or is stopped.
 
     User data runs while Windows still starts services, and a service that is still starting cannot be stopped. After an
-    interruption, a service may not start at all, which is no failure here.
+    interruption, a service might not start at all, which is not a failure here.
 
     Args:
         changes: the changes.

@@ -39,8 +39,8 @@ class CredentialProvider:
     arguments: tuple[str, ...] = dataclasses.field(default=(), metadata=SECRET)
     environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict, metadata=SECRET)
     token_attributes: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
-    """`tokenAttributes` of the provider: for which audience the kubelet gives the provider tokens of service
-    accounts."""
+    """`tokenAttributes` of the provider, such as the audience of the service account tokens that the kubelet gives
+    it."""
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", self.name) or self.name.lower().endswith(".exe"):

@@ -37,7 +37,7 @@ class Patches:
     ubr: int
     """Update build revision: the fourth part of the version of Windows."""
     update: str
-    """The update that brings this revision, such as KB5066835."""
+    """The update that installs this revision, such as KB5066835."""
     reason: str
     source: str
 
@@ -83,7 +83,7 @@ class Program:
     title: str
     """Name of the resource that unpacks the artifact; empty: the destination."""
     variables: str
-    """The part X in the names of the variables that hold version, URL and checksum, such as `cni_X_version`."""
+    """The part X in the names of the variables with version, URL and checksum, such as `cni_X_version`."""
     destination: str
     """The variable with the folder, without the prefix `cni_`: `bin_dir` for CNI plugins."""
     members: tuple[str, ...]
@@ -160,7 +160,7 @@ class ImageArchiveKind:
     artifact: str
     """The kind of artifact."""
     variables: str
-    """The part X in the names of the variables that hold version, URL and checksum, such as `cni_X_version`."""
+    """The part X in the names of the variables with version, URL and checksum, such as `cni_X_version`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

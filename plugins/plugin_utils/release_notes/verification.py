@@ -3,8 +3,8 @@
 """Whether a machine that was started from an image contains what the release notes of the image list (no I/O).
 
 Each feature, update, service, registry fix, file and container image in the release notes is one check. Further checks
-concern Windows, the disk and the identity of the machine. What the machine has in addition is listed, too. It is a
-failure only if the machine downloaded it, and the run is meant to work without a network.
+concern Windows, the disk and the identity of the machine. Items that the machine has in addition are listed, too.
+They are failures only if the machine downloaded them, and the run is meant to work without a network.
 """
 
 from __future__ import annotations

@@ -65,8 +65,8 @@ class Archive(Resource):
     members: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Unpack only these files and folders, as named in the archive. Each replaces the file or folder of"
-            " that name; everything else in the destination stays."
+            "help": "Unpack only these files and folders, as named in the archive. Each replaces the file or folder"
+            " with that name; everything else in the destination is kept."
         },
     )
     renames: t.Mapping[str, str] = dataclasses.field(

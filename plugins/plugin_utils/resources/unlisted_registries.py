@@ -25,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
 class UnlistedRegistries(Resource):
     """Removes the folders of registries that were listed in an earlier run but are not listed now.
 
-    All other folders stay. This resource comes before the files of the listed registries, so that each folder is
+    All other folders are kept. This resource comes before the files of the listed registries, so that each folder is
     recorded before it is written.
     """
 

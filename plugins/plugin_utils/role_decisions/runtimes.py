@@ -55,7 +55,7 @@ def needs_buildkit(store: str, builds: bool) -> bool:
 
 
 def _cluster_dns(host: Variables) -> list[str]:
-    """Return the DNS addresses that replace kubeadm's addresses on this node; empty if kubeadm's addresses stay.
+    """Return the DNS addresses that replace kubeadm's addresses on this node; empty if it keeps kubeadm's addresses.
 
     The cluster's configuration is the more reliable source. Without a cluster, kubespray's variables show what the
     configuration will be.
