@@ -140,7 +140,7 @@ class Span:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Support:
-    """Where a network works."""
+    """The versions and container runtimes with which a network works."""
 
     kubernetes: Span | None = None
     """Supported versions of Kubernetes; None: all versions that the collection supports."""
