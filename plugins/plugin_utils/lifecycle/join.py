@@ -106,7 +106,7 @@ def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> bool:
 
 
 def finish_join(node: RemoteNode, after: t.Sequence[JoinCommand], ended: int | None) -> bool:
-    """On a machine that has joined, run those programs after kubeadm that have not run yet.
+    """On a machine that has joined, run the remaining ones of the programs that run after kubeadm.
 
     Args:
         node: the machine.

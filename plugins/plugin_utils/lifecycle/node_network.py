@@ -72,7 +72,7 @@ def read(seen: t.Mapping[str, CallResult]) -> NodeNetwork:
 
 
 def _address(item: t.Mapping[str, t.Any]) -> ipaddress.IPv4Interface | None:
-    """Return an address with its subnet; None if other nodes cannot reach it."""
+    """Return an IPv4 address with its subnet; None for IPv6 and for addresses that other nodes cannot reach."""
     try:
         address = ipaddress.IPv4Interface(f"{item['IPAddress']}/{int(item['PrefixLength'])}")
     except (ValueError, KeyError):  # IPv6

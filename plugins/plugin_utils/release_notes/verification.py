@@ -143,7 +143,7 @@ def _images(contents: ImageContents) -> Items:
 
 
 def _listed(section: str, noted: Items, current: Items) -> Checks:
-    """Yield a check for each item. The machine may have more, such as an update that was installed since."""
+    """Yield a check for each item. The machine may have more, such as an update that was installed later."""
     actual = _by_folded_name(current)
     for name, description in noted.items():
         after = actual.get(name.casefold(), "missing")
