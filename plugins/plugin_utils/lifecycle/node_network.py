@@ -81,7 +81,7 @@ def _address(item: t.Mapping[str, t.Any]) -> ipaddress.IPv4Interface | None:
 
 
 def type_problem(own: NodeNetwork, mode: Mode) -> str:
-    """Return which HNS network has a name of the machine's pod network, but another type; empty if there is none.
+    """Return which HNS network has a name that the pod network needs, but the wrong type; empty if there is none.
 
     Args:
         own: the machine's networks.

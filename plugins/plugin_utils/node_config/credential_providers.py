@@ -25,7 +25,7 @@ class CredentialProvider:
     """Name of the provider, and of its program without `.exe`."""
     version: str
     url: str = dataclasses.field(default="", metadata=SECRET)
-    """URL of the program or of an archive; empty if `artifact_kinds` has a kind of this name."""
+    """URL of the program or of an archive; empty if `artifact_kinds` has a kind with this name."""
     sha256: str = ""
     member: str = ""
     """The program's name in the archive; empty if it is `NAME.exe`, or if the file is the program itself."""

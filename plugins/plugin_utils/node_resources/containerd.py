@@ -115,7 +115,7 @@ class HasCrictl(t.Protocol):
 
     @property
     def crictl_sha256(self) -> str:
-        """Expected SHA-256 of the downloaded file; empty if the user requires none."""
+        """Expected SHA-256 of the downloaded file; empty if the user sets none."""
 
     @property
     def downloads(self) -> Downloads:
