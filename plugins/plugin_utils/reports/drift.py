@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 SCHEMA_VERSION = 1
-"""This number increases with each change of plan.json that breaks readers: a field is removed or changes its meaning."""
+"""This number increases when a change of plan.json breaks readers: a field is removed or changes its meaning."""
 STATUSES = ("in_sync", "drift", "error")
 _FIELDS = ("type", "name", "action", "why", "disrupts", "disruption")
 
