@@ -147,7 +147,7 @@ class AdministratorPassword:
         if account.is_own and not self._by_key:
             raise self._failed(
                 f"expected Ansible to connect with an account other than {account.name}, or over SSH with a key, "
-                "because it could not connect again after this change. Use another account, or set "
+                "because this change would prevent it from connecting again. Use another account, or set "
                 "node_prepare_administrator_password: keep"
             )
         why = "its file does not exist" if account.is_marked else "this machine has no password of its own"

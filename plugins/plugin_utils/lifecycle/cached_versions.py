@@ -30,7 +30,7 @@ Parameter = t.Literal["Kubernetes", "Runtime", "Network"]
 """The script's parameters."""
 _CACHED, _SETTLED, _RUNNING, _PRESENT = (Scope(f"{name}.") for name in ("cached", "settled", "running", "present"))
 _FINDS: t.Mapping[str, str] = {"Remove-Item": "Get-Item", "Remove-ItemProperty": "Get-ItemProperty"}
-"""The cmdlet that finds what a cmdlet removes."""
+"""For each cmdlet that removes something, the cmdlet that finds it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -112,7 +112,7 @@ class VersionPlans:
         """Compare all variants with the machine.
 
         Args:
-            questions: the questions about `resources`, which other resources may follow.
+            questions: the questions about `resources`, which questions about other resources may follow.
             calls: the results of the questions.
             windows: the machine's version of Windows.
 
@@ -262,7 +262,7 @@ def _batch(changes: t.Sequence[Planned], resources: t.Sequence[Resource], *check
 
 
 def _fits(text: str) -> bool:
-    """Return whether a batch can run, and whether another batch can write it to a file."""
+    """Return whether a batch is small enough to run, and small enough for another batch to write it to a file."""
     quoted = len(json.dumps(text))
     return len(text) <= min(MAX_BYTES, MAX_BATCH_BYTES) and quoted <= MAX_BATCH_BYTES - ENVELOPE
 
@@ -270,7 +270,7 @@ def _fits(text: str) -> bool:
 def repeatable(calls: t.Iterable[Call]) -> t.Iterator[Call]:
     """Yield calls that succeed again if an earlier run was interrupted after some of them.
 
-    Only calls that remove something fail if they have already succeeded. They are skipped if it no longer exists.
+    Only a call that removes something fails if it has already succeeded. It is skipped if its object no longer exists.
     """
     for call in calls:
         finds = _FINDS.get(call.command)
@@ -284,10 +284,10 @@ def repeatable(calls: t.Iterable[Call]) -> t.Iterator[Call]:
 
 
 def _starts_twice(calls: t.Iterable[Call], changes: t.Sequence[Planned]) -> tuple[list[Call], list[Call]]:
-    """Return the calls, and those that start the interrupted services once more at the end.
+    """Return the calls, and the calls that start the interrupted services once more at the end.
 
-    An older program may not start with the configuration of its successor, which a later change replaces. So the first
-    start of a service may fail.
+    The first start of a service may fail, because an older program might not start with the configuration of a newer
+    one, and only a later change replaces this configuration.
     """
     starts = {one.id(name) for one, name in _starts(changes)}
     early: list[Call] = []
@@ -312,7 +312,7 @@ def _settled(changes: t.Sequence[Planned], starts: t.Sequence[Call]) -> t.Iterat
     """Yield the calls that start the services, and wait until each service either runs or is stopped.
 
     User data runs while Windows still starts services, and a service that is still starting cannot be stopped. After an
-    interruption, a service may not start at all, which is no failure here.
+    interruption, a service might not start at all, which is not a failure here.
 
     Args:
         changes: the changes.

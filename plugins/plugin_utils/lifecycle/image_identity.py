@@ -115,7 +115,7 @@ def read(seen: Observation, accounts: t.Sequence[str], computer: str) -> Machine
 
 
 def app_calls(identity: MachineIdentity) -> tuple[Call, ...]:
-    """Return the calls that remove the apps of single users. If an app stays, sysprep fails and names it."""
+    """Return the calls that remove apps that only some users have. If an app is left, sysprep fails and names it."""
     return tuple(
         action(
             f"app-{number}",

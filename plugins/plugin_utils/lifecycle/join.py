@@ -106,7 +106,7 @@ def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> bool:
 
 
 def finish_join(node: RemoteNode, after: t.Sequence[JoinCommand], ended: int | None) -> bool:
-    """On a machine that has joined, run those programs after kubeadm that have not run yet.
+    """On a machine that has joined, run the remaining ones of the programs that run after kubeadm.
 
     Args:
         node: the machine.
@@ -227,7 +227,7 @@ def _remove_leftovers(*, keep_key: bool) -> tuple[Call, ...]:
     """Return the calls that remove the files of an incomplete join.
 
     Args:
-        keep_key: whether the key for which the kubelet requested a certificate stays.
+        keep_key: whether to keep the key for which the kubelet requested a certificate.
     """
     # Without a certificate, a kubeconfig that the kubelet wrote since the first call is useless, too.
     records = [node_paths.JOIN_RECORD, node_paths.LAUNCHER_RECORD]

@@ -23,7 +23,7 @@ from ..wire.calls import action
 from ..wire.messages import Call, CallResult
 
 Stage = t.Literal["pre", "post"]
-"""Before or after `kubeadm join`."""
+"""When a program runs: before or after `kubeadm join`."""
 RECORD = node_paths.JOIN_RECORD
 """The file with the number of programs after kubeadm that have ended."""
 _SHOWN = 2000

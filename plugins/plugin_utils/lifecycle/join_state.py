@@ -259,7 +259,7 @@ def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[
     count = state.secondary_addresses
     if not state.azure:
         yield (
-            f"it is not a virtual machine of Azure, expected one with cni_plugin: {expected.plugin}, because pods get "
+            f"it is not a virtual machine of Azure, which cni_plugin: {expected.plugin} requires, because pods get "
             "addresses of the virtual machine's network interface. Use another network, such as flannel or calico"
         )
     elif count is not None and count < max(expected.max_pods, 1):

@@ -34,7 +34,7 @@ _PROGRAM = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ChosenVersions:
-    """The versions that a machine installs from its cache. An empty text keeps the version of the image."""
+    """The versions that a machine installs from its cache. An empty text keeps the version that the image has."""
 
     kubernetes: str = ""
     runtime: str = ""
@@ -43,7 +43,7 @@ class ChosenVersions:
 
     @property
     def given(self) -> dict[str, str]:
-        """The versions by the parameter of the script, without those that stay."""
+        """The versions to install, by the script's parameter; without the parameters that are empty."""
         all_versions = {"Kubernetes": self.kubernetes, "Runtime": self.runtime, "Network": self.network}
         return {name: value for name, value in all_versions.items() if value}
 
@@ -159,7 +159,7 @@ def protected_settings(versions: ChosenVersions, join: Join, install_dir: str) -
 
 
 def installation(versions: ChosenVersions) -> str:
-    """Return the command that installs the versions; empty if all versions of the image stay.
+    """Return the command that installs the versions; empty if the machine keeps all versions that the image has.
 
     Args:
         versions: the versions that the machine installs.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Known causes of a program's failures, by the text that it prints or logs: files `data/*_failures.yml` (no I/O)."""
+"""Known causes of a program's failures, found by what it prints or logs (no I/O; files `data/*_failures.yml`)."""
 
 from __future__ import annotations
 

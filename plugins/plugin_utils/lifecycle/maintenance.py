@@ -25,7 +25,7 @@ class Stage(enum.Enum):
     BEGUN = "begun"
     """The node is being drained or worked on."""
     WORKED = "worked"
-    """The work is done; the node may not be ready yet."""
+    """The work is done; the node might not be ready yet."""
     READY = "ready"
     """The node can be uncordoned."""
     DONE = "done"

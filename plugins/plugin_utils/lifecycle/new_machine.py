@@ -29,7 +29,7 @@ VARIABLES: t.Mapping[str, tuple[type, ...]] = {
     "ansible_psrp_ca_cert": (str,),
     "ansible_winrm_ca_trust_path": (str,),
 }
-"""The variables that a hook may return, with their types. Variables that name programs of the controller, such as
+"""The variables that a hook may return, with their types. Variables that name programs on the controller, such as
 `ansible_winrm_kinit_cmd`, are not among them."""
 _CONNECTIONS = ("psrp", "winrm", "ssh", "ansible.builtin.psrp", "ansible.builtin.winrm", "ansible.builtin.ssh")
 _ADDRESS = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.:-]{0,251}[A-Za-z0-9])?")
@@ -125,7 +125,7 @@ def _address(address: t.Any, others: t.Mapping[str, str]) -> str:
     owner = next((host for host, other in others.items() if other.casefold() == address.casefold()), None)
     if owner is not None:
         raise BadMachine(
-            refusal("address of the new machine", address, f"expected one that no host has; {owner} has this address")
+            refusal("address of the new machine", address, f"expected an unused one; {owner} has this address")
         )
     return address
 

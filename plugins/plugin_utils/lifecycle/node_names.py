@@ -36,8 +36,8 @@ def claim(host: str, inventory: t.Sequence[str], address: str, facts: t.Mapping[
 
     Args:
         host: name in the inventory.
-        inventory: possible node names in the inventory; the first name that is not empty counts if the machine was not
-            queried.
+        inventory: possible node names in the inventory. If the machine was not queried, the first one that is not empty
+            is used.
         address: address in the inventory.
         facts: result of join_info; empty if the machine was not queried.
     """

@@ -72,7 +72,7 @@ def read(seen: t.Mapping[str, CallResult]) -> NodeNetwork:
 
 
 def _address(item: t.Mapping[str, t.Any]) -> ipaddress.IPv4Interface | None:
-    """Return an address with its subnet; None if other nodes cannot reach it."""
+    """Return an IPv4 address with its subnet; None for IPv6 and for addresses that other nodes cannot reach."""
     try:
         address = ipaddress.IPv4Interface(f"{item['IPAddress']}/{int(item['PrefixLength'])}")
     except (ValueError, KeyError):  # IPv6
@@ -81,7 +81,7 @@ def _address(item: t.Mapping[str, t.Any]) -> ipaddress.IPv4Interface | None:
 
 
 def type_problem(own: NodeNetwork, mode: Mode) -> str:
-    """Return which HNS network has a name of the machine's pod network, but another type; empty if there is none.
+    """Return which HNS network has a name that the pod network needs, but the wrong type; empty if there is none.
 
     Args:
         own: the machine's networks.
@@ -91,8 +91,8 @@ def type_problem(own: NodeNetwork, mode: Mode) -> str:
     wrong = {name: own.hns[name] for name in names if own.hns.get(name, mode.hns_type).lower() != mode.hns_type.lower()}
     return "; ".join(
         f"its HNS network {name} has the type {kind}, expected {mode.hns_type}. The collection did not create it. "
-        f"Remove the program that did, then the network with the role hns_cleanup (hns_cleanup_scope: networks, "
-        f"hns_cleanup_networks: [{name}])"
+        f"Uninstall the software that created it, and then remove the network with the role hns_cleanup "
+        f"(hns_cleanup_scope: networks, hns_cleanup_networks: [{name}])"
         for name, kind in wrong.items()
     )
 
@@ -153,7 +153,7 @@ def mtu_warnings(
         yield (
             "the MTU of pods on Linux nodes is unknown, because the cluster does not show it; expected "
             f"{pods}, which is {reason}. Set the MTU of the Linux nodes' network adapters to "
-            f"{pods + mode.mtu_overhead}, or that of their pods to {pods} in the settings of their network"
+            f"{pods + mode.mtu_overhead}, or the MTU of their pods to {pods} in the settings of their network"
         )
 
 

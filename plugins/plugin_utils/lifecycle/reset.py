@@ -28,7 +28,7 @@ from .reset_outcome import ResetOutcome
 from .reset_plan import KubeadmReset, ResetPlan
 
 _ROUNDS = 4
-"""Maximum number of batches. Another batch is needed if a batch was lost or left something, for example because
+"""Maximum number of batches. Another batch is needed if a batch was lost or something is left, for example because
 containers still used images."""
 
 

@@ -90,9 +90,9 @@ class ResetOutcome:
         for planned in self.plan.changes if self.plan else ():
             yield from (f"{name}: {planned.resource.title}: {text}" for text in planned.change.warnings)
         if self.plan is not None and self.plan.joined and not self.plan.kubeadm_version:
-            yield f"{name}: kubeadm.exe does not run, so its work is done without it"
+            yield f"{name}: kubeadm.exe is missing or cannot be run, so Ansible does its work"
         if self.kubeadm:
-            yield f"{name}: kubeadm reset failed, and its work was done without it: {self.kubeadm}"
+            yield f"{name}: kubeadm reset failed, so Ansible did its work: {self.kubeadm}"
 
 
 def _errors(planned: Planned, calls: t.Mapping[str, CallResult]) -> t.Iterator[str]:

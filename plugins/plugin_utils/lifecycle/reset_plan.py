@@ -66,7 +66,7 @@ class ResetPlan:
     addresses: tuple[str, ...]
     """IP addresses of the machine."""
     kubeadm_version: str
-    """Version of kubeadm.exe; empty if it does not run."""
+    """Version of kubeadm.exe; empty if it is missing or cannot be run."""
     changes: tuple[Planned, ...]
     hns: CleanupPlan
     """What is removed from HNS; empty if HNS hangs or is not installed."""
@@ -87,7 +87,7 @@ class ResetPlan:
 
 
 def observation_calls(questions: Questions, kubeadm: KubeadmReset, facts: FactsOptions) -> tuple[Call, ...]:
-    """Return the calls that observe everything that a reset concerns. They change nothing.
+    """Return the calls that observe everything that a reset may change. They change nothing.
 
     Args:
         questions: the questions of the resources.

@@ -28,7 +28,7 @@ _AGENTS = ("RdAgent", "WindowsAzureGuestAgent")
 _EVENT_LOGS = ("Application", "Security", "Setup", "System")
 _WSMAN_SERVICE = "winrm/config/service"
 CLOUDBASE = "cloudbase-init"
-"""The service of cloudbase-init, which brings its own answer file. With that file, the first boot of the image runs
+"""The service of cloudbase-init, which has its own answer file. With that file, the first boot of the image runs
 cloudbase-init with cloudbase-init-unattend.conf: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html
 (Sysprepping). The playbook keeps the service disabled while the image is built, because the service would treat a start
 of the build machine as the first boot."""
@@ -174,7 +174,7 @@ def _wait_for_agents() -> tuple[Call, ...]:
 
 
 def cleaning_calls(clean_paths: t.Sequence[str]) -> tuple[Call, ...]:
-    """Return the calls that remove files and the entries of the event logs. A file that is in use stays.
+    """Return the calls that remove files and the entries of the event logs. A file that is in use is kept.
 
     Args:
         clean_paths: Windows paths to remove, wildcards allowed.

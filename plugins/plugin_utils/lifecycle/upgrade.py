@@ -51,7 +51,7 @@ def plan(before: str, after: str, known: t.Iterable[str]) -> UpgradePlan:
     """
     before = before.removeprefix("v")
     if not before:
-        problem = "the cluster does not show the version of the node's kubelet; expected a kubelet that has reported"
+        problem = "the cluster does not show the version of the node's kubelet; expected a kubelet that has reported it"
         return UpgradePlan(before=before, after=after, problem=problem)
     try:
         old, new = Version.parse(before), Version.parse(after)
@@ -62,7 +62,7 @@ def plan(before: str, after: str, known: t.Iterable[str]) -> UpgradePlan:
     if (new.major, new.minor) < (old.major, old.minor) or new.major != old.major:
         problem = (
             f"kubernetes_node_version (from kube_version): expected a release of {old.minor_version} or a later minor "
-            f"version, got {after}. The kubelet is {before}, and Kubernetes supports no way back to an older minor "
+            f"version, got {after}. The kubelet is {before}, and Kubernetes supports no downgrade to an older minor "
             "version. Reset the node, and join it again"
         )
         return UpgradePlan(before=before, after=after, problem=problem)

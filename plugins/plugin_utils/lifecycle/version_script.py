@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The script with which a machine from an image installs cached versions, and its files, as resources (no I/O).
+"""The resources of the script with which a machine from an image installs cached versions (no I/O).
 
 The script (data/install_cached_versions.ps1) runs the batches of cached_versions.py with the collection's own module
 for batches, which is in the same folder, with its parts and the modules of Ansible that they need. Only SYSTEM and

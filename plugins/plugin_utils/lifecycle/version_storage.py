@@ -50,7 +50,7 @@ class VersionStorage:
             *(installable(one.component, one.version, one.resources, "{}") for one in variants),
         ]
         self._calls: list[list[Call]] = []
-        """The calls, of which each list belongs together."""
+        """The calls, in lists. The calls of one list must stay in the same batch."""
         self._changes: list[Planned] = []
 
     def observe(self) -> InstallationPlan:

@@ -279,7 +279,7 @@ def not_running(survey: logs_survey.Survey) -> list[str]:
 
 
 def without_log(survey: logs_survey.Survey) -> list[str]:
-    """Return those of containerd, the kubelet and kube-proxy that are services of the node, but have no log.
+    """Return which of containerd, the kubelet and kube-proxy are services of the node but have no log.
 
     A kubelet that is a native service, and containerd without --log-file, write no log: kubernetes/kubernetes
     pkg/windows/service/service.go, containerd/containerd cmd/containerd/command/service_windows.go.

@@ -91,7 +91,7 @@ def gate_objections(gates: t.Mapping[str, t.Any], version: str, path: str = GATE
 
 
 def _gate(name: str, minor: str) -> list[tuple[bool, bool]]:
-    """Return the default of a gate, and whether it is locked: one entry for each recorded version that applies."""
+    """Return a gate's default and whether it is locked: one pair for each recorded version that applies."""
     spans = _data()["feature_gates"].get(name, ())
     return [
         (bool(default), bool(locked))

@@ -25,7 +25,7 @@ class CredentialProvider:
     """Name of the provider, and of its program without `.exe`."""
     version: str
     url: str = dataclasses.field(default="", metadata=SECRET)
-    """URL of the program or of an archive; empty if `artifact_kinds` has a kind of this name."""
+    """URL of the program or of an archive; empty if `artifact_kinds` has a kind with this name."""
     sha256: str = ""
     member: str = ""
     """The program's name in the archive; empty if it is `NAME.exe`, or if the file is the program itself."""
@@ -39,8 +39,8 @@ class CredentialProvider:
     arguments: tuple[str, ...] = dataclasses.field(default=(), metadata=SECRET)
     environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict, metadata=SECRET)
     token_attributes: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
-    """`tokenAttributes` of the provider: for which audience the kubelet gives the provider tokens of service
-    accounts."""
+    """`tokenAttributes` of the provider, such as the audience of the service account tokens that the kubelet gives
+    it."""
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", self.name) or self.name.lower().endswith(".exe"):

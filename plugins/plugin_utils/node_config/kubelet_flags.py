@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The flags that a version of the kubelet accepts (data/kubelet_flags.json).
 
-A kubelet does not start with an unknown flag, and the file to which kubeadm writes flags stays when the kubelet is
-updated. For example, `kubeadm join` of 1.34 writes `--pod-infra-container-image`, which the kubelet of 1.35 no longer
-has (kubernetes/kubernetes#133779).
+A kubelet does not start with an unknown flag, but an update of the kubelet does not change the file to which kubeadm
+wrote its flags. For example, `kubeadm join` of 1.34 writes `--pod-infra-container-image`, which the kubelet of 1.35 no
+longer has (kubernetes/kubernetes#133779).
 """
 
 from __future__ import annotations

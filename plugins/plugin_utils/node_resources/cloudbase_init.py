@@ -108,7 +108,7 @@ def plugin_file() -> ResourceMapping:
 
 
 def _url(settings: CloudbaseInitSettings) -> str:
-    """Return the user's URL with the version in place of `{version}`, and with 1_2_3 for 1.2.3 as `{underscores}`."""
+    """Return the user's URL with a version (1.2.3) in place of `{version}`, and 1_2_3 in place of `{underscores}`."""
     version = settings.version
     return settings.url.replace("{version}", version).replace("{underscores}", version.replace(".", "_"))
 

@@ -107,7 +107,7 @@ def cluster_settings(variables: Variables) -> ClusterSettings:
     """Return the settings from which the network's objects in the cluster are built.
 
     Args:
-        variables: the host's variables. Objects are built from those of the host that applies them for all hosts.
+        variables: the host's variables. Those of the host that applies the objects are used for all hosts.
     """
     image_variables = (
         *("flannel_image", "kube_proxy_image", "host_process_image"),
@@ -238,7 +238,8 @@ def noted(network: PodNetwork) -> ResourceMapping:
 def former_remains(former: KnownNetwork, mode: str, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
     """Return the resources that remove a former network and its router from a node; see `remains`.
 
-    Programs of pods stay, because Windows cannot remove a program that runs, and a pod may take a long time to end.
+    The executables that the former network's pods run are kept: Windows cannot delete an executable while it runs, and
+    a pod may take a long time to terminate.
     Services are not restarted: a restart of HNS would remove all endpoints of pods. It would also remove a new network
     that does not persist, for example flannel's overlay (flannel-io/flannel pkg/backend/vxlan/device_windows.go,
     EnableNonPersistent).
@@ -256,8 +257,8 @@ def former_remains(former: KnownNetwork, mode: str, network: PodNetwork, variabl
 def remains(former: KnownNetwork, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
     """Return the resources that remove a network's CNI plugins, firewall rules and registry entries from a node.
 
-    What the preparation of the node for `network` installs stays. If both are the same network, only what its pods
-    installed is removed.
+    Whatever the preparation of the node for `network` installs is kept. If both are the same network, only what its
+    pods installed is removed.
 
     Args:
         former: the network to remove.

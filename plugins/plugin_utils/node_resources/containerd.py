@@ -27,7 +27,7 @@ class ContainerdSettings(ContainerdVariables):
     network_services: tuple[str, ...] = ()
     """Services of the pod network, which depend on the kubelet, in the order in which they stop."""
     unsupported_versions: bool = False
-    """Whether a version that is not supported is accepted: users allow it, or have set a URL of containerd."""
+    """Whether to accept an unsupported version, because users allow it or have set a URL of containerd."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> ContainerdSettings:
@@ -115,7 +115,7 @@ class HasCrictl(t.Protocol):
 
     @property
     def crictl_sha256(self) -> str:
-        """Expected SHA-256 of the downloaded file; empty if the user requires none."""
+        """Expected SHA-256 of the downloaded file; empty if the user sets none."""
 
     @property
     def downloads(self) -> Downloads:

@@ -102,7 +102,7 @@ class Downloads(DownloadVariables):
             kind: a kind of the catalogue, such as `containerd`.
             version: the version.
             url: URL of the user's own download; empty to use the publisher's URL.
-            sha256: expected SHA-256 of the file; empty if the user requires none.
+            sha256: expected SHA-256 of the file; empty if the user sets none.
 
         Returns:
             The resource.

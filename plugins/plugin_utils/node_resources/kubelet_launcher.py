@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The launcher (data/kubelet_launcher.ps1), which runs the kubelet of a machine that can join by itself, as resources.
+"""The resources of the launcher, which runs the kubelet of a machine that can join by itself.
 
-nssm runs the script as the service kubelet. The service's command line is always the same, because the script reads the
-kubelet's arguments from a file, and adds the flags that kubeadm wrote. So a join does not change the service.
+The launcher is the script data/kubelet_launcher.ps1, which nssm runs as the service kubelet. The service's command line
+is always the same, because the script reads the kubelet's arguments from a file, and adds the flags that kubeadm wrote.
+So a join does not change the service.
 
 `kubelet --help` prints all flags to standard output, including deprecated flags (kubernetes/kubernetes
 cmd/kubelet/app/options/options.go, AddFlags, and cmd/kubelet/app/server.go, SetHelpFunc). If a flag for labels occurs

@@ -136,7 +136,7 @@ class KubernetesSettings(KubeletVariables):
 
     @property
     def log_rotation(self) -> list[str]:
-        """The log runner's flags for rotation. Older versions of it get no such flags, because they reject them."""
+        """The log runner's flags for rotation. Older versions of the runner get no flags, as they reject them."""
         if self.kubelet_log_max_mb <= 0 or Version.parse(self.version) < _ROTATION:
             return []
         days = self.kubelet_log_max_days

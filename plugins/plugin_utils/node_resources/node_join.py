@@ -150,7 +150,7 @@ def resources(node: JoinedNode) -> list[ResourceMapping]:
 
 
 def possible(node: JoinedNode) -> list[ResourceMapping]:
-    """Return the resources of joins with any network, because a machine may have joined with other variables.
+    """Return the resources of joins with all networks, because a machine may have joined with other variables.
 
     Only their types and names are meaningful. A reset removes these resources, so that this module alone defines what a
     join makes.

@@ -31,7 +31,7 @@ from .variables import Variables
 ROLE = "node_reset"
 _LOGS = "C:\\var\\log"
 _KUBELET_LOGS = f"{_LOGS}\\kubelet"
-"""The kubelet's own log folder. Any other folder may contain the logs of other programs, and stays."""
+"""The kubelet's own log folder. Any other folder may contain the logs of other programs, and is kept."""
 _SEPARATE = "Move the machine's CNI configurations to a folder of their own."
 _PLACEHOLDERS: t.Mapping[str, t.Any] = {
     "name": "node",
@@ -68,7 +68,7 @@ class ResetMachine:
     """The resources that remove what networks installed on the node and the preparation does not define."""
     keep_logs: bool
     unused_images: ResourceMapping | None
-    """The resource that removes images; None if they stay."""
+    """The resource that removes images; None if images are kept."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> ResetMachine:
@@ -183,7 +183,7 @@ def _removed(made: t.Iterable[ResourceMapping], machine: ResetMachine) -> t.Iter
 
 
 def _state_folders(machine: ResetMachine) -> list[ResourceMapping]:
-    """Return the folders with state, except folders inside another of these and, if logs are kept, folders of logs."""
+    """Return the folders with state, except subfolders of these folders and, if logs are kept, folders of logs."""
     made = [str(one["name"]) for one in node_join.possible(machine.joined) if one["type"] == "Directory"]
     of_networks = [
         path

@@ -24,7 +24,7 @@ class Origin(t.NamedTuple):
 def programs(
     settings: KubernetesSettings, steps: t.Sequence[str], origins: t.Mapping[str, Origin]
 ) -> list[ResourceMapping]:
-    """Return the resources that bring the kubeadm.exe of each step to the node.
+    """Return the resources that put the kubeadm.exe of each step on the node.
 
     Args:
         settings: the variables of role kubernetes_node.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Programs that provide credentials for registries (kubelet image credential providers), as resources."""
+"""The resources of programs that provide credentials for registries (kubelet image credential providers)."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def recovery() -> dict[str, t.Any]:
 
 
 def log_folders(*folders: str, only_below: str = "") -> list[dict[str, t.Any]]:
-    """Return the resources of log folders. All users can read these folders, and existing content stays.
+    """Return the resources of log folders. All users can read these folders, and existing content is kept.
 
     Args:
         folders: Windows paths.

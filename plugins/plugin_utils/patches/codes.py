@@ -53,7 +53,7 @@ CAUSES: t.Mapping[int, str] = {
     0x80070002: "a file was not found",
     0x80070005: "access denied",
     0x8007000D: "the file is not an update package",
-    0x80070032: "use a .cab file or leave out requires: DISM installs .msu files only since Server 2025",
+    0x80070032: "use a .cab file, or remove `requires`: DISM installs .msu files only since Server 2025",
     0x80070070: "the disk is full",
     0x80070228: "an earlier (checkpoint) update is missing",
     0x80070422: "a required service is disabled (wuauserv)",

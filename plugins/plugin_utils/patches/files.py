@@ -290,6 +290,6 @@ def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[s
 
 
 def _hint(signature: CallResult | None) -> str:
-    """Return a signature with an untrusted signer as a possible cause of a failed installation; otherwise empty."""
+    """Return that the file's signer is not trusted, which may be why the installation failed; otherwise empty."""
     status = (signature.first or {}).get("Status") if signature is not None else None
     return f"its signature is {signed_by(t.cast('CallResult', signature))}" if status in _NOT_TRUSTED else ""

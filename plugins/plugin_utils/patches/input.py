@@ -150,7 +150,7 @@ def _requires(
 
 
 def _file(where: str, entry: PatchFileEntry, source: str, find: Find) -> PatchFile:
-    """Return a file that is given by `url`, or by `file` on the controller or at the mirror.
+    """Return the file at `url`, or the file on the controller or on the mirror that `file` names.
 
     Raises:
         ResourceError: the file is not valid or cannot be read. The message shows URLs without user and query.
@@ -183,7 +183,7 @@ def _file(where: str, entry: PatchFileEntry, source: str, find: Find) -> PatchFi
 
 
 def _at_mirror(mirror: str, name: str) -> str:
-    """Return a file's URL at a mirror; the mirror's own URL may end with a signature."""
+    """Return a file's URL on a mirror. The mirror's own URL may end with a query that contains a signature."""
     base, question, signature = mirror.partition("?")
     return f"{base.rstrip('/')}/{name}{question}{signature}"
 

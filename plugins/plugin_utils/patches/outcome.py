@@ -100,7 +100,8 @@ def conclude(record: PatchRecord, node: NodePatches, *, boots: int, blocked: str
         record: the history of the patch in this run.
         node: the latest observed state of the node.
         boots: number of reboots of this run.
-        blocked: why a patch without an attempt failed; empty, as in check mode: its observed state is returned.
+        blocked: why a patch without an attempt failed. If this is empty, as in check mode, its observed state is
+            returned.
     """
     verdict = record.verdict or PatchState(status="failed", why="the node was not observed")
     if verdict.status != "to_install":

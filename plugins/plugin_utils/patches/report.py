@@ -68,7 +68,7 @@ def _verdicts(run: PatchRun, *, check_mode: bool) -> list[PatchState]:
         return [PatchState(status="failed", why="the node was not observed") for dummy in run.records]
     blocked = "" if check_mode else "it was not attempted, because the run ended early"
     if run.seen.node.stack_pending and not check_mode:
-        blocked = "a reboot is pending, and nothing is installed before that; reboot the node, then run the task again"
+        blocked = "a reboot is pending, and nothing is installed before it; reboot the node, then run the task again"
     return [conclude(record, run.seen.node, boots=run.reboots, blocked=blocked) for record in run.records]
 
 
@@ -134,7 +134,7 @@ def _more_warnings(run: PatchRun, node: NodePatches | None) -> t.Iterator[str]:
 
 
 def information(node: NodePatches) -> dict[str, t.Any]:
-    """Return the result of patch_info. Its first two sections are those of AKS' release notes.
+    """Return the result of patch_info. Its first two sections are the same as in AKS' release notes.
 
     Source: Azure/AgentBaker, vhdbuilder/packer/write-release-notes-windows.ps1 (System Info, Installed QFEs).
     """

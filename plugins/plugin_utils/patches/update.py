@@ -151,7 +151,7 @@ def _of(patch: Patch, updates: t.Any) -> list[t.Mapping[str, t.Any]]:
 
 
 def _message(result: t.Mapping[str, t.Any]) -> str:
-    """Return the message of win_updates, with its HRESULT in words."""
+    """Return the message of win_updates, with an explanation of its HRESULT."""
     # The message may end with a colon, such as "Searching for updates:".
     message = str(result.get("msg") or "no reason was reported").strip().removesuffix(":")
     code = int(result.get("hresult") or 0)

@@ -37,7 +37,7 @@ class Patches:
     ubr: int
     """Update build revision: the fourth part of the version of Windows."""
     update: str
-    """The update that brings this revision, such as KB5066835."""
+    """The update that installs this revision, such as KB5066835."""
     reason: str
     source: str
 
@@ -83,7 +83,7 @@ class Program:
     title: str
     """Name of the resource that unpacks the artifact; empty: the destination."""
     variables: str
-    """The part X in the names of the variables that hold version, URL and checksum, such as `cni_X_version`."""
+    """The part X in the names of the variables with version, URL and checksum, such as `cni_X_version`."""
     destination: str
     """The variable with the folder, without the prefix `cni_`: `bin_dir` for CNI plugins."""
     members: tuple[str, ...]
@@ -140,7 +140,7 @@ class Span:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Support:
-    """Where a network works."""
+    """The versions and container runtimes with which a network works."""
 
     kubernetes: Span | None = None
     """Supported versions of Kubernetes; None: all versions that the collection supports."""
@@ -160,7 +160,7 @@ class ImageArchiveKind:
     artifact: str
     """The kind of artifact."""
     variables: str
-    """The part X in the names of the variables that hold version, URL and checksum, such as `cni_X_version`."""
+    """The part X in the names of the variables with version, URL and checksum, such as `cni_X_version`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -245,7 +245,7 @@ class KnownNetwork:
     registry: tuple[RegistryValue, ...] = ()
     """Registry values that the network needs."""
     has_access_lists: bool = True
-    """Whether this collection writes the CNI configuration, and can close services of Azure to containers in it."""
+    """Whether this collection writes the CNI configuration, in which it can close services of Azure to containers."""
     purpose: t.Literal["flannel", "calico", "kube_proxy"] = "kube_proxy"
     """The purpose in module_utils/cluster_access.py for applying the network's and kube-proxy's DaemonSets."""
     read_purpose: str = ""

@@ -132,9 +132,9 @@ def feature_gates(mode: Mode, kubernetes: str) -> dict[str, bool]:
     """Return the feature gates that kube-proxy needs.
 
     Direct server return needs the gate WinDSR, which is off by default until 1.32, on in 1.33, and part of kube-proxy
-    since 1.34 (kubernetes test/compatibility_lifecycle/reference/versioned_feature_list.yaml). A later version has no
-    such gate any more (kubernetes/kubernetes#142125), and kube-proxy refuses unknown gates. WinOverlay is on by default
-    in all supported versions.
+    since 1.34 (kubernetes test/compatibility_lifecycle/reference/versioned_feature_list.yaml). A later version no
+    longer has this gate (kubernetes/kubernetes#142125), and kube-proxy refuses unknown gates. WinOverlay is on by
+    default in all supported versions.
 
     Args:
         mode: the network's mode.

@@ -39,7 +39,7 @@ _RULES: t.Mapping[str, type[NetworkRules]] = types.MappingProxyType(
 
 
 class PodNetwork:
-    """A pod network: a plugin in a mode, as the variables `cni_*` describe it.
+    """A pod network: a CNI plugin in one of its modes, as the variables `cni_*` describe it.
 
     Args:
         settings: the variables.

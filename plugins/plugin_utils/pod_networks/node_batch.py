@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The batch file with which kube-proxy's pod prepares the node, so that this needs no run of a playbook.
+"""The batch file with which kube-proxy's pod prepares the node, so that no playbook has to run for this.
 
 The batch file creates kube-proxy's folder, and links the pod's token and kubeconfig there. Its other parts write
 kube-proxy's configuration (`kube_proxy_setup.py`), and the CNI configuration of some networks (`cni_setup.py`).

@@ -90,7 +90,7 @@ def requested_changes(node: HostVariables, calico: Facts) -> list[RequestedChang
     if calico and calico["installation"] and calico["has_former_daemon_set"]:
         more = "This run removes them. This collection applied them before the operator was installed."
         both = "the DaemonSet kube-system/calico-node-windows and the ConfigMap kube-system/cni-config-windows"
-        values = ("both them and the operator's DaemonSet", "only the Tigera operator's DaemonSet on Windows nodes")
+        values = ("these objects and the operator's DaemonSet", "only the Tigera operator's DaemonSet on Windows nodes")
         changes.append(RequestedChange("cni_plugin", both, *values, more))
     return changes
 

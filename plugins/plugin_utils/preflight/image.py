@@ -29,8 +29,8 @@ def problems(
     sources = {name: source for role in known_roles for name, source in role.sources.items()}
     expected = "expected a proxy without user and password"
     hint = (
-        "Every user of the image's machines could read them. Remove them, or set sysprep_proxy_credentials to "
-        "remove (the image has no such proxy; its machines get it when they are prepared) or to keep (it stays)."
+        "Every user of the image's machines could read them. Remove them, or set sysprep_proxy_credentials: "
+        "remove (machines get the proxy when they are prepared) or sysprep_proxy_credentials: keep (the image has it)."
     )
     by_source: dict[str, Problem] = {}
     for name, value in values.items():

@@ -67,7 +67,7 @@ def findings(
 
 
 def _refused(problem: Problem) -> Finding:
-    """Return the finding for a problem because of which the run is refused."""
+    """Return the finding for a problem that prevents the run."""
     return Finding(
         outcome="refused",
         finding="Windows nodes cannot use this network",
@@ -116,7 +116,7 @@ def mtu(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Finding]:
     return [
         Finding(
             outcome="reported",
-            finding="the pods' packets have a different MTU on Linux nodes, and that of Windows nodes cannot be set",
+            finding="the pods' packets have a different MTU on Linux nodes, and the MTU of Windows nodes cannot be set",
             object=linux.where,
             value=f"{linux.pods} for pods",
             expected=f"{expected} ({why})",
@@ -148,7 +148,7 @@ def _daemon_set(one: t.Mapping[str, t.Any], restricted: Restricted) -> Finding:
     if changes:
         fix = "site.yml, join_nodes.yml and cluster.yml add the node selector."
         if owner is not None:
-            fix += f" Its manager may remove it again. {owner.remedy}"
+            fix += f" The DaemonSet's manager may remove it again. {owner.remedy}"
     elif owner is not None and owner.reverts:
         fix = f"{owner.remedy} A change of the DaemonSet itself would be reverted."
     else:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check a host's variables about patches before any node is touched, and that files exist whose place is known."""
+"""Check a host's variables about patches before any node is touched, and that files with a known path exist."""
 
 from __future__ import annotations
 

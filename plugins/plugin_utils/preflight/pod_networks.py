@@ -104,7 +104,7 @@ def _folders(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem
 def _subnets(values: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return the malformed subnets of the virtual network."""
     given = values.get("cni_azure_vnet_subnets")
-    networks = given if isinstance(given, list) else []  # any other value is refused as such
+    networks = given if isinstance(given, list) else []  # another check refuses other values
     expected = "expected a network in CIDR notation such as 10.240.0.0/12"
     return [
         Problem(f"cni_azure_vnet_subnets[{number}]", one, expected)
@@ -146,7 +146,7 @@ def different_networks(hosts: t.Mapping[str, str]) -> list[Problem]:
 def _mtu(values: t.Mapping[str, t.Any]) -> list[Problem]:
     mtu = values.get("cni_mtu")
     if not isinstance(mtu, int) or isinstance(mtu, bool) or mtu == 0 or mtu >= _SMALLEST_MTU:
-        return []  # any other value is refused as such
+        return []  # another check refuses other values
     expected = f"expected at least {_SMALLEST_MTU}, or 0 for the network adapter's MTU minus the overlay's headers"
     return [Problem("cni_mtu", mtu, expected)]
 
@@ -154,7 +154,7 @@ def _mtu(values: t.Mapping[str, t.Any]) -> list[Problem]:
 def _daemon_sets(values: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return the patterns of DaemonSets that have no namespace."""
     given = values.get("cni_linux_daemon_sets")
-    patterns = given if isinstance(given, list) else []  # any other value is refused as such
+    patterns = given if isinstance(given, list) else []  # another check refuses other values
     expected = "expected NAMESPACE/NAME, such as monitoring/node-exporter or monitoring/*"
     return [
         Problem(f"cni_linux_daemon_sets[{number}]", one, expected)

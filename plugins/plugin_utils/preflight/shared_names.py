@@ -34,7 +34,7 @@ _WORD = re.compile(r"\b[a-z]\w+")
 _SHORTEST = 7
 """Minimum length of a name for a comparison."""
 _REFUSED, _WARNED = 0.9, 0.85
-"""Similarity (difflib's ratio) from which on a name is an error, and from which on it is a warning."""
+"""Minimum similarity (difflib's ratio) of a name that is an error, and of a name that causes only a warning."""
 
 
 @dataclasses.dataclass(frozen=True)

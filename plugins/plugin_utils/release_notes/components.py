@@ -140,7 +140,7 @@ def _generic(artifact: NotedArtifact, url: str, sha256: str) -> PackageName:
 
 
 def _name(name: str) -> str:
-    """Return the name of a package without white space and slashes at its ends; `unnamed` if nothing else is in it.
+    """Return the name of a package without white space and slashes at its ends; `unnamed` if nothing is left.
 
     A package URL needs a name, and loses such characters.
     """

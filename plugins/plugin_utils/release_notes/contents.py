@@ -173,7 +173,7 @@ class ImageContents:
     artifacts: tuple[NotedArtifact, ...] = ()
     container_images: tuple[NotedImage, ...] = ()
     components: tuple[NotedComponent, ...] = ()
-    """What a machine from the image may choose; empty if the image has no index of cached versions."""
+    """The components whose version a machine may choose; empty if the image has no index of cached versions."""
     disk: NotedDisk = NotedDisk()
     identity: NotedIdentity = NotedIdentity()
     """What identifies the build machine; no machine from the image may have it."""

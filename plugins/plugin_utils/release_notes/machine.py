@@ -27,7 +27,7 @@ _NOTED = re.compile(r'^ "(release|host|time)": "([^"\\]{0,300})"')
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FirstBoot:
-    """What a machine shows about its image and its first boot. Fields except `noted` are None if unreadable."""
+    """What a machine shows about its image and its first boot. Except for `noted`, unreadable fields are None."""
 
     noted: t.Mapping[str, str] | None = None
     """`release`, `host` and `time` of the release notes in the image; empty if it contains none, or if unreadable."""

@@ -154,7 +154,7 @@ class Publication:
             if place is not None:
                 place.check(f"publish_image_{name}")
         if copy is not None and vhd is not None and copy.url("") == vhd.url(""):
-            raise ResourceError("publish_image_copy", copy.blob, "expected a blob other than that of publish_image_vhd")
+            raise ResourceError("publish_image_copy", copy.blob, "expected a blob that differs from publish_image_vhd")
         suffix = str(options["endpoint_suffix"])
         if not _SUFFIX.fullmatch(suffix):
             raise ResourceError("publish_image_endpoint_suffix", suffix, "expected a domain, such as core.windows.net")

@@ -3,8 +3,8 @@
 """Whether a machine that was started from an image contains what the release notes of the image list (no I/O).
 
 Each feature, update, service, registry fix, file and container image in the release notes is one check. Further checks
-concern Windows, the disk and the identity of the machine. What the machine has in addition is listed, too. It is a
-failure only if the machine downloaded it, and the run is meant to work without a network.
+concern Windows, the disk and the identity of the machine. Items that the machine has in addition are listed, too.
+They are failures only if the machine downloaded them, and the run is meant to work without a network.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _images(contents: ImageContents) -> Items:
 
 
 def _listed(section: str, noted: Items, current: Items) -> Checks:
-    """Yield a check for each item. The machine may have more, such as an update that was installed since."""
+    """Yield a check for each item. The machine may have more, such as an update that was installed later."""
     actual = _by_folded_name(current)
     for name, description in noted.items():
         after = actual.get(name.casefold(), "missing")
@@ -152,7 +152,7 @@ def _listed(section: str, noted: Items, current: Items) -> Checks:
 
 
 def _files(section: str, noted: Items, current: Items, offline: bool) -> Checks:
-    """Yield a check for each file or container image. If the run is offline, the machine may not have others."""
+    """Yield a check for each file or container image. If the run is offline, the machine must not have others."""
     actual = _by_folded_name(current)
     for name, digest in noted.items():
         after = actual.get(name.casefold(), "missing")

@@ -15,7 +15,7 @@ from .orphaned_shells import OrphanedShells
 
 MODULE = "winkube.node.invoke_calls"
 COLLECTING_MODULE = "winkube.node.collect_batch"
-"""The module that only fetches results. Its PowerShell is a third as long (docs/powershell_module.md)."""
+"""The module that only fetches results. It is a third as long as `invoke_calls` (docs/powershell_module.md)."""
 
 
 KEEPS_FILES = (

@@ -51,7 +51,7 @@ class RemoteNode(t.Protocol):
         """Run another collection's module once, and return its result; None if the connection failed."""
 
     def put(self, local: str, remote: str, *, step: str) -> None:
-        """Write a file of the controller to the node."""
+        """Upload a file from the controller to the node."""
 
     def fetch(self, path: str, size: int, sha256: str, target: t.BinaryIO) -> int:
         """Write the content of a file on the node to `target`, check it, and return the number of pieces."""

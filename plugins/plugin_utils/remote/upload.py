@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Upload files of the controller in pieces, so that a connection failure costs only one piece."""
+"""Upload files from the controller in pieces, so that a connection failure costs only one piece."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def pieces(target: str, size: int) -> tuple[Piece, ...]:
 
 
 def push(node: RemoteNode, local: str, target: str, uploaded: t.Mapping[str, int], step: str) -> int:
-    """Upload the pieces of a file that the node lacks.
+    """Upload those pieces of a file that are not yet on the node.
 
     Args:
         node: the node.

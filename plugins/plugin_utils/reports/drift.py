@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 SCHEMA_VERSION = 1
-"""This number increases when a field of plan.json is removed or changes its meaning, so that readers must change."""
+"""This number increases when a change of plan.json breaks readers: a field is removed or changes its meaning."""
 STATUSES = ("in_sync", "drift", "error")
 _FIELDS = ("type", "name", "action", "why", "disrupts", "disruption")
 

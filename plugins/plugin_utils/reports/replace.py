@@ -96,7 +96,7 @@ def inventory_lines(changes: t.Mapping[str, t.Any]) -> list[str]:
     """
     lines = []
     if changes["add"]:
-        lines.append("Add these hosts to your inventory, in the groups of those that they replace:")
+        lines.append("Add these hosts to your inventory, in the groups of the hosts that they replace:")
         lines += [
             f"  {name} ansible_host={about['ansible_host']} kubernetes_node_hostname={name}"
             for name, about in changes["add"].items()

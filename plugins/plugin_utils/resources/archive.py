@@ -65,8 +65,8 @@ class Archive(Resource):
     members: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Unpack only these files and folders, as named in the archive. Each replaces the file or folder of"
-            " that name; everything else in the destination stays."
+            "help": "Unpack only these files and folders, as named in the archive. Each replaces the file or folder"
+            " with that name; everything else in the destination is kept."
         },
     )
     renames: t.Mapping[str, str] = dataclasses.field(
@@ -200,7 +200,7 @@ class Archive(Resource):
         removals = replaced_files.removals(replaced)
         if change is not None:
             return dataclasses.replace(change, calls=(*removals, *change.calls))
-        why = "an earlier version, which was kept because it still ran, is no longer used"
+        why = "an earlier version, which was kept because it was running, is no longer used"
         left = update(self, {"replaced_files": replaced}, {"replaced_files": []}, removals, why=why)
         return left and dataclasses.replace(left, harmless=True)
 

@@ -82,7 +82,7 @@ class Artifact(Resource):
     )
     allowed_signers: tuple[str, ...] = dataclasses.field(
         default=(),
-        metadata={"help": "Accepted signers of the file's programs. Roles let the `Archive` check them."},
+        metadata={"help": "Accepted signers of the file's programs. Roles let `Archive` check the signatures."},
     )
     allow_unverified: bool = dataclasses.field(
         default=False,

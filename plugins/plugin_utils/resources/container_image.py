@@ -112,7 +112,7 @@ class InStore(Resource):
     def explain(self, call_id: str, result: CallResult) -> str | None:
         """Explain an error message of the runtime."""
         if call_id == "check":
-            return "the archive contains no container image of this name for this version of Windows"
+            return "the archive contains no container image with this name for this version of Windows"
         error = result.error.message if result.error else ""
         return meaning(f"{result.stderr} {result.stdout} {error}")
 

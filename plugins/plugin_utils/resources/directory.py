@@ -46,7 +46,7 @@ class Directory(Resource):
         default="nothing",
         metadata={
             "help": "Which content is not trusted: `foreign` means files and folders that users other than "
-            "administrators own; `writable` also includes those that such users can write to. Untrusted content "
+            "administrators own; `writable` also includes what these users can write to. Untrusted content "
             "is moved into a subfolder `.untrusted-TIME`, with a warning. Five levels of subfolders are checked. "
             "Requires an `acl` with an owner."
         },

@@ -33,7 +33,7 @@ class Environment(Resource):
         default=(),
         metadata={
             "help": "Folders in the list that the variable contains. Missing folders are appended, and all "
-            "other entries stay. Case and trailing backslashes are ignored."
+            "other entries are kept. Case and trailing backslashes are ignored."
         },
     )
     state: t.Literal["present", "absent"] = dataclasses.field(
@@ -43,7 +43,7 @@ class Environment(Resource):
         default=False,
         metadata={
             "help": "Whether to record on the node that the variable is managed. `absent` then removes the"
-            " variable only if this record exists, so that a variable from another source stays."
+            " variable only if this record exists, so that a variable from another source is kept."
         },
     )
 

@@ -27,7 +27,7 @@ _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HostsFile(Resource):
-    """Host names that the machine resolves without DNS: a block of lines in the hosts file. All other lines stay."""
+    """Host names that the machine resolves without DNS: a block of lines in the hosts file. Other lines are kept."""
 
     type: t.ClassVar[str] = "HostsFile"
     name: str = dataclasses.field(default="machine", metadata={"help": "A label of your choice."})

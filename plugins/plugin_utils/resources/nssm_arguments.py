@@ -31,14 +31,14 @@ class NssmArguments(Resource):
     name: str = dataclasses.field(metadata={"help": "The service's name."})
     arguments: tuple[str, ...] = dataclasses.field(metadata={"help": "The program's arguments, not quoted."})
     arguments_from_file: str | None = dataclasses.field(
-        default=None, metadata={"help": "The same as the property of this name of `Service`."}
+        default=None, metadata={"help": "The same as `arguments_from_file` of `Service`."}
     )
     arguments_variable: str = dataclasses.field(
         default="KUBELET_KUBEADM_ARGS",
         metadata={"help": "The variable in `arguments_from_file` that contains the flags."},
     )
     arguments_for_kubelet: str | None = dataclasses.field(
-        default=None, metadata={"help": "The same as the property of this name of `Service`."}
+        default=None, metadata={"help": "The same as `arguments_for_kubelet` of `Service`."}
     )
     if_exists: bool = dataclasses.field(
         default=False, metadata={"help": "Whether to do nothing if the program has no arguments yet."}

@@ -49,8 +49,8 @@ class WindowsInstallerPackage(Resource):
     version: str | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "The expected version. If Windows lists a different one, that version is removed first. Zeros at"
-            " the end do not count. If omitted, any version is accepted."
+            "help": "The expected version. If Windows lists a different one, that version is uninstalled first. Zeros"
+            " at the end do not count. If omitted, any version is accepted."
         },
     )
     properties: t.Mapping[str, str] = dataclasses.field(
@@ -59,8 +59,8 @@ class WindowsInstallerPackage(Resource):
     folder: str | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "The folder of the product. Before the product is installed, and after it is removed, this folder"
-            " is removed with what is left in it."
+            "help": "The folder of the product. Before the product is installed, and after it is uninstalled, this"
+            " folder is removed with everything that is left in it."
         },
     )
     disables: tuple[str, ...] = dataclasses.field(

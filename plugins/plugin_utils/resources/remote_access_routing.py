@@ -107,7 +107,7 @@ class RemoteAccessRouting(Resource):
         }
         reboot: t.Literal["if_reported", "never"] = "if_reported" if features else "never"
         change = remove(self, before, calls, reboot=reboot)
-        kept = [f"the Windows features stay, because the node also uses {' and '.join(others)}"] if others else []
+        kept = [f"the Windows features are kept, because the node also uses {' and '.join(others)}"] if others else []
         return dataclasses.replace(change, changes_network=True, warnings=tuple(kept if self.features else ()))
 
     def _installed(self, seen: Results) -> list[str]:

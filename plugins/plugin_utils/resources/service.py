@@ -281,7 +281,7 @@ class Service(Resource):
         if self.state == "absent" or self.if_exists:
             return None
         if self.path is None:
-            raise ResourceError(self.title, None, "expected a service of this name", "Set path to create the service.")
+            raise ResourceError(self.title, None, "expected an existing service", "Set path to create the service.")
         after = self._desired(seen)
         calls = [*self._define("create", after, frozenset(after)), *self._run("Stopped", False)]
         return create(self, {**after, **({"state": self.state} if self.state else {})}, calls)

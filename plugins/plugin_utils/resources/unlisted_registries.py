@@ -25,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
 class UnlistedRegistries(Resource):
     """Removes the folders of registries that were listed in an earlier run but are not listed now.
 
-    All other folders stay. This resource comes before the files of the listed registries, so that each folder is
+    All other folders are kept. This resource comes before the files of the listed registries, so that each folder is
     recorded before it is written.
     """
 
@@ -34,7 +34,7 @@ class UnlistedRegistries(Resource):
         metadata={"help": "The folder with a subfolder for each registry, such as containerd's `config_path`."}
     )
     keep: tuple[str, ...] = dataclasses.field(
-        metadata={"help": "Names of the subfolders to keep: those of the registries that are listed now."}
+        metadata={"help": "Names of the subfolders to keep, which belong to the registries that are listed now."}
     )
 
     def __post_init__(self) -> None:

@@ -23,7 +23,7 @@ class UnusedContainerImages(InStore):
     type: t.ClassVar[str] = "UnusedContainerImages"
     independent: t.ClassVar[bool] = True
     keep: tuple[str, ...] = dataclasses.field(
-        default=(), metadata={"help": "References of images to keep. All names of such an image stay."}
+        default=(), metadata={"help": "References of images to keep. All names of such an image are kept."}
     )
 
     def __post_init__(self) -> None:

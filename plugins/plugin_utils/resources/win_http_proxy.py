@@ -49,7 +49,7 @@ class WinHttpProxy(Resource):
         default=False,
         metadata={
             "help": "Whether to record on the node that the proxy is managed. `absent` then removes the proxy"
-            " only if this record exists, so that a proxy from another source stays."
+            " only if this record exists, so that a proxy from another source is kept."
         },
     )
 

@@ -118,7 +118,7 @@ def _service_plugins(host: Variables) -> list[str]:
 
 
 def _network_services(host: Variables) -> list[str]:
-    """Return the services of the network that the node has or gets, and kube-proxy, in the order of their stops.
+    """Return the services of the network that the node has or gets, and kube-proxy, in the order in which they stop.
 
     Empty if neither network runs as services.
     """
@@ -133,7 +133,7 @@ def _network_services(host: Variables) -> list[str]:
 def _former_daemon_sets(host: Variables) -> list[str]:
     """Return the DaemonSets to remove with the node's former network.
 
-    The DaemonSets of the new network, and the DaemonSets that other tools applied, stay.
+    The DaemonSets of the new network, and the DaemonSets that other tools applied, are kept.
     """
     foreign = host.part("winkube_cluster", "foreign_daemon_sets", default=())
     kept = {*daemon_sets(str(host.value("cni_plugin"))), *foreign}
@@ -232,7 +232,8 @@ def _new_labels(host: Variables) -> dict[str, str]:
 def _node_labels(host: Variables) -> dict[str, str | None]:
     """Return the labels that a node's network needs; None means that the node must not have the label.
 
-    While the node still has its former network, the label of that network stays. tasks/replace_network.yml changes it.
+    While the node still has its former network, it keeps the label of that network. tasks/replace_network.yml changes
+    the label.
     """
     network = cni.pod_network(host)
     own = {} if host.value("cni_network_changes") else {NETWORK_LABEL: network.pod_network_label or None}

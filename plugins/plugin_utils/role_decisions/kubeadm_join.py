@@ -22,7 +22,7 @@ _COMPONENT_SETTINGS = (
     *("kubernetes_node_kube_reserved", "kubernetes_node_system_reserved", "kubernetes_node_eviction_hard"),
     *("node_join_kubelet_arguments", "node_join_kube_proxy_configuration"),
 )
-"""The variables with settings of kubelet and kube-proxy that a version of Kubernetes may not have."""
+"""The variables with settings of kubelet and kube-proxy that a version of Kubernetes might lack."""
 _TOKEN = re.compile(r"[a-z0-9]{6}\.[a-z0-9]{16}")
 """The form of a bootstrap token (kubernetes.io: Authenticating with Bootstrap Tokens)."""
 
@@ -34,7 +34,7 @@ def kubelet_arguments(
 
     A node whose network runs as services registers with a label that keeps the networks' DaemonSets away, and a node
     with Calico registers with a label that admits Calico's DaemonSets. A node also registers with the user's labels,
-    except the labels that a kubelet may not set. A flag that kubeadm passes to the kubelet replaces the same flag of
+    except the labels that a kubelet must not set. A flag that kubeadm passes to the kubelet replaces the same flag of
     the kubelet's service, so the labels of the service's flag are repeated if `own_labels` are added.
 
     Args:

@@ -291,7 +291,7 @@ def _overlay_address(host: Variables) -> str:
     """Return the node's address in its network's overlay; empty if the address is unknown.
 
     For a machine that joins in this run, the query at the beginning of the run does not count, because it shows the
-    address of a former node of this name.
+    address of a former node with this name.
     """
     joined = bool(host.part("node_join_info", "joined", default=True))
     return _address_of(host, str(host.value("node_join_name")), joined=joined)

@@ -126,7 +126,7 @@ def _kubelet_versions(host: Variables) -> dict[str, str]:
 
 
 def _in_batch(field: str, value: object) -> t.Callable[[Variables], list[str]]:
-    """Return a decision that lists the batch's nodes whose records have a value in a field."""
+    """Return a decision that lists the batch's nodes whose records have the given value in a field."""
     return lambda host: [one["node"] for one in host.value("node_maintenance_batch") if one.get(field) == value]
 
 

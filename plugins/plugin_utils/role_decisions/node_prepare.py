@@ -104,7 +104,7 @@ def _identity(resource: ResourceMapping) -> tuple[str, str, str]:
 
 
 def of_prepared(host: Variables) -> list[ResourceMapping]:
-    """Return the resources of the node before it joins (see `resources`), with those of the roles that it applies."""
+    """Return the resources of the node before it joins (see `resources`), for the roles that this run applies."""
     of_roles = [node_roles.of_role(role, host) for role in host.value("node_prepare_selected_roles")]
     return resources(host.optional("winkube_first_resources", []), of_roles, str(host.optional("bundle_pushed")))
 

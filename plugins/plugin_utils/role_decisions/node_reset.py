@@ -49,7 +49,7 @@ class ResetHost:
 def node_problem(machine: ResetHost, node: t.Mapping[str, t.Any], servers: t.Sequence[str]) -> str:
     """Return why the node of a machine must not be drained and deleted; empty if there is no reason.
 
-    A kubelet that uses another API server is a reason even if the cluster has no node of this name.
+    A kubelet that uses another API server is a reason even if the cluster has no node with this name.
 
     Args:
         machine: the machine.

@@ -55,7 +55,7 @@ def needs_buildkit(store: str, builds: bool) -> bool:
 
 
 def _cluster_dns(host: Variables) -> list[str]:
-    """Return the DNS addresses that replace kubeadm's addresses on this node; empty if kubeadm's addresses stay.
+    """Return the DNS addresses that replace kubeadm's addresses on this node; empty if it keeps kubeadm's addresses.
 
     The cluster's configuration is the more reliable source. Without a cluster, kubespray's variables show what the
     configuration will be.
@@ -81,7 +81,7 @@ def _base_images(host: Variables) -> list[str]:
 
 
 def kubelet_service(of_play: str, *, has_launcher: bool) -> str:
-    """Return what runs the kubelet if users do not choose it.
+    """Return the default of `kubernetes_node_kubelet_service`, which selects what runs the kubelet.
 
     Machines that were started from an image keep the launcher, with which they could also join by themselves.
 

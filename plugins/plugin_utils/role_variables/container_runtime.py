@@ -58,7 +58,7 @@ class ServiceManagerVariables:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DockerVariables(RuntimeVariables, ServiceManagerVariables):
-    """The variables of a node with Docker, except the engine's version, URL and checksum, which each publisher has."""
+    """The variables of a node with Docker, except the engine's version, URL and checksum of each publisher."""
 
     cri_dockerd_version: str
     cri_dockerd_url: str = dataclasses.field(metadata=SECRET)

@@ -90,7 +90,7 @@ def older_rules(version: Version) -> list[t.Mapping[str, t.Any]]:
 
 
 def reads_dropins(version: Version) -> bool:
-    """Return whether the kubelet of a version reads the files in the folder `--config-dir`."""
+    """Return whether the kubelet of a version reads the files in the folder that `--config-dir` names."""
     return all(rule.get("dropins", True) for rule in older_rules(version))
 
 

@@ -42,7 +42,7 @@ _SCRIPTS_NOTE = (
 )
 _CONSTRAINED = (
     "PowerShell is in constrained language mode here, in which Ansible cannot run modules. AppLocker's script rules or "
-    "App Control for Business (WDAC) cause it: allow the account that Ansible uses to run all scripts, or give the "
+    "App Control for Business (WDAC) cause it: let the account that Ansible uses run all scripts, or give the "
     "node a policy without script enforcement (option 11) while it is managed"
 )
 _REFUSED_SCRIPT = (

@@ -64,7 +64,7 @@ def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
 
 
 def removals(paths: t.Iterable[str]) -> tuple[Call, ...]:
-    """Return the calls that delete replaced files; files that are still open stay."""
+    """Return the calls that delete replaced files; files that are still open are kept."""
     return tuple(discard(path, _MOVED.id(str(index))) for index, path in enumerate(paths))
 
 

@@ -86,7 +86,7 @@ def call() -> Call:
 
 
 def support_calls() -> tuple[Call, ...]:
-    """Return the calls to run after the one from `call()`. All succeed only if this Windows is supported."""
+    """Return the calls to run after `call()`. They all succeed only if the node's Windows is supported."""
     builds: list[Json] = [str(build) for build in windows_versions.SUPPORTED]
     expected = (("CurrentBuild", builds), ("InstallationType", list(_SERVERS)))
     return tuple(

@@ -41,7 +41,7 @@ _VERBS: t.Mapping[str, t.Mapping[str, _Check]] = {
 """For each verb whose output objects are checked: the checks of their properties. Null counts as a missing property,
 which passes."""
 _FOR_EACH = {"@read-file": "paths", "@read-registry": "values", "@copy-file": "files"}
-"""For each verb that returns one object for each item of a parameter, in the order of the items: the parameter."""
+"""The verbs that return one object for each item of a parameter, in the order of the items, with this parameter."""
 _READ_LIMIT = 65536
 
 

@@ -79,8 +79,8 @@ class Call:
     watch: str | None = None
     """For a program: path of a file that grows while the program runs, to report progress."""
     private: bool = dataclasses.field(default=False, metadata={"wire": False})
-    """Whether the input or result may contain secrets, although the node returns the result (unlike that of a `secret`
-    call). `Node.run` then keeps the batch out of all output. This field is not sent to the node."""
+    """Whether the input or result may contain secrets, although the node returns the result (unlike the result of a
+    `secret` call). `Node.run` then keeps the batch out of all output. This field is not sent to the node."""
     long: bool = dataclasses.field(default=False, metadata={"wire": False})
     """Whether the call may take long, or may break the connection. `Node.run` then runs its batch detached. This field
     is not sent to the node."""

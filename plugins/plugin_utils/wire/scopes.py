@@ -44,7 +44,7 @@ class Scope:
         return Scope(f"{self.prefix}{name}.")
 
     def call(self, call: Call) -> Call:
-        """Return an owner's call in which all ids, its own and the ids that it refers to, are ids of the batch."""
+        """Return an owner's call for the batch: the prefix is added to its id and to the ids that it refers to."""
         return call.prefixed(self.prefix)
 
     def results(self, calls: t.Mapping[str, T]) -> dict[str, T]:

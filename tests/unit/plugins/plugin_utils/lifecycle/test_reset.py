@@ -237,8 +237,8 @@ def test_a_machine_that_was_never_prepared_gets_nothing(machine: Machine) -> Non
 @pytest.mark.parametrize(
     ("program", "warning"),
     [
-        (b"", "kubeadm.exe does not run, so its work is done without it"),
-        (make("kubeadm", "1.36.3"), "kubeadm reset failed, and its work was done without it"),
+        (b"", "kubeadm.exe is missing or cannot be run, so Ansible does its work"),
+        (make("kubeadm", "1.36.3"), "kubeadm reset failed, so Ansible did its work"),
     ],
 )
 def test_a_machine_is_reset_without_kubeadm(

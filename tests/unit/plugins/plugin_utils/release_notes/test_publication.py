@@ -87,7 +87,7 @@ def test_a_copy_alone_publishes_no_version() -> None:
         ({"vhd": VHD, "managed_image": IMAGE, "gallery": GALLERY}, "publish_image_managed_image, got both"),
         ({"vhd": VHD}, "publish_image_gallery: expected publish_image_gallery, publish_image_copy, or both"),
         ({"managed_image": IMAGE, "copy": COPY, "gallery": GALLERY}, "because only a VHD can be copied"),
-        ({"vhd": VHD, "copy": {**VHD}}, "publish_image_copy: expected a blob other than that of publish_image_vhd"),
+        ({"vhd": VHD, "copy": {**VHD}}, "publish_image_copy: expected a blob that differs from publish_image_vhd"),
         ({"vhd": {**VHD, "blob": ""}, "copy": COPY}, r"publish_image_vhd\.blob: expected the name of a blob that ends"),
         ({"vhd": {**VHD, "blob": "a.vhd?sig=x"}, "copy": COPY}, r"publish_image_vhd\.blob"),
         (

@@ -79,7 +79,7 @@ def test_the_inventory_needs_the_new_hosts_and_not_the_old_ones() -> None:
     assert list(changes["add"]) == ["win1-g2", "win2-g2"]
     assert changes["remove"] == ["win1"]
     assert replace.inventory_lines(changes) == [
-        "Add these hosts to your inventory, in the groups of those that they replace:",
+        "Add these hosts to your inventory, in the groups of the hosts that they replace:",
         "  win1-g2 ansible_host=10.0.0.7 kubernetes_node_hostname=win1-g2",
         "  win2-g2 ansible_host=10.0.0.8 kubernetes_node_hostname=win2-g2",
         "Remove these hosts from your inventory: win1",

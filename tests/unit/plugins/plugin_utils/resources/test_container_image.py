@@ -314,7 +314,7 @@ def test_runtime_errors_are_explained_in_plain_words(message: str, meant: str) -
 
 def test_an_archive_without_the_name_is_not_the_registrys_fault() -> None:
     message = CallResult(ok=False, stderr=f'ctr: image "{PAUSE}": not found', error=CallError(message="exit code 1"))
-    assert "the archive contains no container image of this name" in str(image().explain("check", message))
+    assert "the archive contains no container image with this name" in str(image().explain("check", message))
 
 
 def test_archives_fit_by_windows() -> None:

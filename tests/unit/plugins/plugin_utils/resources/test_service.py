@@ -229,9 +229,7 @@ def test_a_new_service() -> None:
 
 
 def test_a_missing_service() -> None:
-    with pytest.raises(
-        ResourceError, match=r"Service kubelet: expected a service of this name, got nothing\. Set path"
-    ):
+    with pytest.raises(ResourceError, match=r"Service kubelet: expected an existing service, got nothing\. Set path"):
         planned(kubelet(start_mode="auto"), service=MISSING, definition=NOTHING)
     assert planned(kubelet(state="absent"), service=MISSING, definition=NOTHING) is None
     with pytest.raises(ResourceError, match="could not be read"):
