@@ -14,7 +14,7 @@ from typing import Any
 
 import hypothesis
 import pytest
-from work_order import mixed
+from work_order import mixed, scope_of
 
 ROOT = Path(__file__).resolve().parents[1]
 COLLECTION = Path("ansible_collections", "winkube", "node")
@@ -143,6 +143,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
                 raise pytest.UsageError(f"pytest {pytest.__version__} and this pytest-xdist ignore groups: {item}")
         items[:] = mixed(items, lambda item: item.nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give whole files to the workers of `--dist loadgroup`, and not single tests."""
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadGroupScheduling
+
+    class Scheduling(LoadGroupScheduling):  # type: ignore[misc]  # xdist ships no type information
+        def _split_scope(self, nodeid: str) -> str:
+            return scope_of(nodeid)
+
+    return Scheduling(config, log)
 
 
 def pytest_collection_finish() -> None:

@@ -18,6 +18,13 @@ END = {"tests/integration": 0.85, "tests/lint": 0.3, "tests/simulator_tests": 0.
 """When the last tests of a folder start, as a part of the run. Short tests at the end keep all workers busy."""
 
 
+LONG = {
+    f"tests/unit/{file}.py"
+    for file in ("playbooks/test_runs", "playbooks/test_site_runs", "mutation/test_mutation_run")
+}
+"""Files whose tests several workers share, because together they need more than half a minute."""
+
+
 def folder_of(name: str) -> str:
     """Return the folder of END that contains a test, by its node ID; empty for other folders."""
     return next((folder for folder in END if name.startswith(f"{folder}/")), "")
@@ -29,6 +36,16 @@ def unit_of(name: str) -> str:
     if name.rfind("@") > name.rfind("]"):
         return name.rpartition("@")[2]
     return name.partition("::")[0]
+
+
+def scope_of(name: str) -> str:
+    """Return what pytest-xdist gives to one worker at once: a group, a file, or a single test of a long file.
+
+    Many small scopes cost time: a worker waits after each until it gets the next one. Tests of a file also share
+    fixtures, which each worker would set up.
+    """
+    unit = unit_of(name)
+    return name if unit in LONG else unit
 
 
 def mixed(tests: Sequence[Test], name: Callable[[Test], str]) -> list[Test]:

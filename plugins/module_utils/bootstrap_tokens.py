@@ -105,7 +105,10 @@ def changed_subjects(existing: t.Mapping[str, t.Any], expected: t.Mapping[str, t
     role, other = expected["roleRef"]["name"], (existing.get("roleRef") or {}).get("name")
     if role != other:
         name = expected["metadata"]["name"]
-        raise ValueError(f"{expected['kind']} {name}: expected the role {role}, got {other}. Delete the binding")
+        raise ValueError(
+            f"{expected['kind']} {name}: expected the role {role}, got {other}. The role of a binding cannot be "
+            "changed: delete the binding, and run again to create it"
+        )
     subjects = [dict(one) for one in existing.get("subjects") or ()]
     missing = [one for one in expected["subjects"] if one not in subjects]
     return [*subjects, *missing] if missing else None

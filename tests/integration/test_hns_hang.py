@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
 import threading
@@ -239,6 +240,8 @@ def info(machine: Machine) -> dict[str, Any]:
 
 def test_a_pod_created_during_the_observation_keeps_its_endpoint(node: NodeFactory) -> None:
     machine = node()
+    # The pod appears in the middle of the grace period.
+    machine.settings = dataclasses.replace(machine.settings, pause_scale=1.0)
     put = fixtures.populate(machine, "flannel-host-gw", running=1, stale=1, creating=1)
     (endpoint,) = put.creating
     owner = machine.part(hns.HnsState).endpoints[endpoint].container

@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import pytest
-from work_order import END, folder_of, mixed, unit_of
+from work_order import END, LONG, folder_of, mixed, scope_of, unit_of
 
 NAMES = [
     *(f"tests/integration/test_{file}.py::test_{test}@{file}" for file in range(30) for test in range(8)),
@@ -49,6 +50,17 @@ def test_all_folders_progress_at_the_same_rate(part: float) -> None:
     for folder in folders:
         done = len(first & set(of_folder[folder])) / len(of_folder[folder])
         assert abs(done * END[folder] - part) < 0.06, folder
+
+
+def test_workers_get_groups_and_files_but_single_tests_of_long_files() -> None:
+    assert scope_of("tests/integration/test_plan.py::test_summary@plan") == "plan"
+    assert scope_of("tests/unit/test_names.py::test_names[a@b]") == "tests/unit/test_names.py"
+    runs = "tests/unit/playbooks/test_runs.py::test_a_run[site]"
+    assert scope_of(runs) == runs
+
+
+def test_long_files_exist(repository: Path) -> None:
+    assert [file for file in LONG if not (repository / file).is_file()] == []
 
 
 def test_the_last_tests_are_short() -> None:

@@ -26,7 +26,7 @@ _ACCOUNT = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?/[a-z0-9](?:[a-z0-9.
 _DOMAIN = ("Sid", "MachineAccountName", "Guid", "DnsTreeName", "DnsName", "NetBiosName")
 _PLUGIN = ("PortableCcgVersion", "PluginGUID", "PluginInput")
 _ANOTHER = AsItIs("another value")
-_HINT = "Create it with New-CredentialSpec (module CredentialSpec), and read its file as JSON."
+_HINT = "Create the credential spec with New-CredentialSpec (module CredentialSpec), and use the JSON that it writes."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,8 @@ def check(spec: t.Mapping[str, t.Any], where: str) -> None:
     for name, form in (("Sid", _SID), ("Guid", GUID)):
         if not form.fullmatch(domain[name]):
             place = f"{where}.DomainJoinConfig.{name}"
-            raise ResourceError(place, AsItIs("another text"), f"expected the {name.upper()} of the domain", _HINT)
+            got = AsItIs(f"text that is not a {name.upper()}")
+            raise ResourceError(place, got, f"expected the {name.upper()} of the domain", _HINT)
     place = f"{where}.ActiveDirectoryConfig"
     _fields(spec["ActiveDirectoryConfig"], place, ("GroupManagedServiceAccounts",), ("HostAccountConfig",))
     accounts = spec["ActiveDirectoryConfig"]["GroupManagedServiceAccounts"]
@@ -77,7 +78,9 @@ def check(spec: t.Mapping[str, t.Any], where: str) -> None:
         plugin = _texts(spec["ActiveDirectoryConfig"]["HostAccountConfig"], f"{place}.HostAccountConfig", _PLUGIN)
         if not GUID.fullmatch(plugin["PluginGUID"]):
             raise ResourceError(
-                f"{place}.HostAccountConfig.PluginGUID", AsItIs("another text"), "expected the plugin's CLSID"
+                f"{place}.HostAccountConfig.PluginGUID",
+                AsItIs("text that is not a GUID"),
+                "expected the plugin's CLSID",
             )
 
 

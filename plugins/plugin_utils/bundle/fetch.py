@@ -379,7 +379,7 @@ def _starts_at(header: str | None, offset: int) -> bool:
 
 
 def _problem(url: str, error: Exception) -> Exception:
-    """Return an exception for an error of the library, without the URL that the library's own message contains."""
+    """Return our exception for an error of requests or urllib3, whose own message may contain secrets of the URL."""
     text = str(error)
     if match := re.search(r"certificate verify failed: ([^(\[\]\"']+)", text):
         return FetchError(url, f"its certificate is not accepted: {match[1].strip()}")

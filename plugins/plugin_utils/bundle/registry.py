@@ -166,8 +166,10 @@ class RegistryClient:
     def _own_platform(self, ref: ImageReference, one: Manifest, name: str) -> Manifest:
         """Return a manifest that is not part of an index, with the platform that its configuration names."""
         data, dummy = self._first(ref, "blobs", one.config.digest, self._fetcher.document)
-        if images.digest_of(data) != one.config.digest:
-            raise BundleError(f"{name}: the configuration from the registry does not match its digest")
+        if (digest := images.digest_of(data)) != one.config.digest:
+            raise BundleError(
+                f"{name}: expected the image configuration {one.config.digest} from the registry, got {digest}"
+            )
         config = images.document(data, name)
         platform = {
             key: config[key] for key in ("os", "architecture", "os.version") if isinstance(config.get(key), str)

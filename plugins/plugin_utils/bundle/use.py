@@ -40,7 +40,9 @@ def _revocation(url: str) -> dict[str, bool]:
 
 
 def images(entries: t.Iterable[IndexEntry], url: str) -> dict[str, list[dict[str, t.Any]]]:
-    """Return the archives of container images by reference: their URLs, versions of Windows, checksums and sizes.
+    """Return the URL, Windows versions, checksum and size of each archive of a container image.
+
+    The keys are image references.
 
     Args:
         entries: entries of the index.

@@ -170,7 +170,9 @@ def _command(one: t.Mapping[str, t.Any]) -> str:
 
 
 def warnings(unbound: t.Iterable[t.Mapping[str, t.Any]], restricted: Restricted) -> list[str]:
-    """Return warnings about DaemonSets that the run does not restrict to Linux nodes, for a run that prints no table.
+    """Return warnings about DaemonSets that the run does not restrict to Linux nodes.
+
+    They are for runs that do not print the table of findings.
 
     Args:
         unbound: `unbound_daemon_sets` of cluster_info.

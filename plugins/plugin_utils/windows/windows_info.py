@@ -108,7 +108,8 @@ def read(result: CallResult) -> WindowsInfo:
         ValueError: the result does not contain the Windows version.
     """
     if not result.ok or len(result.output) != len(_VALUES):
-        raise ValueError(f"could not read the Windows version from the registry: {result.error or 'no answer'}")
+        got = result.error or f"expected {len(_VALUES)} values, got {len(result.output)}"
+        raise ValueError(f"could not read the Windows version from the registry: {got}")
     entries = dict(zip(_VALUES, result.output, strict=True))
 
     def value(path: str, name: str) -> t.Any:

@@ -104,7 +104,7 @@ class Machine:
         return self.registry.data(SETUP_STATE, "ImageState") == GENERALIZED
 
     def part(self, kind: Callable[[], Part]) -> Part:
-        """Return the state object of a family. The object is created on first use and survives reboots."""
+        """Return the instance of a state class such as `Shims`. It is created on first use, and survives reboots."""
         with self._lock:
             found = self._parts.get(kind)  # type: ignore[call-overload]
             if found is None:

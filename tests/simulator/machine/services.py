@@ -196,7 +196,7 @@ class Services:
         return found
 
     def crash(self, name: str) -> None:
-        """End a service's process as a crash does, with recovery. Raise ServiceError (1062) if it is not running."""
+        """Let a service crash, and run its recovery action. Raise ServiceError (1062) if the service is not running."""
         with self._lock:
             runtime = self._state(name)
             if runtime.state != "Running" or runtime.running is None:

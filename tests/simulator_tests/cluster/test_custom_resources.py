@@ -82,7 +82,7 @@ def test_an_object_gets_defaults_and_loses_unknown_fields(admin: Client, pools: 
 def test_an_object_that_does_not_fit_its_schema_is_refused(
     admin: Client, pools: str, spec: dict[str, Any], text: str
 ) -> None:
-    code, body = admin.request("POST", pools, pool(pools, **spec))
+    code, body = admin.request("POST", pools, pool(pools, "refused", **spec))
     assert code == 422
     assert text in body["message"]
 

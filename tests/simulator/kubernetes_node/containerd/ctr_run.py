@@ -57,10 +57,13 @@ class CtrRun:
         return contracts.at_least(self.server.version, "2.0") and not self.line.on("local")
 
     def places(self, reference: oci.ImageReference, *, own: bool = False) -> list[RegistryEndpoint]:
-        """Return the endpoints for pulls and pushes, from --hosts-dir or from containerd's transfer service.
+        """Return the registry's endpoints for pulls and pushes.
+
+        The folder with hosts.toml files is that of --hosts-dir, or else that of containerd's transfer service if
+        containerd transfers the image.
 
         Args:
-            own: whether ctr itself downloads in all versions, as it does for `content fetch`.
+            own: true for a command such as `content fetch`, for which ctr transfers the image itself in every version.
         """
         line = self.line
         folders = [drive(line.text("hosts-dir"))] if line.text("hosts-dir") else []

@@ -150,7 +150,11 @@ def new_id() -> str:
 
 
 def settle(machine: Machine) -> Shims:
-    """Record which sandboxes and containers were killed or lost in a reboot, and return all of them."""
+    """Mark containers whose process has ended as exited, and sandboxes from before the last boot as not ready.
+
+    Returns:
+        All sandboxes and containers.
+    """
     shims = machine.part(Shims)
     for container in list(shims.containers.values()):
         if container.state == "RUNNING" and not container.alive:

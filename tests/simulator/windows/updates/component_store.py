@@ -229,7 +229,9 @@ def pending(machine: Machine) -> list[StoredUpdate]:
 
 
 def note(machine: Machine, number: int, update: Update, client: Client, hresult: int = 0) -> None:
-    """Write the events of Windows Update to the System log: 43 started, 19 installed, 20 failed.
+    """Write an event of Windows Update to the System log, if the client is Windows Update or WUSA.
+
+    Its id is 43 (installation started), 19 (installed) or 20 (failed).
 
     https://learn.microsoft.com/troubleshoot/windows-client/installing-updates-features-roles/
     """

@@ -143,7 +143,8 @@ def test_a_binding_of_another_role_is_refused(cluster: FakeCluster) -> None:
     cluster.add(f"{RBAC}/clusterrolebindings/winkube:get-nodes", roleRef={"name": "cluster-admin"})
     assert run_module(bootstrap_token, cluster)["msg"] == (
         f"the bootstrap tokens of the cluster at {cluster.url} cannot be changed: ClusterRoleBinding "
-        "winkube:get-nodes: expected the role kubeadm:get-nodes, got cluster-admin. Delete the binding"
+        "winkube:get-nodes: expected the role kubeadm:get-nodes, got cluster-admin. The role of a binding cannot be "
+        "changed: delete the binding, and run again to create it"
     )
 
 

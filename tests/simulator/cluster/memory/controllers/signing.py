@@ -44,7 +44,7 @@ class SigningController:
         self._kind = type_of("certificatesigningrequests")
 
     def sync(self) -> None:
-        """Approve new requests, and sign approved requests."""
+        """Approve the new requests that qualify for automatic approval, and sign approved requests."""
         for request in self._objects.store.peek_all("certificatesigningrequests"):
             conditions = {one["type"] for one in request.get("status", {}).get("conditions") or []}
             if request.get("status", {}).get("certificate") or conditions & {"Denied", "Failed"}:

@@ -58,7 +58,7 @@ def groups(found: re.Match[str]) -> dict[object, object]:
 
 
 def replacement(text: object) -> Callable[[re.Match[str]], str]:
-    """Return a function for the replacement text of `-replace`, with `$1`, `${name}`, `$&` and `$$`."""
+    """Return a function that expands the replacement text of `-replace` for a match: `$1`, `${name}`, `$&` and `$$`."""
     requested = to_text(text)
 
     def fill(match: re.Match[str]) -> str:

@@ -45,7 +45,7 @@ def test_specs_with_and_without_a_plugin_are_accepted() -> None:
 @pytest.mark.parametrize(
     ("spec", "text"),
     [
-        (changed("CmsPlugins", None), "x.CmsPlugins: expected a value, got nothing. Create it with New-CredentialSpec"),
+        (changed("CmsPlugins", None), "x.CmsPlugins: expected a value, got nothing. Create the credential spec"),
         (changed("CmsPlugins", ["Other"]), "x.CmsPlugins: expected [ActiveDirectory], got another value"),
         (changed("CmsPlugins", 1), "x.CmsPlugins: expected [ActiveDirectory], got another value"),
         (SPEC | {"CmsPlugins": None}, "x.CmsPlugins: expected [ActiveDirectory], got another value"),
@@ -69,7 +69,7 @@ def test_specs_with_and_without_a_plugin_are_accepted() -> None:
         ),
         (
             changed("ActiveDirectoryConfig.HostAccountConfig.PluginGUID", SECRET),
-            "x.ActiveDirectoryConfig.HostAccountConfig.PluginGUID: expected the plugin's CLSID, got another text",
+            "x.ActiveDirectoryConfig.HostAccountConfig.PluginGUID: expected the plugin's CLSID, got text",
         ),
         (
             changed("ActiveDirectoryConfig.HostAccountConfig.Password", SECRET),

@@ -301,7 +301,7 @@ def test_preflight_names_the_sites_own_variable() -> None:
         ("cni_artifact_cache", "C:\\", "absolute path"),
         ("cni_artifact_cache", "C:/cache", "absolute path"),
         ("cni_artifact_cache", "C:\\a\\..\\Windows", "absolute path"),
-        ("container_runtime_containerd_url", f"C:/x.tgz?{SECRET}", "http or https URL"),
+        ("container_runtime_containerd_url", f"C:/x.tgz?{SECRET}", "a URL (http, https or file)"),
         ("image_cache_buildkit_url", "https://h/", "ends in a file's name"),
         ("kubernetes_node_sha256", "12", "64 hexadecimal digits"),
         ("container_runtime_crictl_version", 1.37, "in quotes"),

@@ -77,7 +77,7 @@ def test_an_unsupported_windows_that_is_allowed_is_warned_of() -> None:
 
 
 @pytest.mark.parametrize(
-    ("returned", "why"), [(None, "no answer"), (failure("PermissionDenied", "x", "no"), "no"), (version("x"), "'x'")]
+    ("returned", "why"), [(None, "got 0"), (failure("PermissionDenied", "x", "no"), "no"), (version("x"), "'x'")]
 )
 def test_a_node_that_does_not_return_its_version_is_an_error_of_the_step(returned: CallResult | None, why: str) -> None:
     with pytest.raises(NodeError, match=rf"win-1: find x: .*{why}$"):
