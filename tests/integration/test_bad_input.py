@@ -88,7 +88,10 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"container_tags": ["pause:3.10.2"]},
         ["image_cache_container_tags[0]", "'pause:3.10.2'", "registry/repository:tag"],
     ),
-    "override": ({"containerd_url": "C:/x.tgz"}, ["container_runtime_containerd_url", "'C:/x.tgz'", "http or https"]),
+    "override": (
+        {"containerd_url": "C:/x.tgz"},
+        ["container_runtime_containerd_url", "'C:/x.tgz'", "http, https or file"],
+    ),
     "folder": ({"artifact_cache": "cache"}, ["artifact_cache", "'cache'", "absolute path"]),
     "verify": ({"artifact_verify": "sometimes"}, ["artifact_verify", "'sometimes'", "warn or strict"]),
     # The simulated mirror uses plain HTTP, also for checksums.

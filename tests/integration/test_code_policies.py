@@ -32,5 +32,5 @@ def test_constrained_language_is_named_with_what_to_allow(machine: Machine, kind
         result = run_action(connection, "node_state", requested)
     assert result["failed"]
     assert "PowerShell is in constrained language mode here" in result["msg"]
-    assert "allow the account that Ansible uses" in result["msg"]
+    assert "let the account that Ansible uses run all scripts" in result["msg"]
     assert not machine.files.exists("C:\\k")

@@ -205,12 +205,13 @@ def test_a_node_that_stays_unreachable_is_reported_with_the_finished_work(node: 
 def test_a_reboot_in_the_middle_is_finished_by_the_same_run(node: NodeFactory, fleet: Fleet) -> None:
     machine = node()
     fixtures.populate(machine, "flannel-host-gw", running=2)
-    fleet.nodes[machine.host_name].server.set_fault(TransportFault("call", 11, callback=machine.power.reboot))
+    fleet.nodes[machine.host_name].server.set_fault(TransportFault("call", 9, callback=machine.power.reboot))
     result = cleanup(machine, "all")
     assert not result.get("failed"), result
     assert not result.get("unreachable"), result
     assert not machine.part(hns.HnsState).networks
-    assert running(machine) == EVERYTHING
+    # Windows starts HNS when it is first used, which may be after the end of the run.
+    assert running(machine) | {"hns"} == EVERYTHING
     assert not machine.files.exists(JOURNAL)
 
 
