@@ -16,8 +16,6 @@ Test = TypeVar("Test")
 
 END = {"tests/integration": 0.85, "tests/lint": 0.3, "tests/simulator_tests": 0.95, "tests/unit": 1.0}
 """When the last tests of a folder start, as a part of the run. Short tests at the end keep all workers busy."""
-
-
 LONG = {
     f"tests/unit/{file}.py"
     for file in ("playbooks/test_runs", "playbooks/test_site_runs", "mutation/test_mutation_run")

@@ -26,6 +26,10 @@ from typing import Any
 
 Request = dict[str, Any]
 """`command`: the command line, `folder`: the working folder, `environment`: the environment."""
+INTERPRETER = "WINKUBE_TEST_INTERPRETER"
+"""The environment variable of a playbook run with the Python interpreter for the modules of localhost."""
+PAUSES = "WINKUBE_TEST_PAUSES"
+"""The environment variable with which a playbook run shortens the pauses of these modules: the factor."""
 _STREAMS = 3
 
 

@@ -21,6 +21,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from integration.fork_server import INTERPRETER
+
 PROGRAM = Path(__file__).with_name("playbook_server.py")
 MODULES = Path(__file__).with_name("module_server.py")
 CLIENT = Path(__file__).with_name("fork_client.py")
@@ -29,8 +31,6 @@ SHARED = {"ANSIBLE_CALLBACK_PLUGINS": str(CALLBACKS), "ANSIBLE_NOCOLOR": "1", "L
 """The environment of the server. A run may do without: it enables its callbacks, and has no terminal."""
 PER_RUN = {"ANSIBLE_HOME", "ANSIBLE_ASYNC_DIR", "ANSIBLE_CALLBACKS_ENABLED", "ANSIBLE_LOCALHOST_WARNING"}
 """Variables of Ansible that each run reads for itself."""
-PAUSES = "WINKUBE_TEST_PAUSES"
-"""The environment variable of a run that shortens all pauses of the modules of localhost: the factor."""
 CHOICE = "WINKUBE_TESTS"
 """The environment variable that selects tests. With its value `all`, each run is a process of its own."""
 
@@ -101,7 +101,7 @@ class PlaybookServer:
         Raises:
             subprocess.TimeoutExpired: it ran longer than `timeout` seconds, and was killed.
         """
-        variables = {**environment, "WINKUBE_TEST_INTERPRETER": str(self._interpreter)}
+        variables = {**environment, INTERPRETER: str(self._interpreter)}
         request = {"command": list(command), "folder": str(folder), "environment": variables}
         self._modules.wait()
         with self._playbooks.connect() as connection, tempfile.TemporaryFile() as output:

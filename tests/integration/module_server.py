@@ -24,8 +24,6 @@ MODULES = (
     *("distro", "ctypes.util", "dataclasses", "fcntl", "grp", "hashlib", "inspect", "locale", "pwd", "runpy"),
     *("secrets", "shlex", "subprocess", "syslog", "tempfile", "uuid", "zipfile"),
 )
-PAUSES = "WINKUBE_TEST_PAUSES"
-"""The environment variable with which a run shortens the pauses of its modules: the factor."""
 
 
 def prepare() -> None:
@@ -56,7 +54,7 @@ def shorten_pauses(factor: float) -> None:
 
 def run(request: fork_server.Request) -> int:
     """Run a module in this process, which is a fork, and return its exit code."""
-    if factor := float(os.environ.get(PAUSES, 0)):
+    if factor := float(os.environ.get(fork_server.PAUSES, 0)):
         shorten_pauses(factor)
     return fork_server.run_script(request)
 

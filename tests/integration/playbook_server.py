@@ -20,8 +20,6 @@ from pathlib import Path
 
 import fork_server
 
-INTERPRETER = "WINKUBE_TEST_INTERPRETER"
-"""The environment variable with the Python interpreter for the modules of localhost."""
 PACKED = Path(os.environ["ANSIBLE_HOME"], "packed")
 """The folder of the packed modules."""
 COLLECTION = "ansible_collections.winkube.node.plugins"
@@ -74,7 +72,7 @@ def run(_request: fork_server.Request) -> int:
     from ansible.cli.playbook import PlaybookCLI
 
     # Ansible runs the modules of localhost with it.
-    sys.executable = os.environ.get(INTERPRETER, sys.executable)
+    sys.executable = os.environ.get(fork_server.INTERPRETER, sys.executable)
     configure()
     # It has been initialized. A second time, it would only warn.
     cli.init_plugin_loader = lambda *_arguments: None

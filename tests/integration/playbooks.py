@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from integration import forked_runs
+from integration import fork_server, forked_runs
 from kubernetes import client, config
 
 from simulator.artifacts import catalog
@@ -257,7 +257,7 @@ class Site:
             "ANSIBLE_NOCOLOR": "1",
             "ANSIBLE_CALLBACK_PLUGINS": str(forked_runs.CALLBACKS),
             "ANSIBLE_CALLBACKS_ENABLED": "winkube.node.report,short_pauses",
-            forked_runs.PAUSES: "0.2",
+            fork_server.PAUSES: "0.2",
             "WINKUBE_REPORT_DIR": str(self.folder / "report"),
         }
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from integration import forked_runs
+from integration import fork_server, forked_runs
 from integration.limited_account import limited_kubeconfig
 from integration.network_kubelet import NetworkKubelets
 from integration.playbooks import ROOT
@@ -29,7 +29,7 @@ SELECTOR = "/api/v1/namespaces?labelSelector=winkube.node%2Fpurpose%3Dnetwork-ch
 NODES = {"win1": "windows", "win2": "windows", "lin1": "linux"}
 QUICK = {"verify_network_attempts": 2, "verify_network_result_timeout": 2, "verify_network_connect_timeout": 1,
          "verify_network_pod_timeout": 30, "verify_network_cleanup_timeout": 60}  # fmt: skip
-PAUSES = {forked_runs.PAUSES: "0.15"}
+PAUSES = {fork_server.PAUSES: "0.15"}
 """The module polls once per second, and waits five seconds before it repeats a probe. The model network responds after
 0.2 seconds."""
 
