@@ -11,12 +11,12 @@ import io
 import json
 import random
 import tarfile
-import tracemalloc
 import typing as t
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from traced_memory import peak_memory
 from unit.resource_answers import answer, failure
 
 from ansible_collections.winkube.node.plugins.module_utils.redaction import streams
@@ -117,10 +117,8 @@ def test_memory_does_not_grow_with_the_file() -> None:
     digest = hashlib.sha256()
     for _ in range(200):
         digest.update(bytes(MB))
-    tracemalloc.start()
-    download.fetch(FileNode(content, size), "C:\\x", size, digest.hexdigest(), t.cast("t.BinaryIO", Nothing()))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    target = t.cast("t.BinaryIO", Nothing())
+    peak = peak_memory(lambda: download.fetch(FileNode(content, size), "C:\\x", size, digest.hexdigest(), target))
     assert peak < 10 * download.PIECE
 
 
@@ -275,14 +273,14 @@ def test_a_damaged_archive_is_one_error(length: int) -> None:
         kept(io.BytesIO(damaged), {"f00000": "files/a.log"})
 
 
-def test_memory_does_not_grow_with_the_archive() -> None:
+def test_memory_does_not_grow_with_the_archive(monkeypatch: pytest.MonkeyPatch) -> None:
     data = b"I1121 14:00:00.123456 kubelet.go:2345] SyncLoop pods=kube-system/kube-proxy\n" * 100_000
     source = tar(f00000=data)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streams, "_BLOCK", 64 * 1024)
-        patch.setattr(logs_archive, "_IN_MEMORY", 64 * 1024)
-        patch.setattr(logs_archive, "_COPY", 64 * 1024)
-        tracemalloc.start()
+    monkeypatch.setattr(streams, "_BLOCK", 64 * 1024)
+    monkeypatch.setattr(logs_archive, "_IN_MEMORY", 64 * 1024)
+    monkeypatch.setattr(logs_archive, "_COPY", 64 * 1024)
+
+    def write() -> None:
         reported = logs_archive.write(
             source,
             t.cast("t.BinaryIO", Nothing()),
@@ -292,10 +290,9 @@ def test_memory_does_not_grow_with_the_archive() -> None:
             redaction=Redaction(),
             limit=100 * MB,
         )
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    assert reported.members == {"a.log": len(data)}
-    assert peak < 2 * MB < len(data) / 3
+        assert reported.members == {"a.log": len(data)}
+
+    assert peak_memory(write) < 2 * MB < len(data) / 3
 
 
 SELECTION = Selection(
