@@ -106,7 +106,9 @@ def kube_proxy(node: Examination) -> t.Iterator[FoundCause]:
             yield finding("kube_proxy_stopped", f"the service {service.name} is {service.status.lower()}")
     elif node.network_runs_as_service:
         yield finding("kube_proxy_stopped", "the service kube-proxy does not exist")
-    elif node.network_runs_as_service is False and "kube-proxy" not in (facts.runtime.containers or ("kube-proxy",)):
+    elif node.network_runs_as_service is False and (
+        facts.runtime.containers is not None and "kube-proxy" not in facts.runtime.containers
+    ):
         pods = [text for text in node.node.pending_pods if "kube-proxy" in text] if node.node else []
         yield finding("kube_proxy_missing", "no container kube-proxy is running", *pods[:1])
 

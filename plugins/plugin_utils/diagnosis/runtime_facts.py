@@ -253,6 +253,8 @@ def _containers(*results: CallResult | None) -> frozenset[str] | None:
             document = json.loads(result.stdout or "{}")
         except (ValueError, RecursionError):
             continue
-        listed = _list(document.get("containers") if isinstance(document, dict) else None)
+        if not isinstance(document, dict):
+            continue
+        listed = _list(document.get("containers"))
         names = (names or set()) | {str(_part(item, "metadata").get("name")) for item in listed}
     return None if names is None else frozenset(names)

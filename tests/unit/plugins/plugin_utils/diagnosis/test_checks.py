@@ -275,6 +275,26 @@ def test_a_folder_of_configurations_that_was_not_searched_is_not_missing() -> No
     assert missing("c:/etc/cni/net.d/") == ["cni_configuration_missing"]
 
 
+@pytest.mark.parametrize(
+    ("containers", "expected"),
+    [
+        (None, []),
+        (frozenset(), ["kube_proxy_missing"]),
+        (frozenset({"pause"}), ["kube_proxy_missing"]),
+        (frozenset({"kube-proxy"}), []),
+    ],
+)
+def test_kube_proxy_is_missing_only_if_the_containers_are_known(
+    containers: frozenset[str] | None, expected: list[str]
+) -> None:
+    runtime = RuntimeFacts(
+        pipes=frozenset(), states={}, problems={}, sandbox_image="", images={}, containers=containers
+    )
+    record = {"plugin": "flannel", "mode": "host-gw", "network": "cbr0"}
+    node = examination(kubelet=KubeletFacts(joined=True), runtime=runtime, network_record=record)
+    assert causes(check_network.kube_proxy(node)) == expected
+
+
 def test_the_pause_image_before_containerd_2() -> None:
     def pause_causes(image: ImageState | None, **more: t.Any) -> list[str]:
         images = {} if image is None else {"pause": image}

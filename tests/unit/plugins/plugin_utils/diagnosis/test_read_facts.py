@@ -109,3 +109,18 @@ def test_the_pause_image_in_the_configuration_of_containerd(text: str, expected:
         "runtime-configuration": CallResult(ok=True, output=({"content": text},))
     }
     assert runtime_facts.read(seen).sandbox_image == expected
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ('{"containers": []}', frozenset()),
+        ('{"containers": [{"metadata": {"name": "kube-proxy"}}]}', frozenset({"kube-proxy"})),
+        ("[]", None),
+        ("no JSON", None),
+    ],
+)
+def test_only_a_readable_list_says_which_containers_run(output: str, expected: frozenset[str] | None) -> None:
+    seen = {one.id: CallResult(ok=False) for one in runtime_facts.calls("crictl.exe", "ctr.exe")}
+    seen["containers"] = CallResult(ok=True, stdout=output)
+    assert runtime_facts.read(seen).containers == expected
