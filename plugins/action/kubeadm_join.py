@@ -8,7 +8,7 @@ import typing as t
 
 from ..plugin_utils.actions.node_action import NodeAction
 from ..plugin_utils.lifecycle import join_commands
-from ..plugin_utils.lifecycle.join import KubeadmJoin, finish_join, join_cluster
+from ..plugin_utils.lifecycle.join import JoinChange, KubeadmJoin, finish_join, join_cluster
 from ..plugin_utils.remote.session import NodeSession
 
 
@@ -29,9 +29,10 @@ class ActionModule(NodeAction):
         node = session.node
         before, after = (join_commands.commands(options[name], name) for name in ("pre_commands", "post_commands"))
         if self._task.check_mode:
-            return session.report(changed=bool(options["configuration"]) or options["ended_commands"] is not None)
+            remaining = None if options["ended_commands"] is None else JoinChange.FINISHED
+            return _report(session, JoinChange.JOINED if options["configuration"] else remaining)
         if not options["configuration"]:
-            return session.report(changed=finish_join(node, after, options["ended_commands"]))
+            return _report(session, finish_join(node, after, options["ended_commands"]))
         joining = KubeadmJoin(
             configuration=options["configuration"],
             kubeadm=options["kubeadm"],
@@ -41,6 +42,12 @@ class ActionModule(NodeAction):
             before=before,
             after=after,
         )
-        joined = join_cluster(node, joining)
-        change = {"type": "Node", "name": node.name, "action": "create", "why": "had not joined the cluster"}
-        return session.report(changed=joined, changes=[change] if joined else [])
+        return _report(session, join_cluster(node, joining))
+
+
+def _report(session: NodeSession, change: JoinChange | None) -> dict[str, t.Any]:
+    """Return the result of the task."""
+    if change is None:
+        return session.report(changed=False, changes=[])
+    entry = {"type": "Node", "name": session.node.name, "action": change.action, "why": change.why}
+    return session.report(changed=True, changes=[entry])

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import ntpath
 import typing as t
 
@@ -49,6 +50,23 @@ FILLED_FOLDERS = (
 of pods there. A reset empties them."""
 
 
+class JoinChange(enum.Enum):
+    """What a run changed on a machine: the action and the reason, as reports show them."""
+
+    JOINED = ("create", "had not joined the cluster")
+    FINISHED = ("update", "commands after kubeadm join had not run")
+
+    @property
+    def action(self) -> str:
+        """The action: `create` or `update`."""
+        return self.value[0]
+
+    @property
+    def why(self) -> str:
+        """The reason for the change."""
+        return self.value[1]
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KubeadmJoin:
     """How a machine joins a cluster."""
@@ -76,7 +94,7 @@ class KubeadmJoin:
         return self.timeout + join_commands.total_timeout((*self.before, *self.after))
 
 
-def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> bool:
+def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> JoinChange | None:
     """Join a machine to the cluster, unless the machine has joined already.
 
     Args:
@@ -84,7 +102,7 @@ def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> bool:
         joining: how the machine joins.
 
     Returns:
-        Whether the run changed the machine: it had not joined before, or programs after kubeadm remained.
+        What the run changed; None if the machine had joined and no program after kubeadm remained.
 
     Raises:
         NodeError: kubeadm or a program failed.
@@ -101,11 +119,11 @@ def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> bool:
     if why is not None:
         raise NodeError(f"{node.name}: {step}: {why}")
     if not had_joined(seen):
-        return True
+        return JoinChange.JOINED
     return finish_join(node, joining.after, _ended(seen))
 
 
-def finish_join(node: RemoteNode, after: t.Sequence[JoinCommand], ended: int | None) -> bool:
+def finish_join(node: RemoteNode, after: t.Sequence[JoinCommand], ended: int | None) -> JoinChange | None:
     """On a machine that has joined, run the remaining ones of the programs that run after kubeadm.
 
     Args:
@@ -114,14 +132,14 @@ def finish_join(node: RemoteNode, after: t.Sequence[JoinCommand], ended: int | N
         ended: how many of these programs have ended, as the node recorded it; None if there is no record.
 
     Returns:
-        Whether anything was changed.
+        What the run changed; None if no program remained.
 
     Raises:
         NodeError: a program failed.
         AnsibleConnectionFailure: the node cannot be reached.
     """
     if ended is None:
-        return False
+        return None
     step = "the commands after kubeadm join"
     batch = (*join_commands.calls("post", after, ended), join_commands.end_record())
     limit = float(join_commands.total_timeout(after[ended:]))
@@ -129,7 +147,7 @@ def finish_join(node: RemoteNode, after: t.Sequence[JoinCommand], ended: int | N
     why = problem(node.run(Batch(calls=batch), step=step, private=True), join_commands.secrets(after))
     if why is not None:
         raise NodeError(f"{node.name}: {step}: {why}")
-    return True
+    return JoinChange.FINISHED
 
 
 def calls(joining: KubeadmJoin, *, again: bool = False) -> tuple[Call, ...]:

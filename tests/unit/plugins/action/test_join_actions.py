@@ -145,7 +145,11 @@ def test_a_machine_is_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
     had = Answering(answer("stop-if-joined"))
     assert run_on(had, kubeadm_join, JOIN) == {"changed": False, "changes": [], "remote_commands": 1}
     dry = Answering()
-    assert run_on(dry, kubeadm_join, JOIN, check_mode=True) == {"changed": True, "remote_commands": 0}
+    assert run_on(dry, kubeadm_join, JOIN, check_mode=True) == {
+        "changed": True,
+        "changes": [CREATED],
+        "remote_commands": 0,
+    }
 
 
 def test_a_join_that_the_node_lost_is_begun_again_with_the_same_token() -> None:

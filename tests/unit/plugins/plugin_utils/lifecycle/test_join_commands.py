@@ -185,7 +185,7 @@ def test_a_machine_that_joined_by_itself_runs_the_remaining_programs_in_the_same
     answer = {"state": "finished", "stopped": {"id": stop, "reason": "barrier"}, "calls": {"record": record}}
     finished = Observation.from_wire({"state": "finished", "calls": {}})
     node = Answering(Observation.from_wire(answer), finished)
-    assert join.join_cluster(node, joining([], ["one", "two", "three"]))
+    assert join.join_cluster(node, joining([], ["one", "two", "three"])) is join.JoinChange.FINISHED
     assert [call.command for call in node.asked[1][0]] == ["two.exe", "@write-file", "three.exe", "Remove-Item"]
 
 
@@ -199,10 +199,12 @@ def test_the_record_is_a_number(content: str | None, expected: int | None) -> No
 def test_the_action_runs_only_the_remaining_programs_of_a_machine_that_has_joined() -> None:
     options = {"post_commands": [["one.exe"], ["two.exe", "a b"]], "ended_commands": 1, "timeout": 50}
     node = Answering(Observation.from_wire({"state": "finished", "calls": {}}))
-    assert run_on(node, kubeadm_join, options) == {"changed": True, "remote_commands": 1}
+    change = {"type": "Node", "name": "node-1", "action": "update", "why": "commands after kubeadm join had not run"}
+    assert run_on(node, kubeadm_join, options) == {"changed": True, "changes": [change], "remote_commands": 1}
     ((calls, step, private),) = node.asked
     assert (step, private) == ("the commands after kubeadm join", True)
     assert [(call.command, call.arguments) for call in calls] == [("two.exe", ("a b",)), ("Remove-Item", ())]
     # The time limit of the programs counts as well.
     assert node.timeouts.batch == 600
-    assert run_on(Answering(), kubeadm_join, options, check_mode=True) == {"changed": True, "remote_commands": 0}
+    dry = run_on(Answering(), kubeadm_join, options, check_mode=True)
+    assert dry == {"changed": True, "changes": [change], "remote_commands": 0}
