@@ -9,12 +9,13 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
-from work_order import mixed, scope_of
+from work_order import collection_order, mixed, scope_of
 
 ROOT = Path(__file__).resolve().parents[1]
 COLLECTION = Path("ansible_collections", "winkube", "node")
@@ -98,8 +99,13 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Find the control plane once, in the main process of pytest-xdist. Its workers inherit the environment."""
-    if not hasattr(config, "workerinput"):
+    worker = getattr(config, "workerinput", None)
+    if worker is None:
         find_control_plane()
+    elif all(Path(argument).is_dir() for argument in config.args):
+        files = [str(file) for folder in config.args for file in sorted(Path(folder).rglob("test_*.py"))]
+        number = int(worker["workerid"].removeprefix("gw"))
+        config.args = collection_order(files, number, worker["workercount"])
 
 
 def leave_variants_out(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -131,12 +137,15 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
             terminalreporter.write_line(line)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Leave variants out, order the tests of a parallel run, and refuse a pytest-xdist that ignores groups.
 
     Tests of a group share addresses, so two workers cannot run them at the same time.
     """
+    # Before pytest orders the tests by their fixtures: all workers must arrive at the same order.
+    items.sort(key=lambda item: item.path)
+    yield
     leave_variants_out(config, items)
     if getattr(config.option, "loadgroup", False):
         for item in items:

@@ -69,3 +69,18 @@ def mixed(tests: Sequence[Test], name: Callable[[Test], str]) -> list[Test]:
             starts.append((begun / total, unit))
             begun += len(unit)
     return [test for _, unit in sorted(starts, key=lambda start: start[0]) for test in unit]
+
+
+def collection_order(files: Sequence[Test], worker: int, workers: int) -> list[Test]:
+    """Return files in the order in which a worker collects them: each worker starts at a different one.
+
+    In a new checkout, pytest first compiles each file with its own assertions and keeps the result. If all workers
+    collected in the same order, they would compile the same file at the same time: 22 CPU seconds instead of 7 in each.
+
+    Args:
+        files: the files in the order in which they would be collected without pytest-xdist.
+        worker: the number of the worker, from 0.
+        workers: the number of workers.
+    """
+    start = len(files) * worker // workers
+    return [*files[start:], *files[:start]]

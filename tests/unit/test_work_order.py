@@ -8,7 +8,7 @@ import itertools
 from pathlib import Path
 
 import pytest
-from work_order import END, LONG, folder_of, mixed, scope_of, unit_of
+from work_order import END, LONG, collection_order, folder_of, mixed, scope_of, unit_of
 
 NAMES = [
     *(f"tests/integration/test_{file}.py::test_{test}@{file}" for file in range(30) for test in range(8)),
@@ -65,3 +65,12 @@ def test_long_files_exist(repository: Path) -> None:
 
 def test_the_last_tests_are_short() -> None:
     assert {folder_of(name) for name in order()[-100:]} == {"tests/unit"}
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 7])
+def test_each_worker_collects_all_files_and_starts_at_another_one(workers: int) -> None:
+    files = [f"test_{number}.py" for number in range(20)]
+    orders = [collection_order(files, worker, workers) for worker in range(workers)]
+    assert [sorted(order) for order in orders] == [sorted(files)] * workers
+    assert len({order[0] for order in orders}) == workers
+    assert orders[0] == files
