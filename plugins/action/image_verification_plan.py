@@ -21,7 +21,7 @@ _HOOKS = ("create_command", "create_tasks", "delete_command", "delete_tasks")
 
 
 class ActionModule(ControllerAction):
-    """Checks what the verification of an image needs, before a machine is created."""
+    """Checks the prerequisites for verifying an image, before a machine is created."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "release_notes": {"type": "path", "required": True},
@@ -67,4 +67,4 @@ class ActionModule(ControllerAction):
             raise ValueError(f"{problem}{hint}")
         for name in (f"{_PREFIX}_create_tasks", f"{_PREFIX}_delete_tasks"):
             if given[name] and not pathlib.Path(given[name]).is_file():
-                raise ResourceError(name, given[name], "expected the path of a file of tasks on the controller")
+                raise ResourceError(name, given[name], "expected the path of a task file on the controller")

@@ -22,7 +22,7 @@ DNS_SERVICES = ("kube-dns", "coredns")
 """Names of the cluster's DNS service in kube-system: kubeadm's (cmd/kubeadm/app/phases/addons/dns/manifests.go) and
 kubespray's (roles/kubernetes-apps/ansible/templates/coredns-svc.yml.j2)."""
 OVERLAY_ADDRESS = "projectcalico.org/IPv4VXLANTunnelAddr"
-"""The annotation with the address of a node in Calico's overlay (projectcalico/calico v3.31.5,
+"""The annotation with a node's address in Calico's overlay (projectcalico/calico v3.31.5,
 libcalico-go/lib/backend/k8s/resources/node.go)."""
 _FLANNEL_ANNOTATIONS = "flannel.alpha.coreos.com/"
 NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))
@@ -35,7 +35,7 @@ MANAGERS = (
     "kustomize.toolkit.fluxcd.io/name",
     "meta.helm.sh/release-name",
 )
-"""Labels and annotations that name the tool which manages an object; their sources are in
+"""Labels and annotations that name the tool that manages an object; their sources are in
 plugin_utils/data/linux_daemon_sets.yml."""
 
 
@@ -98,7 +98,7 @@ def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str
 
 
 def _daemon_set(pod: t.Mapping[str, t.Any]) -> str:
-    """Return the name of a pod's DaemonSet; empty if no DaemonSet would create the pod again."""
+    """Return the name of a pod's DaemonSet; empty if no DaemonSet would recreate the pod."""
     owner = controller(pod)
     return str(owner["name"]) if owner.get("kind") == "DaemonSet" else ""
 

@@ -20,9 +20,9 @@ class SortedPods(t.NamedTuple):
 
     evict: list[Pod]
     ignored: dict[str, str]
-    """Reasons by name for the pods that stay on the node."""
+    """Reasons why pods stay on the node, by pod name."""
     refused: dict[str, str]
-    """Reasons by name for the pods that are evicted only on request."""
+    """Reasons why pods are evicted only on request, by pod name."""
 
 
 def pod_name(pod: Pod) -> str:

@@ -158,7 +158,7 @@ class Connections:
         return Pool(self._api, self._namespace, role, limits, self._tools.clock, self._tools.sleep)
 
     def _round(self, checks: t.Iterable[Check]) -> dict[Check, tuple[str, Answer]]:
-        """Open the connection of each check once, and return its address and its result by check."""
+        """Open each check's connection once, and return the address and the result of each check."""
         results: dict[Check, tuple[str, Answer]] = {}
         by_source: dict[str, list[tuple[Check, objects.Probe]]] = {}
         for check in checks:
@@ -250,7 +250,7 @@ class _ServerReader:
 
 
 class _ProbeReader:
-    """Reads the results of probes by container name; the key "" has the result of all probes without their own key."""
+    """Reads the results of probes by container name; the key "" contains the result of all other probes."""
 
     def __init__(self, settings: Settings, clock: t.Callable[[], float]) -> None:
         self._settings, self._clock = settings, clock

@@ -118,7 +118,7 @@ def test_an_artifact_that_differs_from_its_manifest_is_reported(node: Node, tmp_
     path = f"{CACHE}\\nssm\\2.24\\nssm-2.24.zip"
     node.machine.files.write_bytes(path, b"other")
     result = run_on(node, release_notes, options(tmp_path), connection=PASSWORD)
-    assert result["warnings"] == [f"node-1: {path} differs from its manifest, or has none"]
+    assert result["warnings"] == [f"node-1: {path} differs from its manifest or has no manifest"]
     (artifact,) = noted(result).artifacts
     assert (artifact.sha256, artifact.verified) == (hashlib.sha256(b"other").hexdigest(), False)
 
