@@ -148,7 +148,7 @@ def prepare(module: AnsibleModule, api: ApprovalApi) -> bool:
     if not api.may_approve():
         module.fail_json(
             msg="kubeconfig: expected an account that may approve certificates of kubelets, got one that may not; "
-            "grant it the ClusterRole of docs/rbac.yaml, or let the cluster approve (auto_approved: true; "
+            "grant it the ClusterRole in docs/rbac.yaml, or let the cluster approve (auto_approved: true; "
             "node_join_approval: cluster of the role node_join)"
         )
     changed = api.ensure_bindings()
