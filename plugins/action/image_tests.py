@@ -103,7 +103,7 @@ class ActionModule(ControllerAction):
         settings = {name: self._templar.template(variables[name]) for name in (*_PSRP, *_NAMES) if name in variables}
         if str(self._templar.template(variables.get("ansible_connection", ""))).endswith("psrp"):
             settings |= {ours: settings[theirs] for theirs, ours in _PSRP.items() if theirs in settings}
-        # testinfra's default is https in any case; the default of Ansible's connection plugins depends on the port.
+        # testinfra always defaults to https; the default of Ansible's connection plugins depends on the port.
         if str(settings.get("ansible_port")) == "5985":
             settings.setdefault("ansible_winrm_scheme", "http")
         host = settings.get("ansible_host") or variables["inventory_hostname"]

@@ -71,7 +71,7 @@ def overlay_address(node: t.Mapping[str, t.Any]) -> str:
 def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str, list[dict[str, t.Any]]]:
     """Return the pods of flannel, kube-proxy and Calico on Windows nodes, by node.
 
-    Calico's pods without a revision are left out: their DaemonSet is not managed by this collection.
+    Calico's pods without a revision are left out, because this collection does not manage their DaemonSet.
 
     Args:
         cluster: the cluster.

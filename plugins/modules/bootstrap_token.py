@@ -63,7 +63,7 @@ extends_documentation_fragment:
   - winkube.node.cluster_options
 attributes:
   check_mode:
-    description: Changes nothing. Empty texts are returned in place of new tokens, and RV(deleted) contains the tokens
+    description: Changes nothing. Empty strings are returned in place of new tokens, and RV(deleted) contains the tokens
       that would be deleted.
     support: full
 seealso:

@@ -30,7 +30,7 @@ options:
     elements: dict
     default: []
   secret_objects:
-    description: Further objects, such as Secrets, whose contents appear in no output.
+    description: Additional objects, such as Secrets, whose contents appear in no output.
     type: list
     elements: dict
     default: []

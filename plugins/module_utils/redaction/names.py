@@ -186,7 +186,7 @@ def _next_line(text: str, gap: re.Match[str], sign: re.Match[str], begins_line: 
 
 
 def _indented(text: str, start: int, name: int) -> t.Sequence[_Span]:
-    """Return the lines below a name that are indented further than the name."""
+    """Return the lines below a name that are indented more deeply than the name."""
     margin = t.cast("re.Match[str]", _MARGIN.match(text, text.rfind("\n", 0, name) + 1))
     width, end = len(margin[0]), start
     while end - start < _MOST_OF_A_BLOCK and (line := _FOLLOWING_LINE.match(text, end)):
@@ -197,7 +197,7 @@ def _indented(text: str, start: int, name: int) -> t.Sequence[_Span]:
 
 
 def _members(text: str, match: re.Match[str]) -> t.Sequence[_Span]:
-    """Return the secret values, but not descriptive ones, in an object under a secret name, such as `{"value": "x"}`."""
+    """Return the secret values, not the descriptive ones, in an object under a secret name, as in `{"value": "x"}`."""
     spans: list[_Span] = []
     for member in _MEMBER.finditer(text, match.start(1), match.end(1)):
         if _OPENING.match(text, member.end()):

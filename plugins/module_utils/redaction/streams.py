@@ -46,7 +46,8 @@ def redact_stream(source: t.BinaryIO, target: t.BinaryIO, redact: t.Callable[[st
 
 
 def _settled(text: str) -> tuple[str, str]:
-    """Split the text where an incomplete secret may begin: a private key, or the value of a secret name."""
+    """Return the text in two parts, split where a private key or a secret name's value begins that may be incomplete.
+    """
     start = open_key(text)
     if start >= 0:
         return text[:start], text[start:]
@@ -59,7 +60,7 @@ def _settled(text: str) -> tuple[str, str]:
 
 
 def _encoding(head: bytes) -> str | None:
-    """Return the encoding of a text, detected from its beginning; None if it is not text."""
+    """Return the encoding of a file, detected from its beginning; None if it is not text."""
     if head[:2] == b"\xff\xfe":
         return "utf-16-le"
     if head[:2] == b"\xfe\xff":
