@@ -23,7 +23,7 @@ from ..plugin_utils.resources.load import load
 
 
 class ActionModule(NodeAction):
-    """Uploads the files of a bundle that a node lacks."""
+    """Uploads the bundle files that a node lacks."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "server": {"type": "dict", "required": True},

@@ -109,7 +109,7 @@ def daemon_sets(cluster: Cluster) -> list[dict[str, t.Any]]:
 
 
 def runs_flannel(node: t.Mapping[str, t.Any]) -> bool:
-    """Return whether flanneld runs or ran on a Windows node, according to the annotations that flanneld writes."""
+    """Return whether flanneld is or was running on a Windows node, according to the annotations that it writes."""
     about = node["metadata"]
     is_windows = (about.get("labels") or {}).get("kubernetes.io/os") == "windows"
     return is_windows and any(name.startswith(_FLANNEL_ANNOTATIONS) for name in about.get("annotations") or {})

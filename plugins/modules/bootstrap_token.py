@@ -135,7 +135,7 @@ from ..module_utils.cluster_client import Cluster, cluster_arguments
 
 MIN_TTL = 60
 RETRY_SECONDS = 120.0
-"""How long the module tries to delete a token if the API server cannot be reached."""
+"""How many seconds the module keeps trying to delete a token if the API server cannot be reached."""
 POLL_SECONDS = 1.0
 
 

@@ -249,7 +249,7 @@ def this_machine() -> str:
 
 
 def runs(process: int) -> bool:
-    """Return whether a process of this machine runs."""
+    """Return whether a process of this machine is running."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

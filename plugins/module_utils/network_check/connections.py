@@ -137,7 +137,7 @@ class Connections:
                 self._tools.sleep(self._settings.retry_delay)
 
     def lost_servers(self) -> set[str]:
-        """Return the nodes whose server pod no longer runs at its address.
+        """Return the nodes whose server pod is no longer running at its address.
 
         Raises:
             ApiError: the request failed.
@@ -213,7 +213,7 @@ class Connections:
             return (*host_and_port(check.target), "")
         server = self._servers[check.server]
         if server.problem:
-            return "", 0, f"the server pod on {check.server} does not run: {server.problem}"
+            return "", 0, f"the server pod on {check.server} is not running: {server.problem}"
         if check.kind not in (SERVICE_IP, SERVICE_DNS, NODE_PORT):
             return server.address, objects.SERVER_PORT, ""
         service = self._services[check.server]
@@ -240,12 +240,12 @@ class _ServerReader:
     """Reads the addresses of server pods."""
 
     def read(self, pod: Pod) -> ServerPod | None:
-        """Return the server pod with its address, or None if the server does not run yet."""
+        """Return the server pod with its address, or None if the server is not running yet."""
         address = server_address(pod)
         return ServerPod(address) if address else None
 
     def give_up(self, pod: Pod | None, why: str) -> ServerPod:  # noqa: ARG002 - the protocol names it
-        """Return the server pod without an address, and with the reason why it does not run."""
+        """Return the server pod without an address, with the reason why it is not running."""
         return ServerPod("", why)
 
 

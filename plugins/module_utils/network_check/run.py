@@ -144,7 +144,7 @@ def interrupted(api: RunApi, machine: str, now: float, runs: t.Callable[[int], b
         api: the requests.
         machine: the name of this machine.
         now: the current time in seconds since 1970.
-        runs: returns whether a process of this machine still runs.
+        runs: returns whether a process of this machine is still running.
 
     Raises:
         ApiError: a request failed.

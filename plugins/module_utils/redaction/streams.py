@@ -46,8 +46,7 @@ def redact_stream(source: t.BinaryIO, target: t.BinaryIO, redact: t.Callable[[st
 
 
 def _settled(text: str) -> tuple[str, str]:
-    """Return the text in two parts, split where a private key or a secret name's value begins that may be incomplete.
-    """
+    """Return the text in two parts, split where a possibly incomplete private key or secret value begins."""
     start = open_key(text)
     if start >= 0:
         return text[:start], text[start:]
