@@ -74,7 +74,7 @@ class ActionModule(ControllerAction):
         """Return the combined content that the play's hosts need.
 
         Raises:
-            BundleError: A host has no result, or the results of two hosts contradict each other.
+            BundleError: a host has no result, or the results of two hosts contradict each other.
         """
         contents = []
         for host, answer in registered(variables, results_var).items():

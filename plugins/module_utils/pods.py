@@ -74,9 +74,9 @@ def sort_pods(pods: t.Iterable[Pod], *, force: bool, delete_emptydir_data: bool)
 def _objections(pod: Pod, force: bool, delete_emptydir_data: bool) -> list[str]:
     reasons = []
     if not delete_emptydir_data and any("emptyDir" in volume for volume in pod["spec"].get("volumes") or ()):
-        reasons.append("it has emptyDir volumes, whose data would be lost (delete_emptydir_data: true allows it)")
+        reasons.append("it has emptyDir volumes, whose data would be lost (delete_emptydir_data: true allows this)")
     if not force and not controller(pod):
-        reasons.append("it has no controller that would recreate it (force: true allows it)")
+        reasons.append("it has no controller that would recreate it (force: true allows this)")
     return reasons
 
 

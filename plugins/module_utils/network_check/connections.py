@@ -189,7 +189,7 @@ class Connections:
                 bodies.append(objects.probe_pod(name, self._nodes[source], each, self._settings.images))
         reader = _ProbeReader(self._settings, self._tools.clock)
         answered: dict[str, dict[str, Answer]] = self._pool("probe").run(bodies, reader, keep=False)
-        missing = Answer(None, "the status of the pod has no result of the probe")
+        missing = Answer(None, "the pod's status contains no result of this probe")
         return {
             check: (probe.address, answered[name].get(probe.name) or answered[name].get("") or missing)
             for name, part in pods.items()

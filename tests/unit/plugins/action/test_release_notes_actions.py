@@ -218,7 +218,7 @@ def test_the_release_that_a_user_names() -> None:
 @pytest.mark.parametrize(
     ("commit", "release", "warnings"),
     [
-        (("", False), "20261126.00000000", ["/site has no commit of git, so the release is named 20261126.00000000"]),
+        (("", False), "20261126.00000000", ["/site has no Git commit, so the release is named 20261126.00000000"]),
         (("1a2b3c4d", False), "20261126.1a2b3c4d", None),
         (("1a2b3c4d", True), "20261126.1a2b3c4d", ["the files in /site differ from commit 1a2b3c4d"]),
     ],
