@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Documentation of the options of all actions on nodes (plugin_utils/actions/node_action.py, NODE_OPTIONS)."""
+"""Documentation of the options that all actions on nodes share (plugin_utils/actions/node_action.py, NODE_OPTIONS)."""
 
 from __future__ import annotations
 

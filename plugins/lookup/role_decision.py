@@ -15,7 +15,7 @@ description:
   - The names of the variables that roles decide are private to the collection, and may change with every release.
 options:
   _terms:
-    description: The name of one variable of a role of this collection.
+    description: The name of one variable that a role of this collection decides.
     type: list
     elements: str
     required: true

@@ -143,7 +143,7 @@ def unbound_daemon_sets(existing: t.Iterable[t.Mapping[str, t.Any]]) -> list[dic
 
 
 def managed_by(metadata: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the controller of an object as `KIND NAME`, and the labels and annotations that name its manager.
+    """Return an object's controller as `KIND NAME`, and the labels and annotations that name its manager.
 
     Args:
         metadata: the object's metadata.

@@ -41,7 +41,7 @@ class RequestDecision(t.NamedTuple):
     request: str
     """Name of the CertificateSigningRequest."""
     node: str
-    """The node for which the token was made."""
+    """The node for which the token was created."""
     decision: t.Literal["approve", "approved", "refuse"]
     """What to do with the request. `approved` means that it has already been approved."""
     reason: str = ""
@@ -64,7 +64,7 @@ def decide(
 
     Args:
         requests: CertificateSigningRequests as the API returns them.
-        expected: ids of the tokens, by the name of the node for which they were made.
+        expected: ids of the tokens, by the name of the node for which they were created.
         ready: names of the nodes that are Ready.
 
     Raises:

@@ -141,7 +141,7 @@ def host_process_sets(pods: t.Iterable[Pod]) -> dict[str, list[Pod]]:
 
 
 def has_own_network(pod: Pod) -> bool:
-    """Return whether a pod has not ended and has its own network, instead of using the network of the node."""
+    """Return whether a pod has not ended and has its own network instead of using the node's network."""
     ended = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
     return not ended and not pod["spec"].get("hostNetwork")
 

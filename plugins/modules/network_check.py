@@ -160,7 +160,7 @@ results:
       description: For a NodePort, the node whose pod accepts the connection. Otherwise empty.
       type: str
     address:
-      description: Host and port of the destination. Empty if it is not known, and in check mode.
+      description: Host and port of the destination. Empty if it is unknown, or in check mode.
       type: str
     status:
       description:
@@ -241,7 +241,7 @@ def connect(host: str, port: int, seconds: float) -> str:
 
 
 def this_machine() -> str:
-    """Return a name for this machine or container: the host name, and the namespace of the process ids."""
+    """Return a name for this machine or container: the host name and the PID namespace."""
     try:
         return f"{platform.node()} {Path('/proc/self/ns/pid').readlink()}"
     except OSError:
@@ -287,7 +287,7 @@ def settings(params: t.Mapping[str, t.Any], domain: str) -> Settings:
 
 
 def remove_interrupted(module: AnsibleModule, api: NetworkCheckApi, tools: Tools) -> list[str]:
-    """Delete the namespaces of interrupted runs, and return the names of those that are gone. Check mode keeps all."""
+    """Delete the namespaces of interrupted runs, except in check mode, and return the names of those that are gone."""
     ended, others = network_run.interrupted(api, this_machine(), time.time(), runs)
     if others:
         module.warn(f"other network checks may still be running, so their namespaces are kept: {', '.join(others)}")

@@ -40,7 +40,7 @@ def server_address(pod: Pod) -> str:
 
 
 def answers(pod: Pod, seconds: int) -> dict[str, Answer]:
-    """Return what the probes of a pod observed, by the name of the container. Probes that have not ended are left out.
+    """Return what the probes of a pod observed, by container name. Probes that have not ended are left out.
 
     Args:
         pod: the pod.

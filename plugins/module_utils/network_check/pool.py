@@ -86,7 +86,7 @@ class Pool(t.Generic[T]):
         self._started: dict[str, float] = {}
         self._first_refused: float | None = None
         self.results: dict[str, T] = {}
-        """Results by the name of the pod."""
+        """Results by pod name."""
 
     def run(self, pods: t.Iterable[t.Mapping[str, t.Any]], reader: Reader[T], *, keep: bool) -> dict[str, T]:
         """Create the pods, and return their results.

@@ -87,7 +87,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def may_be_secret(name: str) -> bool:
-    """Return whether to hide the value of a misspelt or unknown name, because a part of the name suggests a secret."""
+    """Return whether to hide the value of a misspelled or unknown name, because part of the name suggests a secret."""
     return bool(_LIKE_SECRET_WORDS.search(name))
 
 
