@@ -64,4 +64,4 @@ _TAKEN = (
     *("cache_dir", "kinds", "sites", "mirror", "upstream", "verify", "proxy", "no_proxy", "ignore_revocation"),
     *("limit_rate", "parallel", "prune", "keep"),
 )
-"""Options that are passed on unchanged to `cache.resources_for_versions`."""
+"""Options that are passed unchanged to `cache.resources_for_versions`."""

@@ -71,10 +71,10 @@ class ActionModule(ControllerAction):
 
     @staticmethod
     def _requested_content(results_var: str, variables: t.Mapping[str, t.Any]) -> content.BundleContent:
-        """Return the content that the hosts of the play need.
+        """Return the combined content that the play's hosts need.
 
         Raises:
-            BundleError: a host has no result, or two hosts contradict each other.
+            BundleError: a host has no result, or the results of two hosts contradict each other.
         """
         contents = []
         for host, answer in registered(variables, results_var).items():

@@ -12,9 +12,9 @@ from ..plugin_utils.bundle.index import IndexEntry
 
 
 class ActionModule(ControllerAction):
-    """Returns the variables that make a host's roles use the bundle; contacts no node.
+    """Returns the variables that make the roles install a host from the bundle; contacts no node.
 
-    The variables are a normal result and not facts, because Ansible puts facts into its fact cache
+    The action returns the variables as a normal result, not as facts, because Ansible puts facts into its fact cache
     (plugins/strategy/__init__.py, set_host_facts), where the address and the token would outlive the play.
     """
 

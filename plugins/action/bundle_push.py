@@ -23,7 +23,7 @@ from ..plugin_utils.resources.load import load
 
 
 class ActionModule(NodeAction):
-    """Uploads the files of a bundle that a node lacks."""
+    """Uploads the bundle files that a node lacks."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "server": {"type": "dict", "required": True},
@@ -52,7 +52,7 @@ class ActionModule(NodeAction):
 
 
 def _missing(resources: t.Sequence[Resource], planned: t.Sequence[Planned]) -> list[Resource]:
-    """Return the resources that the node lacks; untrusted files count as missing: the run moves them away."""
+    """Return the resources that the node lacks, including untrusted files, because the run moves those away."""
     lacking = [one.resource for one in planned if _is_missing(one)]
     untrusted = tuple(str(path).casefold() for one in planned for path in one.change.before.get("untrusted") or ())
     return [
@@ -63,5 +63,5 @@ def _missing(resources: t.Sequence[Resource], planned: t.Sequence[Planned]) -> l
 
 
 def _is_missing(planned: Planned) -> bool:
-    """Return whether a change needs a file of the bundle. Changes that only write a manifest or a pin need none."""
+    """Return whether a change needs a file of the bundle; changes that only write a manifest or a pin need none."""
     return any(call.long for call in planned.change.calls)

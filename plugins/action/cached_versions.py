@@ -19,7 +19,7 @@ from ..plugin_utils.values.errors import ResourceError
 
 
 class ActionModule(NodeAction):
-    """Stores files in an image with which machines that start from it can install other cached versions."""
+    """Stores the files in an image that let machines started from it install other cached versions."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "clean_paths": {"type": "list", "elements": "str", "default": []},
@@ -48,7 +48,7 @@ class ActionModule(NodeAction):
         return session.report(changed=changed, versions=versions, cleaned=changed and bool(clean_up) and not dry)
 
     def _host_variables(self, changes: t.Mapping[str, str]) -> Variables:
-        """Return the host's variables with new values for some of them."""
+        """Return the host's variables, overridden by the given changes."""
         values = {**self.task_vars, **changes}
         templar = self._templar.copy_with_new_env(available_variables=values)
         return table.of_host(values, templar.template)

@@ -27,7 +27,7 @@ _TEXTS = {
     "api_server": "api_server",
     "address": "address",
 }
-"""Options of the module, and their names in the checks."""
+"""Maps the module's text options to their names in the checks."""
 _SWITCHES = {
     "calico_set_strict_affinity": "set_strict_affinity",
     "calico_enable_windows": "enable_calico_windows",

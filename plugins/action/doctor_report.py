@@ -14,7 +14,7 @@ from ..plugin_utils.values.printable import all_printable
 from ..plugin_utils.values.terminal import show
 
 _NAMES = ("node_join_node_name", "kubernetes_node_hostname")
-"""Variables with the names of nodes. If they are not set, a node has the name of its host."""
+"""Variables that may contain a node's name. If none of them is set, the node is named after its host."""
 
 
 class ActionModule(ControllerAction):

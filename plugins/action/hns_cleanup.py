@@ -28,8 +28,8 @@ class ActionModule(NodeAction):
             request = hns_options.cleanup_request(options)
         except ScopeError as error:
             raise NodeError(f"{node.name}: hns_cleanup: {error}") from error
-        # The connection may be lost until the cleanup ends. The first poll is short, so that the progress is known
-        # before the connection is lost.
+        # The connection may be lost until the cleanup ends. The first poll is short, so the progress is known before
+        # the connection is lost.
         reconnect_timeout = max(options["timeout"], options["reconnect_timeout"])
         node.timeouts = dataclasses.replace(node.timeouts, reconnect=reconnect_timeout, poll=2, longest_poll=240)
         check_mode = bool(self._task.check_mode)

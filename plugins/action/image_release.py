@@ -32,7 +32,7 @@ class ActionModule(ControllerAction):
             commit, modified = commit_of(options["directory"])
             release = ImageRelease(date=datetime.datetime.now(datetime.UTC).date(), commit=commit or NO_COMMIT)
             if not commit:
-                warning = f"{options['directory']} has no commit of git, so the release is named {release}"
+                warning = f"{options['directory']} has no Git commit, so the release is named {release}"
             elif modified:
                 warning = f"the files in {options['directory']} differ from commit {commit}"
         return {

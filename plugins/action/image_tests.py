@@ -22,12 +22,12 @@ _PSRP = {
     "ansible_psrp_protocol": "ansible_winrm_scheme",
     "ansible_psrp_cert_validation": "ansible_winrm_server_cert_validation",
 }
-"""For each variable of the connection plugin psrp, the equivalent variable of winrm, with which testinfra connects."""
+"""Maps variables of the connection plugin psrp to their equivalents for winrm, which testinfra uses to connect."""
 _NAMES = ("ansible_host", "ansible_port", "ansible_user", "ansible_password", *_PSRP.values())
 _EXPECTED = ("container_runtime_install_dir", "verify_image_max_fill_percent")
-"""Variables with values that the suite expects of the machine."""
+"""Variables whose values the suite compares with the machine."""
 _LAST = 4000
-"""Number of characters of the output that are returned."""
+"""How many of the last characters of the output are returned."""
 
 
 def _as_printed(password: str) -> set[str]:
@@ -36,7 +36,7 @@ def _as_printed(password: str) -> set[str]:
 
 
 class ActionModule(ControllerAction):
-    """Runs a testinfra suite on the controller, which gets the machine's password only in its environment."""
+    """Runs a testinfra suite on the controller; the suite gets the machine's password only through its environment."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "suite": {"type": "path", "required": True},
@@ -48,7 +48,7 @@ class ActionModule(ControllerAction):
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         suite = pathlib.Path(options["suite"]).resolve()
         if not suite.is_dir():
-            raise ResourceError("suite", options["suite"], "expected a folder with tests")
+            raise ResourceError("suite", options["suite"], "expected a folder that contains tests")
         if self._task.check_mode:
             return {"changed": False, "rc": 0, "output": ""}
         known = self._connection_variables(variables)
@@ -103,7 +103,7 @@ class ActionModule(ControllerAction):
         settings = {name: self._templar.template(variables[name]) for name in (*_PSRP, *_NAMES) if name in variables}
         if str(self._templar.template(variables.get("ansible_connection", ""))).endswith("psrp"):
             settings |= {ours: settings[theirs] for theirs, ours in _PSRP.items() if theirs in settings}
-        # testinfra's default is https in any case; the default of Ansible's connection plugins depends on the port.
+        # testinfra always defaults to https; the default of Ansible's connection plugins depends on the port.
         if str(settings.get("ansible_port")) == "5985":
             settings.setdefault("ansible_winrm_scheme", "http")
         host = settings.get("ansible_host") or variables["inventory_hostname"]

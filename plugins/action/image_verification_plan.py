@@ -21,7 +21,7 @@ _HOOKS = ("create_command", "create_tasks", "delete_command", "delete_tasks")
 
 
 class ActionModule(ControllerAction):
-    """Checks what the verification of an image needs, before a machine is created."""
+    """Checks the prerequisites for verifying an image, before a machine is created."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "release_notes": {"type": "path", "required": True},
@@ -37,7 +37,7 @@ class ActionModule(ControllerAction):
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         if limit := variables.get("ansible_limit"):
             # Nothing would be verified, and the run would succeed.
-            raise ResourceError("--limit", limit, "expected no limit", "It would leave out the new machine.")
+            raise ResourceError("--limit", limit, "expected no limit", "A limit would leave out the new machine.")
         notes = read_notes("release_notes", options["release_notes"], f"{_PREFIX}_release_notes")
         release = ImageRelease.parse(notes.release)
         self._check_hooks(options)
@@ -67,4 +67,4 @@ class ActionModule(ControllerAction):
             raise ValueError(f"{problem}{hint}")
         for name in (f"{_PREFIX}_create_tasks", f"{_PREFIX}_delete_tasks"):
             if given[name] and not pathlib.Path(given[name]).is_file():
-                raise ResourceError(name, given[name], "expected the path of a file of tasks on the controller")
+                raise ResourceError(name, given[name], "expected the path of a task file on the controller")

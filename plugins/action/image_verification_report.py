@@ -17,12 +17,12 @@ from ..plugin_utils.values.terminal import show
 
 
 def _lines(value: t.Any) -> t.Any:
-    """Make each text printable, in one line: some of them come from the machine."""
+    """Return the value with each text printable and on one line; the machine may have supplied some of the texts."""
     return each_text(value, lambda text: " ".join(printable(text).split()))
 
 
 class ActionModule(ControllerAction):
-    """Prints and writes the results of the verification of an image; contacts no node."""
+    """Prints and writes the results of verifying an image; contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "image": {"type": "dict", "required": True},
@@ -61,9 +61,9 @@ class ActionModule(ControllerAction):
 
     @staticmethod
     def _stage(given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Return a stage with the results in its JUnit files, if it has any."""
+        """Return a stage with the results from its JUnit files, if it has any."""
         name, folder = str(given.get("name") or ""), str(given.get("junit") or "")
         if not name:
-            raise ResourceError("stages", given, "expected stages with a name")
+            raise ResourceError("stages", given, "expected a name for each stage")
         stage = {"name": name, "failure": str(given.get("failure") or ""), "junit": folder}
         return {**stage, **(junit.read(pathlib.Path(folder)).to_result() if folder else {})}

@@ -17,7 +17,7 @@ from ..plugin_utils.windows import node_paths
 
 
 class ActionModule(ControllerAction):
-    """Writes user data and an Azure extension with which machines from an image join; contacts no node."""
+    """Writes user data and an Azure extension that join machines created from an image; contacts no node."""
 
     OPTIONS: t.ClassVar[t.Mapping[str, t.Mapping[str, t.Any]]] = {
         "kubernetes": {"type": "str", "default": ""},
@@ -53,7 +53,7 @@ class ActionModule(ControllerAction):
         return {"changed": bool(paths), "files": paths}
 
     def _write(self, paths: t.Mapping[str, str], versions: ChosenVersions, options: t.Mapping[str, t.Any]) -> None:
-        """Write files that only their owner can read: each is a temporary file with the mode 0600, which is renamed."""
+        """Write files that only their owner can read; each is first a temporary file with mode 0600, then renamed."""
         if not options["token"]:
             raise ResourceError("token", None, "expected a bootstrap token")
         texts = self._texts(versions, options)

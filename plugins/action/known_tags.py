@@ -15,7 +15,7 @@ _COLLECTION = pathlib.Path(__file__).parents[2]
 
 
 class ActionModule(ControllerAction):
-    """Fails if --tags or --skip-tags name a tag that the playbook does not have; contacts no node."""
+    """Fails if --tags or --skip-tags contains a tag that the playbook does not have; contacts no node."""
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Compare the tags of the command line with the tags in the playbook's files."""

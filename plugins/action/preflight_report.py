@@ -23,7 +23,7 @@ class ActionModule(ControllerAction):
     }
 
     def perform(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        """Print the problems, and fail if there are problems."""
+        """Print the problems, and fail if there are any."""
         results = registered(variables, options["results_var"])
         by_host = {host: list((result or {}).get("problems") or ()) for host, result in results.items()}
         if options["findings"]:

@@ -72,7 +72,7 @@ class ActionModule(NodeAction):
         contents = observation.read(seen, windows, sources, release=release, host=session.name, time=time)
         for artifact in contents.artifacts:
             if not artifact.verified:
-                session.warn(f"{artifact.path} differs from its manifest, or has none")
+                session.warn(f"{artifact.path} differs from its manifest or has no manifest")
         return with_texts(contents, Redaction(self.passwords()).text)
 
     @staticmethod

@@ -10,7 +10,7 @@ type: aggregate
 short_description: Write what a run changed and why
 version_added: 0.1.0
 description:
-  - Writes C(report.json) and C(report.html), one self-contained page, at the end of a run. The files contain what
+  - Writes C(report.json) and the self-contained page C(report.html) at the end of a run. The files contain what
     changed on each node and why, how long each task took, and how many remote commands the task sent.
   - Results of tasks with C(no_log) are left out.
 options:

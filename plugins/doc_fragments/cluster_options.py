@@ -12,13 +12,14 @@ class ModuleDocFragment:
 options: {}
 attributes:
   action_group:
-    description: Use C(group/winkube.node.cluster) in C(module_defaults) to set options of all modules for clusters.
+    description: Use C(group/winkube.node.cluster) in C(module_defaults) to set options for all modules that work with a
+        cluster.
     support: full
     membership: [winkube.node.cluster]
 notes:
   - The options for authentication, their environment variables and their precedence are those of
     P(kubernetes.core.k8s#module). If C(host) and credentials are set, no kubeconfig is read.
-  - An empty C(kubeconfig) is an error. It does not mean C(~/.kube/config), so that an empty variable cannot select a
+  - An empty C(kubeconfig) is an error. It does not select C(~/.kube/config), so an empty variable cannot select a
     cluster by accident.
   - The path of the kubeconfig appears in messages. If the kubeconfig is given as a dictionary, its tokens, passwords
     and private keys do not appear in any output.

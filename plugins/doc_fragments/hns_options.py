@@ -11,13 +11,13 @@ class ModuleDocFragment:
     DOCUMENTATION = r"""
 options:
   hns_timeout:
-    description: Seconds that HNS may take for one call. If it takes longer, HNS counts as hanging. A removal may take
-      longer, depending on the number of objects.
+    description: Seconds that HNS may take for one call. If a call takes longer, HNS is considered unresponsive. The
+        limit for a removal grows with the number of objects.
     type: float
     default: 60
   cni_conf_dirs:
-    description: Folders with CNI configurations. A network that one of these configurations names counts as created by
-      a CNI.
+    description: Folders with CNI configurations. A network that one of these configurations names is considered to be
+        created by a CNI plugin.
     type: list
     elements: str
     default:
@@ -35,8 +35,8 @@ options:
     default: ctr.exe
   containerd_namespaces:
     description: >-
-      Namespaces of containerd, in addition to C(k8s.io), whose containers are listed. If containerd has a namespace
-      that is not listed here, the owners of HNS objects are not known, and no object counts as stale.
+      Containerd namespaces whose containers are listed, in addition to those in C(k8s.io). If containerd has a
+      namespace that is not named here, the owners of HNS objects are unknown, and no object is considered stale.
     type: list
     elements: str
     default: [default, moby, buildkit]

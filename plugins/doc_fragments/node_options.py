@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Documentation of the options of all actions on nodes (plugin_utils/actions/node_action.py, NODE_OPTIONS)."""
+"""Documentation of the options that all actions on nodes share (plugin_utils/actions/node_action.py, NODE_OPTIONS)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class ModuleDocFragment:
     DOCUMENTATION = r"""
 options:
   reboot:
-    description: Whether the node may be rebooted if a change needs it.
+    description: Whether the node may be rebooted if a change requires a reboot.
     type: bool
     default: true
   reboot_timeout:
@@ -23,7 +23,7 @@ options:
     type: int
     default: 3600
   reconnect_timeout:
-    description: Seconds to wait for a broken connection to come back.
+    description: Seconds to keep trying to restore a lost connection.
     type: int
     default: 300
   allow_unsupported_windows:
@@ -32,17 +32,17 @@ options:
     default: false
   allowed_code_policies:
     description:
-      - Code policies of the node that you have configured to allow the installed programs.
+      - Code policies on the node that you have already configured to allow the installed programs.
       - >-
-        If AppLocker (V(applocker)) or App Control for Business (V(wdac)) is enforced on the node and is not listed
-        here, nothing is changed.
+        If AppLocker (V(applocker)) or App Control for Business (V(wdac)) is enforced on the node but not listed here,
+        nothing is changed.
     type: list
     elements: str
     choices: [applocker, wdac]
     default: []
 attributes:
   action_group:
-    description: Use C(group/winkube.node.node) in C(module_defaults) to set options of all modules for nodes.
+    description: Use C(group/winkube.node.node) in C(module_defaults) to set options for all modules that work on nodes.
     support: full
     membership: [winkube.node.node]
 """

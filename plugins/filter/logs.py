@@ -17,7 +17,7 @@ def sdn_debug_scripts(commit: str, **options: t.Any) -> list[dict[str, t.Any]]:
     """Return the resources that install Microsoft's SDN debug scripts on a node."""
     if not options.get("sha256"):
         Display().warning(
-            "GitHub publishes no checksum of a commit's archive: the SDN debug scripts are accepted unverified; "
+            "GitHub publishes no checksums of commit archives, so the SDN debug scripts are accepted unverified; "
             "set hns_debug_scripts_sha256 to verify them"
         )
     try:

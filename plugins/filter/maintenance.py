@@ -22,7 +22,7 @@ def maintenance_stage(record: t.Mapping[str, t.Any], stage: str, **values: t.Any
 
 
 def maintenance_selection(records: t.Sequence[t.Mapping[str, t.Any]], play_hosts: t.Sequence[str]) -> dict[str, t.Any]:
-    """Return which hosts of a rollout are worked on, which have failed, and which cannot be worked on."""
+    """Return which hosts of a rollout to work on, which have failed, and which cannot be worked on."""
     return maintenance.select(plain(records), plain(play_hosts))._asdict()
 
 

@@ -38,7 +38,7 @@ def registry_files(
 
 
 def docker_registries(given: t.Mapping[str, t.Any]) -> dict[str, list[str]]:
-    """Return the keys of Docker's daemon.json for registries: mirrors of docker.io, and registries without TLS."""
+    """Return the registry settings of Docker's daemon.json: mirrors of docker.io, and insecure registries."""
     try:
         return registries.docker_settings(registries.read(plain(given)))
     except ResourceError as error:

@@ -40,13 +40,13 @@ _raw:
       description: Additional sources, in the order in which they are tried.
       type: list
     upstream:
-      description: Whether the publishers' own servers are used.
+      description: Whether the publishers' servers are used.
       type: bool
     kinds:
       description: Additional kinds of artifacts.
       type: dict
     limit_rate:
-      description: Limit of a download in bytes per second, such as V(2M); empty for no limit.
+      description: Maximum rate of a download in bytes per second, such as V(2M); empty for no limit.
       type: str
     ignore_revocation:
       description: Whether downloads continue even if a server's certificate cannot be checked for revocation.

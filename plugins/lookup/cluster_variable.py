@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Look up a variable of the whole cluster in the places where kubespray's inventory defines it."""
+"""Look up a cluster-wide variable in the places where kubespray's inventory defines it."""
 
 from __future__ import annotations
 
 DOCUMENTATION = """
 name: cluster_variable
-short_description: A variable of the cluster, from the host itself or from a host of the cluster's groups
+short_description: A cluster-wide variable, from the host itself or from a host in the cluster's groups
 version_added: 0.1.0
 description:
   - Returns a variable of the host, as any template would. If the host does not have the variable, or if it is null,

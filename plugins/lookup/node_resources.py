@@ -9,7 +9,7 @@ name: node_resources
 short_description: The resources of roles, for the option O(winkube.node.node_state#module:resources)
 version_added: 0.1.0
 description:
-  - Returns, for each role, the list of resources that the role gives a host. The list is built from the host's
+  - For each role, returns the list of resources that the role describes for a host. The list is built from the host's
     variables and the role's defaults.
   - Each variable is templated once, even if several resources contain it.
 options:

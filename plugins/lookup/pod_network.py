@@ -6,13 +6,13 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: pod_network
-short_description: The network of the pods, from the variables of the role C(cni)
+short_description: The pod network, from the variables of the role C(cni)
 version_added: 0.1.0
 description:
   - Returns what tasks need to know about the network. The content is built from C(cni_plugin), C(cni_run_as), the
     variable with the network's mode such as C(cni_flannel_backend), C(cni_pods_subnet), C(cni_services_subnet),
     C(cni_network_policy), C(cni_block_wireserver), C(cni_block_imds), C(cni_azure_vnet_subnets) and
-    C(container_runtime), and from what earlier tasks read from the cluster and the node, if they ran.
+    C(container_runtime), and from data that earlier tasks read from the cluster and the node, if those tasks ran.
 options:
   _terms:
     description: The lookup takes no terms.
@@ -63,10 +63,10 @@ _raw:
         the node.
       type: bool
     runs_as_services:
-      description: Whether the network and kube-proxy are services of the node.
+      description: Whether the network and kube-proxy run as Windows services on the node.
       type: bool
     runs_as_pods:
-      description: Whether the network and kube-proxy are pods of DaemonSets.
+      description: Whether the network and kube-proxy run as pods of DaemonSets.
       type: bool
     cni_conf:
       description: The CNI configuration. Empty if this collection does not write it.
@@ -105,7 +105,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible ships no type i
     ) -> list[t.Any]:
         """Run the lookup; Ansible calls this method."""
         if terms:
-            raise AnsibleError("pod_network: expected no terms")
+            raise AnsibleError(f"pod_network: expected no terms, got {', '.join(map(str, terms))}")
         self.set_options(var_options=variables, direct=keywords)
         try:
             network = cni.pod_network(table.of_host(variables or {}, self._templar.template))

@@ -12,10 +12,10 @@ description:
   - Returns the value of a variable that depends on other variables of the host, on results of earlier tasks or on other
     hosts. Each role's C(vars/main.yml) and C(defaults/main.yml) show which variables the role decides in this way.
   - The lookup reads only the variables that the decision needs.
-  - The names of these variables are private to the collection, and may change with every release.
+  - The names of the variables that roles decide are private to the collection, and may change with every release.
 options:
   _terms:
-    description: The name of one variable of a role of this collection.
+    description: The name of one variable that a role of this collection decides.
     type: list
     elements: str
     required: true

@@ -38,7 +38,7 @@ def is_loopback(host: str) -> bool:
 
 
 def identifies(node: str, reported: t.Iterable[str], expected: t.Iterable[str]) -> bool:
-    """Return whether a node reports an address or name of a machine, apart from the node's own name.
+    """Return whether a node reports one of a machine's addresses or names, apart from the node's own name.
 
     The kubelet also reports the node's name, with the type Hostname. The node was found by its name, so the name does
     not show that the node belongs to the machine: another machine may have the same name.

@@ -26,10 +26,11 @@ class ApiError(Exception):
         self.causes = dict(causes or {})
         """Messages by reason, from the details of the response."""
         self.retry_after = retry_after
-        """Seconds after which the server asks to repeat the request; 0 if it does not say."""
+        """Seconds after which the server allows the request to be repeated; 0 if it does not say."""
         self.brief = brief or message
-        """What went wrong, without the server's message, which may quote the request: the status and the reason, if the
-        server rejected the request."""
+        """What went wrong, without the server's message, because it may quote the request. If the server rejected the
+        request, this is the status and the reason.
+        """
 
     @property
     def is_temporary(self) -> bool:

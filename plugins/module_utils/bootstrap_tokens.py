@@ -22,7 +22,9 @@ _RBAC = "rbac.authorization.k8s.io"
 CLUSTER_ROLES = {"winkube:node-bootstrapper": "system:node-bootstrapper", "winkube:get-nodes": "kubeadm:get-nodes"}
 """The ClusterRoles that bootstrap tokens need, by the names of their bindings (see `bindings`)."""
 ROLES = ("kubeadm:nodes-kubeadm-config", "kubeadm:kubelet-config")
-"""Roles in kube-system of every kubeadm cluster. The Role `kube-proxy` exists only if kubeadm installed kube-proxy."""
+"""Roles in the namespace kube-system of every kubeadm cluster. The Role `kube-proxy` exists only if kubeadm installed
+kube-proxy.
+"""
 
 
 def new_token() -> str:
@@ -42,7 +44,7 @@ def secret(token: str, expires: str, description: str, group: str) -> dict[str, 
         token: `ID.SECRET`.
         expires: when the cluster deletes the token (UTC, ISO 8601).
         description: text that `kubeadm token list` shows.
-        group: the group of a client that logs in with the token, in addition to `system:bootstrappers`.
+        group: the group of a client that authenticates with the token, in addition to `system:bootstrappers`.
     """
     token_id, dummy, token_secret = token.partition(".")
     return {

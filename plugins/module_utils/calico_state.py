@@ -26,7 +26,7 @@ _DAEMON_SETS = ("calico-system", _MANIFESTS)
 """Namespaces in which the operator and the manifests create the DaemonSet calico-node."""
 _OPERATOR_NAMESPACE = "tigera-operator"
 _FOLDERS = {"cniBinDir": "/opt/cni/bin", "cniConfigDir": "/etc/cni/net.d", "cniLogDir": "/var/log/calico/cni"}
-"""Fields of the Installation that name folders of Windows nodes, and the operator's defaults (pkg/render/windows.go,
+"""Fields of the Installation that name folders on Windows nodes, and the operator's defaults (pkg/render/windows.go,
 DefaultWindowsCNIDirectories)."""
 _USES = ("Workload",)
 """The default of `allowedUses` of an IPPool, without the uses that do not concern pods."""
@@ -146,7 +146,7 @@ def _pools(cluster: Cluster) -> list[dict[str, t.Any]]:
 
 
 def _vxlan_setting(variables: t.Mapping[str, str], felix: t.Mapping[str, t.Any], name: str) -> int | None:
-    """Return a VXLAN setting of the Linux nodes; None if it is not set, so that Calico's default applies."""
+    """Return a VXLAN setting of the Linux nodes; None if it is not set, so Calico's default applies."""
     variable, field = _VXLAN[name]
     text = variables.get(variable, "")
     if text.isascii() and text.isdigit():
@@ -156,7 +156,7 @@ def _vxlan_setting(variables: t.Mapping[str, str], felix: t.Mapping[str, t.Any],
 
 
 def _switch(variables: t.Mapping[str, str], felix: t.Mapping[str, t.Any], field: str) -> bool:
-    """Return whether a setting of Felix is on. The default is off."""
+    """Return whether a Felix setting is on. The default is off."""
     text = variables.get(_SWITCHES[field])
     return bool(felix.get(field)) if text is None else text.lower() in ("true", "1", "yes", "y", "t")
 

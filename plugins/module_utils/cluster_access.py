@@ -232,7 +232,7 @@ NEEDS: t.Mapping[str, tuple[RequiredAccess, ...]] = {
         RequiredAccess("recognize the pods of DaemonSets", ("get",), "daemonsets", group="apps"),
     ),
 }
-"""Permissions by purpose. The permissions for the role cni follow from the objects that plugin_utils/pod_networks
+"""Permissions by purpose. The permissions for the role cni are derived from the objects that plugin_utils/pod_networks
 builds. The permissions for `change_network` depend on the cluster (see `removals`)."""
 
 FLANNEL_DAEMON_SET = "kube-flannel/kube-flannel-windows"
@@ -283,7 +283,7 @@ def require_access(module: AnsibleModule, cluster: Cluster, purposes: t.Iterable
 
 
 def missing(cluster: Cluster, purposes: t.Iterable[str]) -> list[str]:
-    """Return the permissions that the account lacks, one line each.
+    """Return one line for each permission that the account lacks.
 
     Args:
         cluster: the cluster.

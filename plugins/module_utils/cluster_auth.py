@@ -86,7 +86,7 @@ def needs_kubeconfig(options: Options) -> bool:
 
 
 def configure(options: Options) -> t.Any:
-    """Return the configuration (`kubernetes.client.Configuration`) that follows from the options.
+    """Return the configuration (`kubernetes.client.Configuration`) that the options describe.
 
     The defaults of the Python client do not change, so other clients in this process are not affected.
 
@@ -262,7 +262,7 @@ def _texts(value: t.Any) -> t.Iterator[str]:
 
 
 def _secrets(value: t.Any) -> t.Iterator[str]:
-    """Yield the secrets of a kubeconfig: all values with secret names, and all settings of an `auth-provider`."""
+    """Yield a kubeconfig's secrets: all values that have secret names, and all settings of an `auth-provider`."""
     if isinstance(value, dict):
         paired = is_secret_name(str(value.get("name") or ""))
         for name, item in value.items():

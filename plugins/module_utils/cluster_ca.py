@@ -39,8 +39,9 @@ def check_ca(module: AnsibleModule, cluster: Cluster, certificates: bytes) -> No
     if not keys(certificates) <= keys(Path(settings.ssl_ca_cert).read_bytes()):
         module.fail_json(
             msg="the ConfigMap kube-public/cluster-info: expected the CA of the kubeconfig, got a different one. Nodes "
-            "would trust anyone who has its key. Find out who changed the ConfigMap. If the API server is only reached "
-            "through a proxy with a certificate of a different CA, set node_join_verify_ca: false (verify_ca: false)"
+            "would trust anyone who has its key. Find out who changed the ConfigMap. If the API server is reached "
+            "through a proxy whose certificate comes from a different CA, set node_join_verify_ca: false "
+            "(verify_ca: false)"
         )
 
 

@@ -60,7 +60,7 @@ def cluster_arguments(*, of_nodes: bool = False, **own: t.Any) -> dict[str, t.An
 class Cluster:
     """A client of the cluster that a module's options describe.
 
-    Paths are given in parts. The first part is used as it is (`api/v1/nodes`). All later parts, such as names, are
+    Paths are given in parts. The first part is used as is (`api/v1/nodes`). All later parts, such as names, are
     percent-encoded.
     """
 

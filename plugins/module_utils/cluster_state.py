@@ -22,7 +22,7 @@ DNS_SERVICES = ("kube-dns", "coredns")
 """Names of the cluster's DNS service in kube-system: kubeadm's (cmd/kubeadm/app/phases/addons/dns/manifests.go) and
 kubespray's (roles/kubernetes-apps/ansible/templates/coredns-svc.yml.j2)."""
 OVERLAY_ADDRESS = "projectcalico.org/IPv4VXLANTunnelAddr"
-"""The annotation with the address of a node in Calico's overlay (projectcalico/calico v3.31.5,
+"""The annotation with a node's address in Calico's overlay (projectcalico/calico v3.31.5,
 libcalico-go/lib/backend/k8s/resources/node.go)."""
 _FLANNEL_ANNOTATIONS = "flannel.alpha.coreos.com/"
 NETWORK_PODS = (("kube-flannel", "app=flannel-windows"), ("kube-system", "k8s-app=kube-proxy-windows"))
@@ -35,7 +35,7 @@ MANAGERS = (
     "kustomize.toolkit.fluxcd.io/name",
     "meta.helm.sh/release-name",
 )
-"""Labels and annotations that name the tool which manages an object; their sources are in
+"""Labels and annotations that name the tool that manages an object; their sources are in
 plugin_utils/data/linux_daemon_sets.yml."""
 
 
@@ -71,7 +71,7 @@ def overlay_address(node: t.Mapping[str, t.Any]) -> str:
 def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str, list[dict[str, t.Any]]]:
     """Return the pods of flannel, kube-proxy and Calico on Windows nodes, by node.
 
-    Calico's pods without a revision are left out: their DaemonSet is not managed by this collection.
+    Calico's pods without a revision are left out, because this collection does not manage their DaemonSet.
 
     Args:
         cluster: the cluster.
@@ -98,7 +98,7 @@ def network_pods(cluster: Cluster, networks: t.Collection[str] = ()) -> dict[str
 
 
 def _daemon_set(pod: t.Mapping[str, t.Any]) -> str:
-    """Return the name of a pod's DaemonSet; empty if no DaemonSet would create the pod again."""
+    """Return the name of a pod's DaemonSet; empty if no DaemonSet would recreate the pod."""
     owner = controller(pod)
     return str(owner["name"]) if owner.get("kind") == "DaemonSet" else ""
 
@@ -109,7 +109,7 @@ def daemon_sets(cluster: Cluster) -> list[dict[str, t.Any]]:
 
 
 def runs_flannel(node: t.Mapping[str, t.Any]) -> bool:
-    """Return whether flanneld runs or ran on a Windows node, according to the annotations that flanneld writes."""
+    """Return whether flanneld is or was running on a Windows node, according to the annotations that it writes."""
     about = node["metadata"]
     is_windows = (about.get("labels") or {}).get("kubernetes.io/os") == "windows"
     return is_windows and any(name.startswith(_FLANNEL_ANNOTATIONS) for name in about.get("annotations") or {})
@@ -143,7 +143,7 @@ def unbound_daemon_sets(existing: t.Iterable[t.Mapping[str, t.Any]]) -> list[dic
 
 
 def managed_by(metadata: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the controller of an object as `KIND NAME`, and the labels and annotations that name its manager.
+    """Return an object's controller as `KIND NAME`, and the labels and annotations that name its manager.
 
     Args:
         metadata: the object's metadata.

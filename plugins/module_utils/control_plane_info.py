@@ -45,7 +45,7 @@ def ca_hash(certificate: bytes) -> str:
 def document(module: AnsibleModule, cluster: Cluster, place: str, key: str, form: Form) -> dict[str, t.Any]:
     """Return the YAML document in a key of a ConfigMap (NAMESPACE/NAME); empty if there is none.
 
-    The module fails if the text is not YAML, or does not have the form.
+    The module fails if the text is not YAML, or does not have the expected form.
     """
     try:
         parsed = yaml_load((config_map(cluster, *place.split("/")) or {}).get(key) or "") or {}

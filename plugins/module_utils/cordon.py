@@ -40,12 +40,12 @@ class Cordon(t.NamedTuple):
     mark: CordonMark | None
 
     def is_of(self, owner: str) -> bool:
-        """Return whether the node is cordoned, and this owner cordoned it."""
+        """Return whether the node is cordoned and was cordoned by this owner."""
         return self.unschedulable and self.mark is not None and self.mark.by == owner
 
 
 def read_cordon(node: t.Mapping[str, t.Any]) -> Cordon:
-    """Return whether a node is cordoned. An invalid annotation counts as the annotation of a different owner."""
+    """Return whether a node is cordoned, and by whom. An invalid annotation counts as another owner's annotation."""
     text = (node["metadata"].get("annotations") or {}).get(ANNOTATION)
     unschedulable = bool((node.get("spec") or {}).get("unschedulable"))
     if text is None:

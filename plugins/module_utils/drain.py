@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Drain several nodes at once: cordon, evict, wait. All I/O goes through objects that the caller passes.
+"""Drain several nodes at the same time: cordon, evict, wait. All I/O goes through objects that the caller passes.
 
 kubernetes.core.k8s_drain is not used, for four reasons: it gives up at the first eviction that a PodDisruptionBudget
 does not allow, without naming the budget (ansible-collections/kubernetes.core#797); it evicts DaemonSets' pods that
@@ -268,7 +268,7 @@ def drain(
 
 
 def _is_ready(node: t.Mapping[str, t.Any]) -> bool:
-    """Return whether a kubelet reports Ready; True if it has never reported, because it then runs no pods."""
+    """Return whether a kubelet reports Ready; True if it has never reported anything, since then no pods run there."""
     conditions = (node.get("status") or {}).get("conditions") or ()
     return all(one.get("status") == "True" for one in conditions if one.get("type") == "Ready")
 

@@ -31,7 +31,7 @@ def change_nodes(
         module: the module. It fails if a node could not be changed.
         names: names of the nodes.
         change: changes a node and returns its result; may raise ApiError.
-        failed: further fields in the result of a node for which the API server returned an error.
+        failed: additional fields in the result of a node for which the API server returned an error.
     """
     end = time.monotonic() + module.params["timeout"]
     nodes = {name: _with_retries(name, change, end, failed) for name in names}

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Decide which certificate signing requests of joining kubelets may be approved (no I/O).
 
-Requests are mappings as the API returns them. Each bootstrap token is made for one node and may be used only for that
-node's certificate, so the holder of the token can become only that node.
+Requests are mappings as the API returns them. Each bootstrap token is created for one node and may be used only for
+that node's certificate, so the holder of the token can become only that node.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class RequestDecision(t.NamedTuple):
     request: str
     """Name of the CertificateSigningRequest."""
     node: str
-    """The node for which the token was made."""
+    """The node for which the token was created."""
     decision: t.Literal["approve", "approved", "refuse"]
     """What to do with the request. `approved` means that it has already been approved."""
     reason: str = ""
@@ -64,7 +64,7 @@ def decide(
 
     Args:
         requests: CertificateSigningRequests as the API returns them.
-        expected: ids of the tokens, by the name of the node for which they were made.
+        expected: ids of the tokens, by the name of the node for which they were created.
         ready: names of the nodes that are Ready.
 
     Raises:
@@ -174,5 +174,5 @@ def _conditions(request: Request) -> set[str]:
 
 
 def _shown(values: t.Sequence[t.Any]) -> str:
-    """Return names that a node chose as text that is safe in a message: shortened, and without control characters."""
+    """Return node-supplied names as text that is safe in a message: shortened, and without control characters."""
     return ", ".join(ascii(value)[:80] for value in values[:3]) or "missing"

@@ -8,7 +8,7 @@ RUN_AS_LABEL = "winkube.node/network-runs-as"
 """The label of a node on which the DaemonSets of networks must not run. Its value is `service`."""
 NETWORK_LABEL = "winkube.node/pod-network"
 """The label of a node with the name of the network whose DaemonSet may run on the node. Calico removes the HNS networks
-of other plugins when it starts for the first time since the boot of the node, so it must not start on its own on a live
+of other plugins when it starts for the first time after the node boots, so it must not start on its own on a live
 node that has a different network (projectcalico/calico v3.31.5,
 node/windows-packaging/CalicoWindows/node-service.ps1)."""
 REVISION_LABEL = "winkube.node/revision"

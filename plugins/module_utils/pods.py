@@ -20,9 +20,9 @@ class SortedPods(t.NamedTuple):
 
     evict: list[Pod]
     ignored: dict[str, str]
-    """Reasons by name for the pods that stay on the node."""
+    """Reasons why pods stay on the node, by pod name."""
     refused: dict[str, str]
-    """Reasons by name for the pods that are evicted only on request."""
+    """Reasons why pods are evicted only on request, by pod name."""
 
 
 def pod_name(pod: Pod) -> str:
@@ -74,9 +74,9 @@ def sort_pods(pods: t.Iterable[Pod], *, force: bool, delete_emptydir_data: bool)
 def _objections(pod: Pod, force: bool, delete_emptydir_data: bool) -> list[str]:
     reasons = []
     if not delete_emptydir_data and any("emptyDir" in volume for volume in pod["spec"].get("volumes") or ()):
-        reasons.append("it has emptyDir volumes, whose data would be lost (delete_emptydir_data: true allows it)")
+        reasons.append("it has emptyDir volumes, whose data would be lost (delete_emptydir_data: true allows this)")
     if not force and not controller(pod):
-        reasons.append("it has no controller that would recreate it (force: true allows it)")
+        reasons.append("it has no controller that would recreate it (force: true allows this)")
     return reasons
 
 
@@ -141,7 +141,7 @@ def host_process_sets(pods: t.Iterable[Pod]) -> dict[str, list[Pod]]:
 
 
 def has_own_network(pod: Pod) -> bool:
-    """Return whether a pod has not ended and has its own network, instead of using the network of the node."""
+    """Return whether a pod has not ended and has its own network instead of using the node's network."""
     ended = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
     return not ended and not pod["spec"].get("hostNetwork")
 

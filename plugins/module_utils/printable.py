@@ -3,7 +3,7 @@
 """Make texts safe to print on a terminal (no I/O).
 
 A node's texts may contain escape sequences that set the window's title, fill the clipboard (OSC 52) or repaint the
-screen. A terminal interprets C0 and C1 control characters (ECMA-48). Characters that change the direction of writing
+screen. A terminal interprets C0 and C1 control characters (ECMA-48). Characters that change the writing direction
 (Unicode Standard Annex #9) can make one text look like another.
 """
 

@@ -19,7 +19,7 @@ UNREADABLE = "unreadable"
 NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 """Valid names of a new machine and its node."""
 GENERATION = re.compile(r"[a-z0-9]([a-z0-9.-]{0,28}[a-z0-9])?")
-"""Valid generations. A generation is the value of a label, and part of the names of machines."""
+"""Valid generations. A generation is the value of a label, and part of machine names."""
 _OLD = re.compile(r"(reset|shutdown)?")
 
 

@@ -18,7 +18,7 @@ class ServiceCall(t.NamedTuple):
     node: str
     """Name of the node; empty if the service could not be called."""
     url: str
-    """Empty if the service could not be called."""
+    """Requested URL; empty if the service could not be called."""
     problem: str
     """Why the call failed; empty if it succeeded."""
 
@@ -114,7 +114,7 @@ def wait_for_calls(api: CallsApi, services: t.Sequence[str], seconds: float, too
         The last call of each service through each node.
 
     Raises:
-        ApiError: a request to the cluster failed, and it would fail again, or the time is up.
+        ApiError: a request to the cluster failed permanently, or failed when the time was up.
     """
     end = tools.clock() + seconds
     while True:

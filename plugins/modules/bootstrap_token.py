@@ -63,7 +63,7 @@ extends_documentation_fragment:
   - winkube.node.cluster_options
 attributes:
   check_mode:
-    description: Changes nothing. Empty texts are returned in place of new tokens, and RV(deleted) contains the tokens
+    description: Changes nothing. Empty strings are returned in place of new tokens, and RV(deleted) contains the tokens
       that would be deleted.
     support: full
 seealso:
@@ -135,7 +135,7 @@ from ..module_utils.cluster_client import Cluster, cluster_arguments
 
 MIN_TTL = 60
 RETRY_SECONDS = 120.0
-"""How long the module tries to delete a token if the API server cannot be reached."""
+"""How many seconds the module keeps trying to delete a token if the API server cannot be reached."""
 POLL_SECONDS = 1.0
 
 
@@ -148,7 +148,7 @@ def prepare(module: AnsibleModule, api: ApprovalApi) -> bool:
     if not api.may_approve():
         module.fail_json(
             msg="kubeconfig: expected an account that may approve certificates of kubelets, got one that may not; "
-            "grant it the ClusterRole of docs/rbac.yaml, or let the cluster approve (auto_approved: true; "
+            "grant it the ClusterRole in docs/rbac.yaml, or let the cluster approve (auto_approved: true; "
             "node_join_approval: cluster of the role node_join)"
         )
     changed = api.ensure_bindings()

@@ -94,7 +94,7 @@ ca_certificate:
 cluster_info_public:
   description:
     - Whether the ConfigMap C(kube-public/cluster-info) can be read without credentials. C(kubeadm join) needs this if
-      it discovers the cluster with a bootstrap token. V(false) only if the API server refuses it.
+      it discovers the cluster with a bootstrap token. It is V(false) only if the API server refuses such access.
   type: bool
   returned: always
 kubernetes_version:
@@ -123,7 +123,7 @@ flannel:
 calico:
   description:
     - How Calico is installed on Linux nodes. Empty if O(networks) does not contain V(calico), or if there is no
-      DaemonSet C(calico-node). Only this collection reads the fields, which may change with every release.
+      DaemonSet C(calico-node). The fields are private to this collection, and may change with every release.
   type: dict
   returned: always
 cluster_name:
@@ -171,7 +171,7 @@ unbound_daemon_sets:
       description: Kind and name of the object whose controller creates the DaemonSet. Empty if it has no controller.
       type: str
     managers:
-      description: Labels and annotations that name the tool which manages the DaemonSet, such as Helm.
+      description: Labels and annotations that name the tool that manages the DaemonSet, such as Helm.
       type: dict
 foreign_daemon_sets:
   description:
@@ -203,7 +203,8 @@ nodes:
       type: bool
     cordon_owner:
       description: >-
-        O(winkube.node.nodes_drain#module:owner), if M(winkube.node.nodes_drain) cordoned the node. Otherwise empty.
+        The value of O(winkube.node.nodes_drain#module:owner), if M(winkube.node.nodes_drain) cordoned the node.
+        Otherwise empty.
       type: str
     addresses:
       description: All addresses and names of the node that its kubelet reported.
@@ -235,7 +236,7 @@ nodes:
         are C(unreadable) if the record is invalid. Empty if the node is not being replaced.
       type: dict
     network_pods:
-      description: The node's pods of the role cni's DaemonSets, if O(purposes) contains V(read).
+      description: The node's pods that belong to DaemonSets of the role cni, if O(purposes) contains V(read).
       type: list
       elements: dict
       contains:

@@ -25,12 +25,12 @@ description:
     ConfigMap.
 options:
   objects:
-    description: The objects, with C(apiVersion), C(kind) and C(metadata). Each needs the label O(label).
+    description: The objects, with C(apiVersion), C(kind) and C(metadata). Each must have the label O(label).
     type: list
     elements: dict
     default: []
   secret_objects:
-    description: Further objects, such as Secrets, whose contents appear in no output.
+    description: Additional objects, such as Secrets, whose contents appear in no output.
     type: list
     elements: dict
     default: []
@@ -128,7 +128,7 @@ def record_of(text: str) -> Reference:
 
 
 def refuse_unlabelled(items: t.Iterable[t.Mapping[str, t.Any]], label: str) -> None:
-    """Refuse objects that a later run could not remove.
+    """Reject objects that a later run could not remove.
 
     Raises:
         ObjectSetError: an object does not have the label.
@@ -140,7 +140,7 @@ def refuse_unlabelled(items: t.Iterable[t.Mapping[str, t.Any]], label: str) -> N
 
 
 def identity_texts(items: t.Iterable[t.Mapping[str, t.Any]]) -> set[str]:
-    """Return the texts in objects that are not secret: API version, kind, type, name, namespace and labels."""
+    """Return the non-secret texts in objects: API version, kind, type, name, namespace and labels."""
     texts: set[str] = set()
     for item in items:
         about = item.get("metadata") or {}

@@ -11,12 +11,12 @@ short_description: Check the pod network of a cluster with short-lived pods
 version_added: "0.1.0"
 description:
   - Opens TCP connections between pods on Windows and Linux nodes, to services by IP address and by DNS name, to
-    NodePorts through nodes of both operating systems, and to a URL outside of the cluster. By default, if a program of
+    NodePorts through nodes of both operating systems, and to a URL outside of the cluster. By default, if a program in
     the cluster enforces network policies, it also checks that a policy blocks connections.
   - The nodes form a ring, in which each node connects to the next one. So the number of connections grows with the
     number of nodes, not with its square.
-  - All objects are in a namespace of their own with a random name. The module deletes the namespace in any case, and
-    waits until it is gone. If a run is killed, a later run deletes its namespace.
+  - All objects are in a separate namespace with a random name. The module always deletes this namespace, and waits
+    until it is gone. If a run is killed, a later run deletes its namespace.
   - Runs on the controller or a control plane host, never on a Windows node. No command is executed in a running
     container. The pods report their results in their status.
   - The task does not fail if a check fails. M(winkube.node.network_report) prints the results, and returns whether all
@@ -47,7 +47,7 @@ options:
     type: str
     default: registry.k8s.io/e2e-test-images/agnhost:2.63.0
   tolerations:
-    description: Tolerations of the pods. The default tolerates every taint, so that cordoned nodes are checked, too.
+    description: Tolerations of the pods. The default tolerates every taint, so cordoned nodes are checked, too.
     type: list
     elements: dict
     default: [{operator: Exists}]
@@ -81,11 +81,11 @@ options:
     default: 50
   attempts:
     description: >-
-      How many times a connection that fails is tried. Windows needs some seconds to program the rules of a new service.
+      How many times to try a connection that fails. Windows needs a few seconds to program the rules of a new service.
     type: int
     default: 3
   connect_timeout:
-    description: Seconds until a connection counts as failed.
+    description: Seconds after which an attempt to connect counts as failed.
     type: int
     default: 5
   result_timeout:
@@ -97,7 +97,8 @@ options:
     type: int
     default: 600
   timeout:
-    description: Seconds after which no further check begins in a pod. Checks in running pods then end as V(not_run).
+    description: Seconds after which no further check begins in a pod. Checks that are still running in pods then end as
+      V(not_run).
     type: int
     default: 3600
   cleanup_timeout:
@@ -159,7 +160,7 @@ results:
       description: For a NodePort, the node whose pod accepts the connection. Otherwise empty.
       type: str
     address:
-      description: Host and port of the destination. Empty if it is not known, and in check mode.
+      description: Host and port of the destination. Empty if it is unknown, or in check mode.
       type: str
     status:
       description:
@@ -240,7 +241,7 @@ def connect(host: str, port: int, seconds: float) -> str:
 
 
 def this_machine() -> str:
-    """Return a name for this machine or container: the host name, and the namespace of the process ids."""
+    """Return a name for this machine or container: the host name and the PID namespace."""
     try:
         return f"{platform.node()} {Path('/proc/self/ns/pid').readlink()}"
     except OSError:
@@ -248,7 +249,7 @@ def this_machine() -> str:
 
 
 def runs(process: int) -> bool:
-    """Return whether a process of this machine runs."""
+    """Return whether a process of this machine is running."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -286,10 +287,10 @@ def settings(params: t.Mapping[str, t.Any], domain: str) -> Settings:
 
 
 def remove_interrupted(module: AnsibleModule, api: NetworkCheckApi, tools: Tools) -> list[str]:
-    """Delete the namespaces of interrupted runs, and return the names of those that are gone. Check mode keeps all."""
+    """Delete the namespaces of interrupted runs, except in check mode, and return the names of those that are gone."""
     ended, others = network_run.interrupted(api, this_machine(), time.time(), runs)
     if others:
-        module.warn(f"other network checks may still be running, so their namespaces stay: {', '.join(others)}")
+        module.warn(f"other network checks may still be running, so their namespaces are kept: {', '.join(others)}")
     if module.check_mode:
         return []
     left = network_run.remove_namespaces(api, ended, module.params["cleanup_timeout"], tools)

@@ -13,8 +13,9 @@ description:
   - Waits for the certificate signing requests of kubelets that join with tokens of M(winkube.node.bootstrap_token), and
     approves only these requests.
   - A request is approved if it was made with the token of a node that is not Ready, for the signer
-    C(kubernetes.io/kube-apiserver-client-kubelet), with the usages of a kubelet, the common name C(system:node:) and
-    that node's name, the organization C(system:nodes) only, and without extensions such as subject alternative names.
+    C(kubernetes.io/kube-apiserver-client-kubelet), with the usages of a kubelet, the common name C(system:node:)
+    followed by that node's name, C(system:nodes) as the only organization, and no extensions such as subject
+    alternative names.
   - If there are requests with different keys for the same node, none of them is approved.
   - Deletes the token of each node that has registered with its certificate. The task ends when all nodes have
     registered, when the remaining tokens have expired or have been deleted, or after O(timeout).

@@ -5,7 +5,7 @@
 | module | what it does |
 |---|---|
 | `kinds` | paths of objects in the API (no I/O) |
-| `inventory` | the ConfigMap that records which objects a set has (no I/O) |
+| `inventory` | the ConfigMap that records which objects a set contains (no I/O) |
 | `changes` | what differs between two states of an object (no I/O) |
 | `api` | the requests to the cluster |
 | `run` | the whole run |

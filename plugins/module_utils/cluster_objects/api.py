@@ -38,7 +38,7 @@ class ObjectApi:
         Args:
             of: the object's identity.
             item: the fields that the manager owns.
-            dry_run: whether the API server only checks the object and computes the result, and stores nothing.
+            dry_run: whether the API server only checks the object and computes the result, without storing anything.
         """
         query = {
             "fieldManager": self.manager,
@@ -51,7 +51,7 @@ class ObjectApi:
         )
 
     def remove_label(self, of: Reference, label: str) -> None:
-        """Remove a label of an object, and change nothing else."""
+        """Remove a label from an object, and change nothing else."""
         body = {"metadata": {"labels": {label: None}}}
         query = {"fieldManager": self.manager}
         self._cluster.ask("PATCH", *of.path, body=body, query=query, content_type=MERGE_PATCH)

@@ -90,8 +90,8 @@ def reference(item: t.Mapping[str, t.Any]) -> Reference:
         item: an object.
 
     Raises:
-        ValueError: the object has no kind or name, its kind is not supported, or it has a namespace although objects
-            of its kind have none, or the reverse.
+        ValueError: the object has no kind or name, its kind is not supported, or it has a namespace although its kind
+            is not namespaced, or the reverse.
     """
     about = item.get("metadata") or {}
     identity = Reference(

@@ -41,7 +41,7 @@ class ObjectsApi(t.Protocol):
         """Apply an object, and return the result."""
 
     def remove_label(self, of: Reference, label: str) -> None:
-        """Remove a label of an object, and change nothing else."""
+        """Remove a label from an object, and change nothing else."""
 
     def delete(self, of: Reference, uid: str) -> bool:
         """Delete an object unless a newer object has replaced it, and return whether it existed."""
@@ -91,7 +91,7 @@ class ObjectSet:
         self._api, self._record, self._label = api, record, label
 
     def plan(self, items: t.Iterable[t.Mapping[str, t.Any]]) -> list[PlannedObject]:
-        """Return what a run does: first with the objects of the set, then with objects that are no longer in it.
+        """Return what a run will do, first with the objects of the set, then with objects that are no longer in it.
 
         Args:
             items: the objects of the set.
@@ -143,8 +143,8 @@ class ObjectSet:
             return inventory.read((existing or {}).get("data") or {})
         except ValueError as error:
             raise ObjectSetError(
-                f"{self._record}: {error}. Correct it, or delete it. If you delete it, later runs "
-                "will not remove the objects that exist now"
+                f"{self._record}: {error}. Correct or delete the ConfigMap. If you delete it, "
+                "later runs will not remove the objects that exist now"
             ) from error
 
     def _write_record(self, before: t.Sequence[Recorded], after: t.Sequence[Recorded]) -> None:
@@ -158,7 +158,7 @@ class ObjectSet:
         if missing:
             kinds = ", ".join(f"{of.kind} ({of.api_version})" for of in missing)
             raise ObjectSetError(
-                f"expected a cluster that knows {kinds}, got one without this API. Install "
+                f"expected a cluster that supports {kinds}, got one without this API. Install "
                 f"{' and '.join(of.known.provider for of in missing)}, or do not request these objects"
             )
 

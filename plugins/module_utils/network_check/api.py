@@ -64,7 +64,7 @@ class NetworkCheckApi:
                 raise
 
     def pods(self, namespace: str, role: str) -> list[dict[str, t.Any]]:
-        """Return the pods of a namespace that have a role: `server` or `probe`."""
+        """Return a namespace's pods that have the given role: `server` or `probe`."""
         query = {"labelSelector": f"{ROLE_LABEL}={role}"}
         return self._cluster.items(_NAMESPACES, namespace, "pods", form=POD, query=query)
 

@@ -137,7 +137,7 @@ class Connections:
                 self._tools.sleep(self._settings.retry_delay)
 
     def lost_servers(self) -> set[str]:
-        """Return the nodes whose server pod no longer runs at its address.
+        """Return the nodes whose server pod is no longer running at its address.
 
         Raises:
             ApiError: the request failed.
@@ -158,7 +158,7 @@ class Connections:
         return Pool(self._api, self._namespace, role, limits, self._tools.clock, self._tools.sleep)
 
     def _round(self, checks: t.Iterable[Check]) -> dict[Check, tuple[str, Answer]]:
-        """Open the connection of each check once, and return its address and its result by check."""
+        """Open each check's connection once, and return the address and the result of each check."""
         results: dict[Check, tuple[str, Answer]] = {}
         by_source: dict[str, list[tuple[Check, objects.Probe]]] = {}
         for check in checks:
@@ -189,7 +189,7 @@ class Connections:
                 bodies.append(objects.probe_pod(name, self._nodes[source], each, self._settings.images))
         reader = _ProbeReader(self._settings, self._tools.clock)
         answered: dict[str, dict[str, Answer]] = self._pool("probe").run(bodies, reader, keep=False)
-        missing = Answer(None, "the status of the pod has no result of the probe")
+        missing = Answer(None, "the pod's status contains no result of this probe")
         return {
             check: (probe.address, answered[name].get(probe.name) or answered[name].get("") or missing)
             for name, part in pods.items()
@@ -213,7 +213,7 @@ class Connections:
             return (*host_and_port(check.target), "")
         server = self._servers[check.server]
         if server.problem:
-            return "", 0, f"the server pod on {check.server} does not run: {server.problem}"
+            return "", 0, f"the server pod on {check.server} is not running: {server.problem}"
         if check.kind not in (SERVICE_IP, SERVICE_DNS, NODE_PORT):
             return server.address, objects.SERVER_PORT, ""
         service = self._services[check.server]
@@ -240,17 +240,17 @@ class _ServerReader:
     """Reads the addresses of server pods."""
 
     def read(self, pod: Pod) -> ServerPod | None:
-        """Return the server pod with its address, or None if the server does not run yet."""
+        """Return the server pod with its address, or None if the server is not running yet."""
         address = server_address(pod)
         return ServerPod(address) if address else None
 
     def give_up(self, pod: Pod | None, why: str) -> ServerPod:  # noqa: ARG002 - the protocol names it
-        """Return the server pod without an address, and with the reason why it does not run."""
+        """Return the server pod without an address, with the reason why it is not running."""
         return ServerPod("", why)
 
 
 class _ProbeReader:
-    """Reads the results of probes by container name; the key "" has the result of all probes without their own key."""
+    """Reads the results of probes by container name; the key "" contains the result of all other probes."""
 
     def __init__(self, settings: Settings, clock: t.Callable[[], float]) -> None:
         self._settings, self._clock = settings, clock

@@ -43,7 +43,7 @@ def is_interrupted(namespace: t.Mapping[str, t.Any], machine: str, now: float, r
         namespace: a namespace with the labels of network checks.
         machine: the name of this machine, as its runs record it.
         now: the current time in seconds since 1970.
-        runs: returns whether a process of this machine still runs.
+        runs: returns whether a process of this machine is still running.
     """
     mark = read_mark(namespace)
     if mark is None or now > mark.until:

@@ -45,7 +45,7 @@ class Probe(t.NamedTuple):
     host: str
     port: int
     seconds: int
-    """Time limit of the connection."""
+    """Time limit for the connection."""
 
     @property
     def address(self) -> str:

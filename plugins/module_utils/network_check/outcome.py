@@ -33,14 +33,14 @@ class Answer(t.NamedTuple):
 
 
 def server_address(pod: Pod) -> str:
-    """Return the IP address of a server pod; empty if its container does not run yet."""
+    """Return the IP address of a server pod; empty if its container is not running yet."""
     status = pod.get("status") or {}
     running = any("running" in (one.get("state") or {}) for one in status.get("containerStatuses") or ())
     return str(status.get("podIP") or "") if running and status.get("phase") == "Running" else ""
 
 
 def answers(pod: Pod, seconds: int) -> dict[str, Answer]:
-    """Return what the probes of a pod observed, by the name of the container. Probes that have not ended are left out.
+    """Return what the probes of a pod observed, by container name. Probes that have not ended are left out.
 
     Args:
         pod: the pod.
@@ -69,7 +69,7 @@ def is_running(pod: Pod) -> bool:
 
 
 def why_waiting(pod: Pod) -> str:
-    """Return why a pod does not run, as the scheduler or the kubelet reported it."""
+    """Return why a pod is not running, as the scheduler or the kubelet reported it."""
     status = pod.get("status") or {}
     for one in status.get("containerStatuses") or ():
         waiting = (one.get("state") or {}).get("waiting") or {}

@@ -24,7 +24,8 @@ CONTROLLER = "controller"
 """The source of connections from the machine on which the module runs."""
 BACKENDS = 3
 """Maximum number of services for each operating system. Each service adds rules to every node, so the number of
-services does not grow with the cluster."""
+services must not grow with the cluster.
+"""
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -170,8 +171,8 @@ def _node_ports(
     """Return the checks of NodePorts: for each node, a connection from a different node, and one from the controller.
 
     On Windows, a NodePort cannot be reached from the node itself (kubernetes.io: Networking on Windows, "Limitations"),
-    so the source is never the node that is tested. The pod that responds is not on the tested node either, so that this
-    node has to forward the connection.
+    so the source is never the node that is tested. The pod that responds is not on the tested node either, so this node
+    has to forward the connection.
     """
     everyone, checks = [*linux, *windows], []
     for number, entry in enumerate([*windows, *linux]):

@@ -25,7 +25,7 @@ class PodApi(t.Protocol):
         """Create a pod."""
 
     def pods(self, namespace: str, role: str) -> list[dict[str, t.Any]]:
-        """Return the pods with a role."""
+        """Return the pods that have the given role."""
 
     def delete_pod(self, namespace: str, name: str) -> None:
         """Begin to delete a pod."""
@@ -52,9 +52,9 @@ class PoolLimits(t.NamedTuple):
     parallel: int
     """How many pods may be starting or working at the same time."""
     pod_seconds: float
-    """How long one pod may take, including the download of its container image."""
+    """How many seconds one pod may take, including the download of its container image."""
     end: float
-    """The time of the clock at which the whole run ends."""
+    """The time at which the whole run must end, by the pool's clock."""
     poll: float = 1.0
     """Seconds between two requests for the state of the pods."""
 
@@ -86,7 +86,7 @@ class Pool(t.Generic[T]):
         self._started: dict[str, float] = {}
         self._first_refused: float | None = None
         self.results: dict[str, T] = {}
-        """Results by the name of the pod."""
+        """Results by pod name."""
 
     def run(self, pods: t.Iterable[t.Mapping[str, t.Any]], reader: Reader[T], *, keep: bool) -> dict[str, T]:
         """Create the pods, and return their results.

@@ -56,7 +56,7 @@ class RunResult(t.NamedTuple):
 
 
 def dry_run(nodes: Participants, settings: Settings) -> list[Outcome]:
-    """Return the outcomes in check mode: known ones, and NOT_RUN for each check that a run would perform."""
+    """Return the outcomes in check mode: the known ones, and NOT_RUN for each check that a run would perform."""
     planned = plan(nodes, settings.outbound_url, from_controller=settings.from_controller)
     checks = [*planned.checks, *policy_plan(planned.checks, settings)]
     return [*planned.outcomes, *(Outcome(check, NOT_RUN, "this is a run in check mode") for check in checks)]
@@ -65,7 +65,7 @@ def dry_run(nodes: Participants, settings: Settings) -> list[Outcome]:
 def run(
     api: RunApi, nodes: Participants, settings: Settings, tools: Tools, *, token: str, mark: leftovers.RunMark
 ) -> RunResult:
-    """Perform the checks of a run in a namespace of its own, and remove the namespace in any case.
+    """Perform a run's checks in a new namespace, and remove this namespace even if the run fails.
 
     Args:
         api: the requests.
@@ -144,7 +144,7 @@ def interrupted(api: RunApi, machine: str, now: float, runs: t.Callable[[int], b
         api: the requests.
         machine: the name of this machine.
         now: the current time in seconds since 1970.
-        runs: returns whether a process of this machine still runs.
+        runs: returns whether a process of this machine is still running.
 
     Raises:
         ApiError: a request failed.

@@ -5,8 +5,8 @@
 | function | for | what it removes |
 |---|---|---|
 | `urls.redact_url` | one URL in a message | user, password, query, fragment, and the token of a served bundle |
-| `urls.redact_users` | a value that is otherwise shown as it is, such as in a diff | users and passwords of URLs |
-| `texts.redact_value` | any value of a user in a message | users and queries of URLs, and what `Redaction` removes |
+| `urls.redact_users` | a value that is otherwise shown as is, such as in a diff | users and passwords of URLs |
+| `texts.redact_value` | any value from a user in a message | users and queries of URLs, and what `Redaction` removes |
 | `texts.Redaction` | logs, and JSON documents about a node | secrets of every known form and name |
 | `names.is_secret_name` | names of settings | nothing: it returns whether the value is a secret |
 

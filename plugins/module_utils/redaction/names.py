@@ -87,7 +87,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def may_be_secret(name: str) -> bool:
-    """Return whether to hide the value of a misspelt or unknown name, because a part of the name suggests a secret."""
+    """Return whether to hide the value of a misspelled or unknown name, because part of the name suggests a secret."""
     return bool(_LIKE_SECRET_WORDS.search(name))
 
 
@@ -121,7 +121,7 @@ def _lower(text: str) -> str:
 
 
 def _values(text: str, lower: str, word: re.Match[str]) -> t.Sequence[_Span]:
-    """Return where the value of a name is, given the secret word in the name."""
+    """Return the position of a name's value, given the secret word in the name."""
     rest = t.cast("re.Match[str]", _REST.match(text, word.end()))
     end = rest.end()
     # Check the name before the value, because the value of a harmless name may be long and contain other names.
@@ -171,7 +171,7 @@ def _value(text: str, sign: re.Match[str], *, whole_line: bool, begins_line: boo
 
 
 def _is_json(sign: re.Match[str]) -> bool:
-    """Return whether the name before the sign is quoted, as in JSON."""
+    """Return whether the name before the separator is quoted, as in JSON."""
     return sign[0].lstrip("\\")[:1] in ('"', "'")
 
 
@@ -186,7 +186,7 @@ def _next_line(text: str, gap: re.Match[str], sign: re.Match[str], begins_line: 
 
 
 def _indented(text: str, start: int, name: int) -> t.Sequence[_Span]:
-    """Return the lines below a name that are indented further than the name."""
+    """Return the lines below a name that are indented more deeply than the name."""
     margin = t.cast("re.Match[str]", _MARGIN.match(text, text.rfind("\n", 0, name) + 1))
     width, end = len(margin[0]), start
     while end - start < _MOST_OF_A_BLOCK and (line := _FOLLOWING_LINE.match(text, end)):
@@ -197,7 +197,7 @@ def _indented(text: str, start: int, name: int) -> t.Sequence[_Span]:
 
 
 def _members(text: str, match: re.Match[str]) -> t.Sequence[_Span]:
-    """Return the values in an object under a secret name, `{"value": "x"}`, that are secret, not only descriptive."""
+    """Return the secret values, not the descriptive ones, in an object under a secret name, as in `{"value": "x"}`."""
     spans: list[_Span] = []
     for member in _MEMBER.finditer(text, match.start(1), match.end(1)):
         if _OPENING.match(text, member.end()):

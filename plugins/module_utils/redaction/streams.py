@@ -10,7 +10,9 @@ from .names import is_open
 from .private_keys import LONGEST_KEY, open_key
 
 LONGEST_LINE = 1024 * 1024
-"""Length in bytes up to which a line is always copied. Longer lines may be left out: a cut could split a secret."""
+"""Maximum length of lines that are always copied, in bytes; longer lines may be left out, as a cut could split a
+secret.
+"""
 _BLOCK = 1024 * 1024
 _TAIL = 2048
 """Number of characters at the end of a block that are checked for a name whose value may follow a few lines below."""
@@ -19,7 +21,7 @@ _HEAD = 4096
 
 
 def redact_stream(source: t.BinaryIO, target: t.BinaryIO, redact: t.Callable[[str], str]) -> bool:
-    """Copy a text without its secrets.
+    """Copy text without its secrets.
 
     UTF-16, which Windows PowerShell writes, becomes UTF-8. Bytes that are not UTF-8 stay as they are.
 
@@ -29,7 +31,7 @@ def redact_stream(source: t.BinaryIO, target: t.BinaryIO, redact: t.Callable[[st
         redact: returns whole lines without their secrets.
 
     Returns:
-        Whether the source is a text; otherwise nothing is written.
+        Whether the source is text; otherwise nothing is written.
     """
     head = source.read(min(_HEAD, _BLOCK))
     encoding = _encoding(head)
@@ -44,7 +46,7 @@ def redact_stream(source: t.BinaryIO, target: t.BinaryIO, redact: t.Callable[[st
 
 
 def _settled(text: str) -> tuple[str, str]:
-    """Split the text where an incomplete secret may begin: a private key, or the value of a secret name."""
+    """Return the text in two parts, split where a possibly incomplete private key or secret value begins."""
     start = open_key(text)
     if start >= 0:
         return text[:start], text[start:]
@@ -57,7 +59,7 @@ def _settled(text: str) -> tuple[str, str]:
 
 
 def _encoding(head: bytes) -> str | None:
-    """Return the encoding of a text, detected from its beginning; None if it is not a text."""
+    """Return the encoding of a file, detected from its beginning; None if it is not text."""
     if head[:2] == b"\xff\xfe":
         return "utf-16-le"
     if head[:2] == b"\xfe\xff":

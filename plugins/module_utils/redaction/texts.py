@@ -22,7 +22,7 @@ from .urls import USER_IN_TEXT, redact_queries, redact_users
 
 
 class _Form(t.NamedTuple):
-    """The form of a kind of secret.
+    """The pattern of one kind of secret.
 
     Matching takes linear time: no match can begin inside an unbounded repetition of another match, and patterns that
     can begin anywhere have a maximum length. A test checks this with texts that repeat the beginnings of the patterns.
@@ -131,7 +131,7 @@ class Redaction:
     """Redacts secrets.
 
     Args:
-        known: known secrets, such as the password of the connection. Secrets of less than six characters are ignored.
+        known: known secrets, such as the password of the connection. Secrets of fewer than six characters are ignored.
     """
 
     def __init__(self, known: t.Iterable[str] = ()) -> None:
@@ -155,7 +155,7 @@ class Redaction:
         return without_named(text)
 
     def value(self, value: t.Any) -> t.Any:
-        """Return a JSON value without secrets, in texts and under secret names."""
+        """Return a JSON value without the secrets in its texts and under secret names."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, t.Mapping):
@@ -166,7 +166,7 @@ class Redaction:
         return value
 
     def _member(self, name: str, item: t.Any, *, named: bool) -> t.Any:
-        """Redact a member of a mapping; with `named`, another member marks the value as secret, as in env."""
+        """Redact a member of a mapping; `named` means that the mapping has a secret name, as in env."""
         if is_secret_name(name) or (named and name.lower() in VALUE_NAMES):
             return self._all_secret(item)
         return self.value(item)
@@ -199,7 +199,7 @@ class Redaction:
             target: receives the copy.
 
         Returns:
-            Whether the file is a text; otherwise nothing is written.
+            Whether the file is text; otherwise nothing is written.
         """
         return redact_stream(source, target, self.text)
 
@@ -208,7 +208,7 @@ _NOTHING_KNOWN = Redaction()
 
 
 def redact_value(text: str) -> str:
-    """Return a user's value for a message: without the users and queries of its URLs, and without any other secret.
+    """Return a value from a user for a message, without the users and queries of URLs and without other secrets.
 
     >>> redact_value("see https://me:x@example.org/a?b=c, password=x")
     'see https://***@example.org/a?*** password=***'

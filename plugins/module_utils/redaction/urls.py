@@ -12,12 +12,12 @@ _NO_PORT = r"(?!\d{1,5}(?:[/?#,\s]|\Z))"
 _NO_DIGEST = r"(?!sha256:)"
 """The reference of a container image with a digest also has an @: `pause@sha256:…`."""
 _BUNDLE_TOKEN = re.compile(r"~[A-Za-z0-9_-]{32,}(?=/|$)")
-"""First part of a path that contains a token, such as the token of a served bundle."""
+"""A part of a path that contains a token, such as the token of a served bundle."""
 _QUERY = re.compile(r"(?<=[\w/])\?\S+")
 
 
 def _user(end: str, longest: int) -> str:
-    """Return the pattern of the user in a URL, including the @ after the user.
+    """Return a pattern that matches the user in a URL, including the @ after the user.
 
     The user extends to the last @: passwords are often not percent-encoded (RFC 3986, 3.2.1), and may even contain a
     slash. If a port follows the host, the @ belongs to the path.
@@ -73,13 +73,13 @@ def redact_queries(value: str) -> str:
 
 
 def carries_secret(url: str) -> bool:
-    """Return whether a URL contains credentials: a user, a query (signatures), or the token of a served bundle."""
+    """Return whether a URL contains credentials: a user, a query (which may be a signature), or a bundle token."""
     authority, dummy, rest = url.partition("://")[2].partition("/") if "://" in url else url.partition("/")
     return has_user(url) or "@" in authority or "?" in authority or "?" in rest or bool(_BUNDLE_TOKEN.match(rest))
 
 
 def redact_url(url: str) -> str:
-    """Return a URL for messages: without user, query, fragment and the token of a served bundle.
+    """Return a URL for messages: without its user, query and fragment, and without the token of a served bundle.
 
     >>> redact_url("https://me:secret@example.org/a.zip?sig=x")
     'https://example.org/a.zip'

@@ -157,5 +157,5 @@ def test_the_time_is_limited(suite: Path, tmp_path: Path) -> None:
 
 
 def test_a_suite_is_required(tmp_path: Path) -> None:
-    with pytest.raises(ResourceError, match="suite: expected a folder with tests"):
+    with pytest.raises(ResourceError, match="suite: expected a folder that contains tests"):
         run(image_tests, {"suite": str(tmp_path / "none"), "release_notes": "x", "directory": "y"}, HOST)

@@ -303,5 +303,5 @@ def test_check_mode_writes_no_report(tmp_path: Path) -> None:
 
 
 def test_a_stage_needs_a_name(tmp_path: Path) -> None:
-    with pytest.raises(ResourceError, match="stages: expected stages with a name"):
+    with pytest.raises(ResourceError, match="stages: expected a name for each stage"):
         report(tmp_path, stages=[{"failure": ""}])

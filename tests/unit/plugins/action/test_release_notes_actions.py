@@ -118,7 +118,7 @@ def test_an_artifact_that_differs_from_its_manifest_is_reported(node: Node, tmp_
     path = f"{CACHE}\\nssm\\2.24\\nssm-2.24.zip"
     node.machine.files.write_bytes(path, b"other")
     result = run_on(node, release_notes, options(tmp_path), connection=PASSWORD)
-    assert result["warnings"] == [f"node-1: {path} differs from its manifest, or has none"]
+    assert result["warnings"] == [f"node-1: {path} differs from its manifest or has no manifest"]
     (artifact,) = noted(result).artifacts
     assert (artifact.sha256, artifact.verified) == (hashlib.sha256(b"other").hexdigest(), False)
 
@@ -218,7 +218,7 @@ def test_the_release_that_a_user_names() -> None:
 @pytest.mark.parametrize(
     ("commit", "release", "warnings"),
     [
-        (("", False), "20261126.00000000", ["/site has no commit of git, so the release is named 20261126.00000000"]),
+        (("", False), "20261126.00000000", ["/site has no Git commit, so the release is named 20261126.00000000"]),
         (("1a2b3c4d", False), "20261126.1a2b3c4d", None),
         (("1a2b3c4d", True), "20261126.1a2b3c4d", ["the files in /site differ from commit 1a2b3c4d"]),
     ],

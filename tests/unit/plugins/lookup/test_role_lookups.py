@@ -29,7 +29,7 @@ def test_resources_of_a_role() -> None:
         (FEATURES, "windows_features_names: expected a variable of this name, got none"),
         ("lookup('winkube.node.node_resources', 'x')", "role: expected one of windows_settings, .*, got 'x'"),
         ("lookup('winkube.node.artifact_sources', 'x')", "artifact_sources: expected no terms, got x"),
-        ("lookup('winkube.node.pod_network', 'x')", "pod_network: expected no terms"),
+        ("lookup('winkube.node.pod_network', 'x')", "pod_network: expected no terms, got x"),
         ("lookup('winkube.node.pod_network')", "cni_plugin: expected a variable of this name, got none"),
     ],
 )

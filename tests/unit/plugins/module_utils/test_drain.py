@@ -179,7 +179,7 @@ def test_a_pod_that_must_not_be_evicted_leaves_the_node_unchanged(cluster: Clust
     cluster.add("other", "b")
     results = cluster.drain()
     assert results["n"]["status"] == "refused"
-    assert "pod default/a: it has no controller that would recreate it (force: true allows it)" in results["n"]["msg"]
+    assert "pod default/a: it has no controller that would recreate it (force: true allows this)" in results["n"]["msg"]
     assert cluster.cordoned() == ["other"]
     assert cluster.evictions == ["default/b"]
 

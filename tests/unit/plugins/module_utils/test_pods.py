@@ -79,7 +79,7 @@ def test_losing_data_of_pods_needs_its_own_permission(changes: dict[str, t.Any],
     allowed = {"force": False, "delete_emptydir_data": False}
     found = pods.sort_pods([pod(**changes)], **allowed)
     assert found.evict == []
-    assert f"{option}: true allows it" in found.refused["default/web"]
+    assert f"{option}: true allows this" in found.refused["default/web"]
     assert not pods.sort_pods([pod(**changes)], **allowed | {option: True}).refused
     other = next(name for name in allowed if name != option)
     assert pods.sort_pods([pod(**changes)], **allowed | {other: True}).refused

@@ -162,7 +162,7 @@ def test_namespaces_of_interrupted_runs_are_deleted(cluster: NetworkCluster) -> 
     assert {path.rpartition("/")[2] for path in cluster.objects if path.count("/") == 3 and NAMESPACES in path} == {
         "live", "other", "other container", "kube-system"
     }  # fmt: skip
-    warning = "other network checks may still be running, so their namespaces stay: live, other container, other"
+    warning = "other network checks may still be running, so their namespaces are kept: live, other container, other"
     assert found["warnings"] == [warning]
 
 

@@ -244,7 +244,7 @@ def test_an_unknown_api_ends_the_run_before_the_first_change() -> None:
     api = MemoryApi()
     rule = {**config_map("rules"), "apiVersion": "monitoring.coreos.com/v1", "kind": "PrometheusRule"}
     with pytest.raises(
-        ObjectSetError, match=r"expected a cluster that knows PrometheusRule \(monitoring.coreos.com/v1\)"
+        ObjectSetError, match=r"expected a cluster that supports PrometheusRule \(monitoring.coreos.com/v1\)"
     ):
         run(api, config_map("a"), rule)
     assert api.writes == []

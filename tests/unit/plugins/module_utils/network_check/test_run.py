@@ -157,7 +157,7 @@ def test_a_node_without_images_is_no_evidence() -> None:
     assert rows(result, "not_run") >= concerned
     assert rows(result, "failed") == set()
     why = details(result, "pod_to_pod")["win1"]
-    assert "the server pod on win1 does not run: not ready after 600 seconds: ErrImagePull: failed to pull" in why
+    assert "the server pod on win1 is not running: not ready after 600 seconds: ErrImagePull: failed to pull" in why
 
 
 @pytest.mark.parametrize(
