@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Delete nodes from a cluster, if their addresses show that they belong to the expected machines."""
+"""Delete nodes from a cluster if their addresses show that they belong to the expected machines."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ from ..module_utils.node_changes import change_nodes
 
 
 def mismatch(node: t.Mapping[str, t.Any], expected: t.Collection[str]) -> str:
-    """Return why a node is not the node of a machine; empty if it reports an address of the machine."""
+    """Return why a node does not belong to a machine; empty if the node reports one of the machine's addresses."""
     reported = [str(one["address"]) for one in (node.get("status") or {}).get("addresses") or ()]
     if identifies(str(node["metadata"]["name"]), reported, expected):
         return ""
@@ -104,7 +104,7 @@ def delete(api: NodeApi, name: str, expected: t.Collection[str], dry: bool) -> d
 
 
 def expected_addresses(module: AnsibleModule) -> dict[str, list[str]]:
-    """Return the option `addresses`. The module fails if it is malformed."""
+    """Return the option `addresses`. If it is malformed, the module fails."""
     given = module.params["addresses"]
     for name, addresses in given.items():
         if not isinstance(addresses, list):

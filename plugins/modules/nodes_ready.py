@@ -52,7 +52,7 @@ options:
     default: {}
   before:
     description:
-      - State of each rebooted node from before its reboot, as RV(winkube.node.nodes_drain#module:nodes) returned it
+      - State of each rebooted node before its reboot, as RV(winkube.node.nodes_drain#module:nodes) returned it
         (C(boot_id), C(host_process)). For some seconds after a reboot, the cluster still shows the earlier state. With
         this option the module waits until the kubelet has reported since the reboot.
     type: dict
@@ -166,7 +166,7 @@ def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "", version: str
 
     Args:
         node: the node as the API returns it.
-        boot_id: the boot ID from before a reboot, or empty if the node did not reboot.
+        boot_id: the boot ID before a reboot, or empty if the node did not reboot.
         version: the expected version of the kubelet, or empty to accept any.
     """
     if node is None:
@@ -204,7 +204,7 @@ def reported_version(status: t.Mapping[str, t.Any]) -> str:
 
 
 REQUIRED = {"pod_cidr": "no pod CIDR", "overlay_address": "no address on the overlay network"}
-"""Values that a node may have to get from the cluster, and the reasons to report if they are missing."""
+"""Values that a node may have to get from the cluster, and the reason to report while each is missing."""
 
 
 def is_done(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> bool:
@@ -220,13 +220,13 @@ def why(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> str:
 def remaining_sets(
     api: NodeApi, node: t.Mapping[str, t.Any], pods: t.Sequence[Pod], before: t.Mapping[str, t.Any]
 ) -> dict[str, t.Any]:
-    """Return the DaemonSets from before a reboot that still select a node; a run may have changed its network.
+    """Return the DaemonSets in `before` that may still run on a node. A change of network can have removed others.
 
     Args:
         api: the cluster.
         node: the node.
         pods: the pods of the node.
-        before: container IDs from before the reboot, by DaemonSet.
+        before: container IDs before the reboot, by DaemonSet.
 
     Raises:
         ApiError: a request to the cluster failed.

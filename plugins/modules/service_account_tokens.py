@@ -23,7 +23,7 @@ options:
     required: true
   timeout:
     description: >-
-      Seconds to wait for missing tokens, after which the task fails. V(0) reads once and returns the tokens that exist.
+      Seconds to wait for missing tokens before the task fails. V(0) reads once and returns the tokens that exist.
     type: int
     default: 0
 extends_documentation_fragment:

@@ -82,7 +82,7 @@ class Kind:
         return "SHA512" if "512" in (self.checksum_suffix or self.checksum_url.rpartition("/")[2]) else "SHA256"
 
     def has_checksum(self, version: str) -> bool:
-        """Return whether the publisher provides a checksum file for a version; true if the version is not comparable.
+        """Return whether the publisher provides a checksum file for a version; true if the version cannot be parsed.
 
         Args:
             version: the version, without a leading `v`.
@@ -100,7 +100,7 @@ class Kind:
 
 
 def filled(pattern: str, version: str) -> str:
-    """Return a URL for a version. Other braces stay, because the signature in a URL may contain braces."""
+    """Return a URL with the version in place of the placeholders. Other braces stay: a signature may contain them."""
     return pattern.replace("{version}", version).replace("{underscores}", version.replace(".", "_"))
 
 

@@ -38,7 +38,7 @@ def write(
 
 
 def _header(name: str, size: int) -> tarfile.TarInfo:
-    """Return a tar header without a time and an owner, so that equal content gives equal archives."""
+    """Return a tar header without a time or owner, so that equal content gives equal archives."""
     header = tarfile.TarInfo(name)
     header.mode, header.size = 0o644, size
     return header

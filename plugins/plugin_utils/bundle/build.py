@@ -82,7 +82,7 @@ class Builder:
         self._now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._registries: dict[str, RegistryClient] = {}
         self.made = BuildResult()
-        """The result, which `run` fills."""
+        """The result, which `run` fills in."""
 
     def run(self, content: BundleContent) -> BuildResult:
         """Download the requested files that are missing. A failed download does not stop other downloads.

@@ -81,7 +81,7 @@ class FetchSource:
     CURL_CA_BUNDLE, or the certificates that the library requests trusts."""
     verify: bool = True
     inside: frozenset[str] | None = None
-    """For URLs from untrusted documents: hosts that are allowed although they are not public. None: all are allowed."""
+    """Hosts to allow in URLs from untrusted documents even if they are not public. None: allow all hosts."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -127,7 +127,7 @@ class Fetcher:
         self._sleep, self._clock = sleep, clock
         self._authorities = _Authorities()
         self.bytes = 0
-        """Number of downloaded bytes (bodies only); approximate, because several threads add to it at once."""
+        """Number of downloaded bytes (bodies only); approximate, because several threads add to it at the same time."""
 
     def document(self, source: FetchSource, limit: int = _SMALL) -> tuple[bytes, c.Mapping[str, str]]:
         """Download a small document, and return it with the headers of the response.

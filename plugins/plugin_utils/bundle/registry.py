@@ -143,7 +143,7 @@ class RegistryClient:
             source = FetchSource(url=url, proxy=self._proxy, no_proxy=self._no_proxy, inside=own)
             try:
                 if encrypted and not url.startswith("https://"):
-                    raise FetchError(url, "a manifest from an HTTPS registry names a layer without HTTPS")
+                    raise FetchError(url, "a manifest from an HTTPS registry contains a layer URL without HTTPS")
                 self._fetcher.file(source, target, checksum)
                 return
             except FetchError as problem:
@@ -241,7 +241,9 @@ class RegistryClient:
             return basic
         realm = parameters.get("realm", "")
         if endpoint.url.startswith("https://") and realm.startswith("http://"):
-            raise FetchError(asked.url, "it names a token server without HTTPS, to which no credentials are sent", 403)
+            raise FetchError(
+                asked.url, "it names a token server without HTTPS; credentials are sent only over HTTPS", 403
+            )
         if scheme != "bearer" or not realm.startswith(("http://", "https://")):
             why = (
                 "it requires a username and password (container_runtime_registries)"

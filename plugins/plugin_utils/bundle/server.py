@@ -52,7 +52,7 @@ class ServedBundle:
         return f"{self.scheme}://{host}:{self.port}/{self.tokens[node]}"
 
     def revoke(self, nodes: t.Iterable[str]) -> None:
-        """Revoke tokens, which takes effect within a second.
+        """Revoke the tokens of nodes. This takes effect within a second.
 
         Args:
             nodes: the nodes whose tokens are revoked.
@@ -180,7 +180,7 @@ def address_of(host: str, hostvars: t.Mapping[str, t.Mapping[str, t.Any]]) -> st
 
 
 def own_address(node: str) -> str:
-    """Return the controller's address that a node sees: the source address of packets to the node.
+    """Return the controller's address as a node sees it: the source address of packets to the node.
 
     Args:
         node: name or address of the node.
@@ -206,7 +206,7 @@ def bind_address(addresses: t.Iterable[str], own: bool) -> str:
 
     Args:
         addresses: the addresses at which nodes reach the controller.
-        own: whether the addresses belong to this machine. An address from a user may be a translated one (NAT).
+        own: whether the addresses belong to this machine. An address that a user has set may be a translated one (NAT).
     """
     different = set(addresses)
     if own and len(different) == 1:

@@ -20,7 +20,7 @@ class SupportProgram:
     source: str
     images: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     images_by_build: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Images that differ for each version of Windows."""
+    """Images that are specific to a version of Windows."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

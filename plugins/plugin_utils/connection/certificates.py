@@ -135,7 +135,7 @@ def successor(listener: HttpsListener, now: datetime.datetime, days: int) -> Cer
 
 
 def renewed_names(certificate: x509.Certificate, more: t.Iterable[str]) -> list[str]:
-    """Return the DNS names and addresses for a new certificate: the current certificate's names, and more.
+    """Return the DNS names and addresses for a new certificate: those of the current one, and those in `more`.
 
     A text that is neither a DNS name nor an address is left out, because the names come from the node and become part
     of an extension's text.

@@ -28,7 +28,7 @@ class KnownCause:
     explanation: str
     fix: str
     leads_to: tuple[str, ...]
-    """Causes that are only consequences of this cause if both are found."""
+    """Causes to report as consequences of this cause if both are found."""
     source: str
 
 

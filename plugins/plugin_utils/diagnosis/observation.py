@@ -35,7 +35,7 @@ or not to have joined."""
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ObservationOptions:
-    """Where programs and files are on a node."""
+    """The locations of programs and files on a node."""
 
     install_dir: str = "C:\\k"
     conf_dir: str = "C:\\etc\\cni\\net.d"
@@ -92,13 +92,13 @@ class SecondFacts:
     kubelet_version: str = ""
     """Version of the kubelet, such as 1.37.1; empty if unknown."""
     kubelet_error: str = ""
-    """The last error with which the kubelet ended, from its log."""
+    """The last error that ended the kubelet, from its log."""
     launcher: LauncherLog = dataclasses.field(default_factory=LauncherLog)
     launcher_error: str = ""
-    """The last error with which the launcher ended."""
+    """The last error that ended the launcher."""
     api: ApiConnection = dataclasses.field(default_factory=ApiConnection)
     plugins: t.Mapping[str, bool] = dataclasses.field(default_factory=dict)
-    """Whether the program of each CNI plugin exists, by the plugin's name."""
+    """Whether each CNI plugin's program exists, by the plugin's name."""
 
 
 def first_calls(options: ObservationOptions) -> tuple[Call, ...]:
@@ -249,7 +249,7 @@ def networks_in(text: str) -> dict[str, str]:
 
 
 def last_error(lines: t.Sequence[str]) -> str:
-    """Return the last error with which the kubelet ended; empty if there is none.
+    """Return the last error that ended the kubelet; empty if there is none.
 
     Source: kubernetes cmd/kubelet/kubelet.go, cli.Run.
     """

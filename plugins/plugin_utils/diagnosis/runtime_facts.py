@@ -65,11 +65,11 @@ class RuntimeFacts:
     states: t.Mapping[str, RuntimeState]
     """States by endpoint."""
     problems: t.Mapping[str, str]
-    """Why the state of an endpoint could not be read."""
+    """Why the state of an endpoint could not be read, by endpoint."""
     sandbox_image: str
     """Name of the pause image; empty if unknown."""
     images: t.Mapping[str, ImageState]
-    """Images of containerd by name."""
+    """Images in containerd's store by name."""
     containers: frozenset[str] | None
     """Names of the running containers; None: unknown."""
 

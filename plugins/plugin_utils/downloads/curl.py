@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Download with Windows' curl.exe. It reads the URL, proxy and headers from standard input: no process list shows them.
+"""Download with Windows' curl.exe. Standard input provides URL, proxy and headers, so that no process list shows them.
 
 Windows Server 2019 may have curl 7.55 (2017), so a newer option is used only if the version is known to have it:
 https://curl.se/docs/manpage.html ("Added in").
@@ -21,8 +21,8 @@ SCHEMES = ("http", "https", "file")
 PARALLEL = 8
 """Default number of parallel downloads."""
 VERSION_CALL = query("curl", "curl.exe", arguments=("--version",), output_limit=2000)
-"""Prints curl's version in the first line. The node returns only the end of an output that exceeds the limit, so the
-limit is high. All resources share one call."""
+"""The call that prints curl's version in the first line. The node returns only the end of an output that exceeds the
+limit, so the limit is high. All resources share one call."""
 _BETWEEN = 1
 """Seconds between two attempts of a call."""
 _REPLACED = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r"}

@@ -17,7 +17,7 @@ class Answers:
     """The node's answers during one convergence."""
 
     questions: Questions | None = None
-    """The questions of the resources; None before the first observation."""
+    """The questions that the resources ask; None before the first observation."""
     first: dict[str, CallResult] = dataclasses.field(default_factory=dict)
     """Results of the first observation, by call id."""
     latest: dict[str, CallResult] = dataclasses.field(default_factory=dict)

@@ -123,7 +123,7 @@ class Convergence:
         """Paths, in lower case, of files that are missing because the changes that would create them failed."""
         self._progress = ProgressReporter(session)
         self.outcome = ConvergenceOutcome()
-        """The outcome, which is filled during the run, so that it shows what was done even after an exception."""
+        """The outcome, which is filled in during the run, so that it shows what was done even after an exception."""
 
     def run(self) -> ConvergenceOutcome:
         """Converge the node.
@@ -334,7 +334,7 @@ class Convergence:
         self.outcome.clock_skew = self.outcome.clock_skew if skew is None else skew
 
     def _is_explained(self, planned: Planned, call_id: str, calls: t.Mapping[str, CallResult]) -> bool:
-        """Return whether a change failed only because it needs a file that an earlier change failed to bring."""
+        """Return whether a change failed only because it needs a file that an earlier change failed to create."""
         result = calls.get(call_id)
         lacks = planned.resource.lacks(planned.scope.own(call_id), result) if result is not None else None
         return lacks is not None and lacks.casefold() in self._failed_files

@@ -30,9 +30,9 @@ _IDLE, _STALL = 30.0, 60.0
 _WAITING = 256
 """Maximum number of connections from one address that wait for a complete request."""
 _AT_ONCE, _THREADS = 64, 1024
-"""Maximum number of parallel downloads of one node (a node runs 8 by default) and of all nodes."""
+"""Maximum number of parallel downloads by one node (a node runs 8 by default) and by all nodes."""
 _RATE, _STRANGERS = 100.0, 20.0
-"""Maximum number of requests per second of a node, and of an address without a token."""
+"""Maximum number of requests per second from a node, and from an address without a token."""
 _FULL = 0.01
 """Seconds until the next connection is accepted if no descriptor is left."""
 _ACCEPTED = 256
