@@ -99,7 +99,7 @@ Object = t.Mapping[str, t.Any]
 
 
 def conditions(node: Object) -> dict[str, t.Any]:
-    """Return the part of a node's state that its conditions show. Their texts come from the node's kubelet."""
+    """Summarize a node's conditions, whose texts come from the node's kubelet."""
     listed = {one["type"]: one for one in (node.get("status") or {}).get("conditions") or ()}
     ready = listed.pop("Ready", {})
     reason = f"{ready.get('reason') or 'NotReady'}: {ready.get('message') or 'no message'}" if ready else ""

@@ -157,8 +157,8 @@ POLL_SECONDS = 1.0
 FIRST_ANSWER_SECONDS = 15.0
 FORBIDDEN = 403
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
-"""The taint of a node whose kubelet has an external cloud provider, until the provider has initialized the node
-(kubernetes.io: Cloud Controller Manager Administration, "Running cloud-controller-manager")."""
+"""The taint that a node with an external cloud provider has until the provider has initialized it (kubernetes.io: Cloud
+Controller Manager Administration, "Running cloud-controller-manager")."""
 
 
 def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "", version: str = "") -> dict[str, t.Any]:
@@ -220,7 +220,7 @@ def why(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> str:
 def remaining_sets(
     api: NodeApi, node: t.Mapping[str, t.Any], pods: t.Sequence[Pod], before: t.Mapping[str, t.Any]
 ) -> dict[str, t.Any]:
-    """Return the DaemonSets in `before` that may still run on a node. A change of network can have removed others.
+    """Return the DaemonSets in `before` that may still run on a node. A network change can have removed the others.
 
     Args:
         api: the cluster.

@@ -113,7 +113,7 @@ def main() -> None:
     if missing and seconds:
         module.fail_json(
             msg=f"expected a token in {', '.join(missing)}, got none after {seconds} seconds. Check that the service "
-            "account exists, and that kube-controller-manager runs"
+            "account exists, and that kube-controller-manager is running"
         )
     module.exit_json(changed=False, tokens=tokens)
 

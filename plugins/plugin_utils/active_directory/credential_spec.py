@@ -53,7 +53,7 @@ def check(spec: t.Mapping[str, t.Any], where: str) -> None:
 
     Args:
         spec: the credential spec.
-        where: the variable, for messages.
+        where: the name of the variable, for messages.
 
     Raises:
         ResourceError: the credential spec is incomplete, has an unknown field, or has an invalid value.

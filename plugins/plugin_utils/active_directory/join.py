@@ -74,7 +74,7 @@ class DomainRequest:
 
 
 class DomainJoin:
-    """Joins one machine.
+    """The join of one machine.
 
     Args:
         session: the session with the machine.

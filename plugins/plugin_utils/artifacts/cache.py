@@ -51,7 +51,7 @@ def resources_for_versions(
     Raises:
         ArtifactError: a value is invalid.
     """
-    # An error in one of these options concerns all versions, so check the options before the versions.
+    # An error in one of these options affects all versions, so check the options before the versions.
     catalogue.kinds(options.get("kinds"))
     sites.parse(options.get("sites"), options.get("mirror") or "")
     locations.checked_folder(cache_dir, "cache_dir (artifact_cache)")

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kinds of artifacts: kinds of the collection (data/artifacts.json), and kinds of users (`artifact_kinds`)."""
+"""The kinds of artifacts: those of the collection (data/artifacts.json) and those of users (`artifact_kinds`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FIELDS = frozenset({"version", "underscores"})
 
 
 class ArtifactError(ResourceError):
-    """A setting of artifacts is invalid."""
+    """An artifact setting is invalid."""
 
     def within(self, where: str) -> t.Self:
         """Return the same error, with the place of the invalid entry in a list."""
@@ -71,7 +71,7 @@ class Kind:
         """Return whether roles install this kind.
 
         Args:
-            values: values of variables.
+            values: the variables that are set, with their values.
         """
         alternatives = [one.partition("=") for one in self.only.split(" or ")] if self.only else []
         return not alternatives or any(str(values.get(name)) in of.split(",") for name, _equals, of in alternatives)

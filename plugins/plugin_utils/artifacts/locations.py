@@ -48,7 +48,7 @@ class ArtifactSource:
     sha256: str = ""
     """Expected SHA-256: pinned, from the catalogue, or from a site."""
     custom: bool = False
-    """Whether the URL is a user's own, so that the file is not the official release."""
+    """Whether the URL is a user's own, which means that the file is not the official release."""
 
     @property
     def url(self) -> str:

@@ -44,7 +44,7 @@ def is_clear(url: str) -> bool:
 
 
 def host(url: str) -> str:
-    """Return host and port of a URL."""
+    """Return the host and port of a URL."""
     return urllib.parse.urlsplit(url).netloc.rpartition("@")[2]
 
 

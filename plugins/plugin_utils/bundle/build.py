@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Build a bundle: download the files that its folder lacks, several at once, and sign the result."""
+"""Build a bundle: download the files that its folder lacks in parallel, and sign the result."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class BuildResult:
 
 
 class Builder:
-    """Builds one bundle.
+    """The build of one bundle.
 
     Args:
         directory: the bundle's folder.

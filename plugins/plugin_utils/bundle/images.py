@@ -69,7 +69,7 @@ class Manifest:
 
 
 def digest_of(data: bytes) -> str:
-    """Return the digest of bytes."""
+    """Return the digest of `data`."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 

@@ -28,7 +28,8 @@ _RESERVED = (INDEX, SIGNATURE, WORK)
 _LONGEST = 1024
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 _DEVICE = re.compile(r"con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3]", re.IGNORECASE)
-"""Device names are reserved, with any extension: https://learn.microsoft.com/windows/win32/fileio/naming-a-file"""
+"""Names of devices, which are reserved even with an extension:
+https://learn.microsoft.com/windows/win32/fileio/naming-a-file"""
 
 
 class BundleError(Exception):
@@ -40,7 +41,7 @@ class IndexEntry:
     """An index entry: one file of a bundle."""
 
     path: str
-    """Path below the bundle's folder, with slashes."""
+    """Path below the bundle's folder, with forward slashes."""
     kind: str
     """The kind of the artifact, or `checksum`, `container-image` or `patch`."""
     name: str
@@ -133,7 +134,7 @@ def bare(url: str) -> str:
 
 
 def quoted(path: str) -> str:
-    """Return a path of the index as part of a URL."""
+    """Return a path from the index, quoted for use in a URL."""
     return urllib.parse.quote(path, safe="/:@+,;=~!$&'()")
 
 

@@ -67,7 +67,7 @@ def _path(url: str) -> str:
 
 
 class Push:
-    """Uploads files of a bundle to a node.
+    """An upload of a bundle's files to a node.
 
     Args:
         session: the session with the node.

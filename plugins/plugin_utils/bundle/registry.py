@@ -57,7 +57,7 @@ class Image:
 
 
 class RegistryClient:
-    """Reads container images from the endpoints of a registry host.
+    """A client that reads container images from the endpoints of a registry host.
 
     Args:
         fetcher: sends the requests.
@@ -310,7 +310,7 @@ def _endpoint(host: str, url: str, about: t.Mapping[str, t.Any], *, mirror: bool
 
 
 def _authorities(host: str, given: t.Any) -> str:
-    """Return all CA certificates as one text in PEM.
+    """Return all CA certificates as a single PEM text.
 
     Raises:
         BundleError: an entry is a path, which refers to a file on the node.

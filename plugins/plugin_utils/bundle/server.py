@@ -26,7 +26,7 @@ from .verify import Bundle
 
 _PROGRAM = "import sys; sys.path.append(sys.argv[1]); from serving import program; program.run()"
 _START = 30.0
-"""Time limit in seconds until the program listens."""
+"""Time limit in seconds for the program to start listening."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

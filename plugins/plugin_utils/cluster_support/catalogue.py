@@ -94,7 +94,7 @@ class CsiDriver:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ShippedLogs:
-    """What the log shipper reads."""
+    """The logs that the log shipper reads."""
 
     files: t.Mapping[str, tuple[str, ...]]
     event_logs: t.Mapping[str, tuple[str, ...]]

@@ -52,7 +52,7 @@ class Renewal:
 
 
 class Renewer:
-    """Renews the certificate of one node.
+    """The process that renews the certificate of one node.
 
     Args:
         node: the node.

@@ -15,7 +15,7 @@ _REBOOT_REASONS: t.Mapping[str, str] = {
     "update": "Windows Update waits for a reboot",
     "computer_name": "a new computer name waits for a reboot",
 }
-"""The reasons in WindowsInfo.pending_reboot that are reported. File renames are not, as many programs cause them."""
+"""Texts for the reported reasons in WindowsInfo.pending_reboot. File renames are left out: many programs cause them."""
 _EVICTION: t.Mapping[str, str] = {"nodefs.available": "10%", "imagefs.available": "15%"}
 """Default thresholds for disks on Windows (kubernetes pkg/kubelet/eviction/defaults_windows.go)."""
 _UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "": 1}

@@ -96,7 +96,7 @@ class Examination:
 
     @property
     def network_runs_as_service(self) -> bool | None:
-        """Whether kube-proxy is a service of the node; None if there is no record of a managed network."""
+        """Whether kube-proxy runs as a service on the node; None if there is no record of a managed network."""
         return bool(self.first.network_record.get("services")) if self.network_mode is not None else None
 
 

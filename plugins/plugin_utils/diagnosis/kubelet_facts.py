@@ -192,7 +192,7 @@ def _certificate_problem(result: CallResult) -> str:
 
 
 def _merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Merge two mappings and the mappings in them; other values of the second mapping replace values of the first."""
+    """Merge two mappings recursively. Other values of the second mapping replace those of the first."""
     merged = dict(under)
     for key, value in over.items():
         old = merged.get(key)

@@ -213,7 +213,7 @@ def read_second(seen: Observation, facts: FirstFacts, options: ObservationOption
 
 
 def plugin_paths(facts: FirstFacts, options: ObservationOptions) -> dict[str, list[str]]:
-    """Return the paths at which the program of each configured CNI plugin can be, by the plugin's name.
+    """Return the possible paths of each configured CNI plugin's program, by the plugin's name.
 
     Args:
         facts: what the first command observed.
@@ -225,7 +225,7 @@ def plugin_paths(facts: FirstFacts, options: ObservationOptions) -> dict[str, li
 
 
 def active_configurations(facts: FirstFacts, options: ObservationOptions) -> dict[str, str]:
-    """Return the files of the folder from which the runtime loads its CNI configuration, in their order.
+    """Return the CNI configuration files in the folder that the runtime uses: their contents by path, sorted by path.
 
     Args:
         facts: what the first command observed.

@@ -112,7 +112,7 @@ def calls(download: Download, *, broken: bool) -> t.Iterator[Call]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _DownloadSize(SizeProbe):
-    """Reads a file's size from the headers that its sources send."""
+    """The size of a file, read from the headers that its sources send."""
 
     present: int
     """Bytes that are on the disk already."""

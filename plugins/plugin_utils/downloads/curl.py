@@ -64,8 +64,8 @@ class DownloadRoute:
     def options(self, url: str, version: Version = ()) -> list[tuple[str, str | None]]:
         """Return curl's options for a URL.
 
-        Without `proto` and `proto-redir`, curl would follow a redirect from HTTPS to HTTP or FTP. Every curl of Windows
-        has both options, which curl 7.20.2 added: https://curl.se/docs/manpage.html
+        Without `proto` and `proto-redir`, curl would follow a redirect from HTTPS to HTTP or FTP. Every curl that comes
+        with Windows has both options, which curl 7.20.2 added: https://curl.se/docs/manpage.html
         """
         allowed = [("proto", f"={','.join(SCHEMES)}"), ("proto-redir", f"={_redirects_to(url)}")]
         options: list[tuple[str, str | None]] = [("location", None), *allowed]
@@ -178,7 +178,7 @@ def _redirects_to(url: str) -> str:
 
 
 def is_encrypted(url: str) -> bool:
-    """Return whether a URL uses HTTPS, so that third parties on the network cannot change the content."""
+    """Return whether a URL uses HTTPS, which prevents third parties on the network from changing the content."""
     return url.lower().startswith("https:")
 
 
@@ -244,7 +244,7 @@ def read_version(result: CallResult | None) -> Version:
 
 
 def is_rate(text: str) -> bool:
-    """Return whether a text is a rate in curl's notation."""
+    """Return whether `text` is a rate in curl's notation."""
     return bool(_RATE.fullmatch(text))
 
 

@@ -226,8 +226,8 @@ def free(calls: t.Mapping[str, CallResult], limit: int | None = None) -> dict[st
 
     Args:
         calls: the results of the calls of `measure_calls`.
-        limit: assume that the system volume has at most this many bytes, because machines that start from an image
-            may have a smaller disk than the machine on which the image is built.
+        limit: maximum size of the system volume to assume, in bytes, because machines that start from an image may have
+            a smaller disk than the machine on which the image is built.
     """
     free_bytes = {}
     for name, result in _FREE.results(calls).items():

@@ -23,8 +23,7 @@ from .nodes import Nodes
 _CHECK_INTERVAL = 0.5
 """Seconds between two checks for connections whose time limit has passed."""
 _HEAD, _HEAD_TIME = 16 * 1024, 10.0
-"""Size in bytes that an incomplete head of a request must not exceed, and the time limit in seconds until the head is
-complete."""
+"""Maximum size in bytes of a request's incomplete head, and the time limit in seconds for completing the head."""
 _IDLE, _STALL = 30.0, 60.0
 """Time limits in seconds: for the pause between two requests, and for a response that makes no progress."""
 _WAITING = 256
@@ -51,7 +50,7 @@ class _Connection:
 
 
 class RequestListener:
-    """Listens for connections. One loop waits for the requests; only a node's complete request gets a thread.
+    """A listener for connections. One loop waits for the requests; only a node's complete request gets a thread.
 
     So a client that is silent or sends its request slowly uses only one descriptor, for a limited time.
 
@@ -230,7 +229,7 @@ class RequestListener:
             self._wake.send(b"x")
 
     def _take_back(self) -> None:
-        """Take back connections on which nodes can send further requests."""
+        """Resume waiting for requests on connections whose last request has been answered."""
         with contextlib.suppress(OSError):
             self._woken.recv(4096)
         while self._back:
