@@ -12,12 +12,12 @@ version_added: "0.1.0"
 description:
   - Deletes nodes from a cluster.
   - A node is deleted only if its kubelet reported one of the expected addresses, so that the node of a different
-    machine with the same name is not deleted. The kubelet also reports the node's name, which does not count. A node
-    without addresses is not deleted either.
+    machine with the same name is not deleted. The kubelet also reports the node's name, but the name is not compared. A
+    node without addresses is not deleted either.
   - The account needs permission to read and delete nodes.
 options:
   addresses:
-    description: Addresses of the machines by the names of their nodes, one list for each node.
+    description: Addresses of the machines by node name, one list for each node.
     type: dict
     required: true
   timeout:

@@ -17,7 +17,7 @@ description:
 options:
   metadata:
     description:
-      - Labels and annotations by the node's name, as C(labels) and C(annotations). A null value removes the label or
+      - Labels and annotations by node name, as C(labels) and C(annotations). A null value removes the label or
         annotation.
     type: dict
     required: true

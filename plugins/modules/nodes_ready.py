@@ -41,7 +41,7 @@ options:
     type: bool
     default: false
   pods:
-    description: Whether to report which nodes have pods with a network of their own, as RV(nodes.has_pods).
+    description: Whether to report which nodes have pods that use their own network, as RV(nodes.has_pods).
     type: bool
     default: false
   daemon_sets:
@@ -71,7 +71,7 @@ options:
     default: true
   timeout:
     description: >-
-      Time limit in seconds. If the API server cannot be reached from the beginning, the module fails after 15 seconds.
+      Time limit in seconds. If the API server cannot be reached at the start, the module fails after 15 seconds.
     type: int
     default: 600
 extends_documentation_fragment:
@@ -119,7 +119,7 @@ nodes:
       type: str
     has_pods:
       description:
-        - Whether the node has pods with a network of their own that have not ended. Pods on the node's network, such as
+        - Whether the node has pods that use their own network and have not ended. Pods on the node's network, such as
           HostProcess pods, do not count. V(true) if the account is not allowed to list the pods of all namespaces.
       type: bool
       returned: if O(pods=true)

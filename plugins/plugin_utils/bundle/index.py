@@ -28,7 +28,7 @@ _RESERVED = (INDEX, SIGNATURE, WORK)
 _LONGEST = 1024
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 _DEVICE = re.compile(r"con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3]", re.IGNORECASE)
-"""Names of devices, which are reserved even with an extension:
+"""Device names, which Windows reserves even with an extension:
 https://learn.microsoft.com/windows/win32/fileio/naming-a-file"""
 
 

@@ -46,7 +46,7 @@ class FoundCause:
     cause: str
     """Name of the cause in data/node_causes.yml."""
     evidence: tuple[str, ...]
-    """What was observed. Each text may contain what the node reported."""
+    """What was observed. Each text may quote what the node reported."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

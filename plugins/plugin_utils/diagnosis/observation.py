@@ -76,12 +76,12 @@ class FirstFacts:
 
     @property
     def conf_dir(self) -> str:
-        """The folder of CNI configurations that the runtime reports; empty if it does not report it."""
+        """The CNI configuration folder that the runtime reports; empty if it reports none."""
         return next((state.conf_dir for state in self.runtime.states.values() if state.conf_dir), "")
 
     @property
     def bin_dirs(self) -> tuple[str, ...]:
-        """The folders of CNI plugins that the runtime reports; empty if it does not report them."""
+        """The CNI plugin folders that the runtime reports; empty if it reports none."""
         return next((state.bin_dirs for state in self.runtime.states.values() if state.bin_dirs), ())
 
 

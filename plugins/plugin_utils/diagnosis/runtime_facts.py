@@ -39,7 +39,7 @@ class RuntimeState:
     network_problem: str = ""
     """Why the runtime's network is not ready; empty if it is ready."""
     load_problem: str = ""
-    """Why the CNI configuration could not be loaded; empty if it was loaded, or if the runtime does not report it."""
+    """Why the CNI configuration could not be loaded; empty if it was loaded, or if the runtime reports no reason."""
     conf_dir: str = ""
     bin_dirs: tuple[str, ...] = ()
     sandbox_image: str = ""

@@ -65,12 +65,12 @@ class Download:
 
     @property
     def part(self) -> str:
-        """Path on the node of the unfinished download."""
+        """Path of the unfinished download on the node."""
         return f"{self.path}.part"
 
     @property
     def checksum(self) -> str:
-        """Path on the node of the checksum file from the source."""
+        """Path of the source's checksum file on the node."""
         return f"{self.path}.checksum"
 
 

@@ -37,7 +37,7 @@ class Answers:
         return observed, scope(position).results(self.applied)
 
     def to_first(self, calls: t.Sequence[Call]) -> dict[str, CallResult]:
-        """Return the first observation's answers to the questions that these calls ask, by the ids of these calls.
+        """Return the first observation's answers to the questions that `calls` ask, by call id.
 
         Any resource may have asked the same question, under any id. Questions are compared by command and arguments
         only, so the calls must run programs.

@@ -154,7 +154,7 @@ class RequestListener:
         connection.socket.close()
 
     def _is_waiting(self, connection: _Connection) -> bool:
-        """Return whether the connection still waits for a complete request."""
+        """Return whether the connection is still waiting for a complete request."""
         return connection in self._waiting.get(connection.address, ())
 
     def _expire(self, now: float) -> None:
