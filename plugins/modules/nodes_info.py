@@ -215,7 +215,7 @@ def authorities(cluster: Cluster) -> list[str]:
 
 
 def read(cluster: Cluster) -> dict[str, t.Any]:
-    """Return the module's result.
+    """Read the state of the cluster's nodes, and return it as the module's result.
 
     Raises:
         ApiError: a request to the cluster failed.

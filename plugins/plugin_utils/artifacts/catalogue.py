@@ -68,7 +68,7 @@ class Kind:
     """Where the values of this kind are documented."""
 
     def is_used(self, values: t.Mapping[str, t.Any]) -> bool:
-        """Return whether roles install this kind.
+        """Return whether roles install artifacts of this kind.
 
         Args:
             values: the variables that are set, with their values.

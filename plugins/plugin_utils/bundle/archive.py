@@ -17,7 +17,7 @@ from .registry import Image
 def write(
     target: pathlib.Path, name: str, image: Image, manifests: t.Sequence[Manifest], blobs: t.Mapping[str, pathlib.Path]
 ) -> None:
-    """Write an archive.
+    """Write the archive of a container image.
 
     Args:
         target: the file to write.

@@ -29,7 +29,7 @@ if t.TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BuildOptions:
-    """Options of the build."""
+    """The options of a bundle build."""
 
     parallel: int = 4
     """Number of parallel downloads."""
@@ -44,7 +44,7 @@ class BuildOptions:
 
 @dataclasses.dataclass(kw_only=True)
 class BuildResult:
-    """The result of the build."""
+    """The result of a bundle build."""
 
     fetched: list[str] = dataclasses.field(default_factory=list)
     """Paths of the files that were downloaded or copied. In check mode: what would be downloaded or copied, with images

@@ -77,7 +77,7 @@ class IndexStamp:
         return IndexStamp(serial=max(self.serial + 1, int(now.timestamp())), made=now.strftime(_TIME))
 
     def age(self, now: datetime.datetime) -> datetime.timedelta | None:
-        """Return the age, or None if it is unknown."""
+        """Return the age of the signature, or None if it is unknown."""
         if not self.made:
             return None
         return now - datetime.datetime.strptime(self.made, _TIME).replace(tzinfo=datetime.UTC)

@@ -42,7 +42,7 @@ class ServedBundle:
     """Path of the list of revoked tokens. Only the user who started the server can write it."""
 
     def url(self, node: str, address: str) -> str:
-        """Return the URL of the site for a node.
+        """Return the URL at which a node reaches the bundle.
 
         Args:
             node: the node, whose token the URL contains.

@@ -29,7 +29,7 @@ class LauncherLog:
 
     @classmethod
     def parse(cls, lines: t.Iterable[str]) -> LauncherLog:
-        """Parse the end of the log."""
+        """Parse the last lines of the launcher's log."""
         ended, command = "", ""
         left_out: list[str] = []
         begins = True

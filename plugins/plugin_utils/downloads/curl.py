@@ -151,7 +151,7 @@ def _guarded(url: str, route: DownloadRoute) -> bool:
 def _fetching(
     url: str, output: str, route: DownloadRoute, resume: bool, version: Version
 ) -> list[tuple[str, str | None]]:
-    """Return the options of a download."""
+    """Return curl's options for a download."""
     return [
         ("url", url),
         ("globoff", None),

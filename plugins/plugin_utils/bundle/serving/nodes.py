@@ -31,7 +31,7 @@ class Nodes:
         return self._nodes.get(fingerprint(token_of(target)))
 
     def revoke(self, fingerprints: t.Iterable[str]) -> None:
-        """Revoke tokens."""
+        """Revoke the tokens with these fingerprints."""
         for one in fingerprints:
             self._nodes.pop(one, None)
 
