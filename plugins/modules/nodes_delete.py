@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Delete nodes from a cluster, if their addresses show that they belong to the expected machines."""
+"""Delete nodes from a cluster if their addresses show that they belong to the expected machines."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ version_added: "0.1.0"
 description:
   - Deletes nodes from a cluster.
   - A node is deleted only if its kubelet reported one of the expected addresses, so that the node of a different
-    machine with the same name is not deleted. The kubelet also reports the node's name, which does not count. A node
-    without addresses is not deleted either.
+    machine with the same name is not deleted. The kubelet also reports the node's name, but the name is not compared. A
+    node without addresses is not deleted either.
   - The account needs permission to read and delete nodes.
 options:
   addresses:
-    description: Addresses of the machines by the names of their nodes, one list for each node.
+    description: Addresses of the machines by node name, one list for each node.
     type: dict
     required: true
   timeout:
@@ -75,7 +75,7 @@ from ..module_utils.node_changes import change_nodes
 
 
 def mismatch(node: t.Mapping[str, t.Any], expected: t.Collection[str]) -> str:
-    """Return why a node is not the node of a machine; empty if it reports an address of the machine."""
+    """Return why a node does not belong to a machine; empty if the node reports one of the machine's addresses."""
     reported = [str(one["address"]) for one in (node.get("status") or {}).get("addresses") or ()]
     if identifies(str(node["metadata"]["name"]), reported, expected):
         return ""
@@ -104,7 +104,7 @@ def delete(api: NodeApi, name: str, expected: t.Collection[str], dry: bool) -> d
 
 
 def expected_addresses(module: AnsibleModule) -> dict[str, list[str]]:
-    """Return the option `addresses`. The module fails if it is malformed."""
+    """Return the option `addresses`. If it is malformed, the module fails."""
     given = module.params["addresses"]
     for name, addresses in given.items():
         if not isinstance(addresses, list):

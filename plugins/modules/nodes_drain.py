@@ -13,8 +13,8 @@ description:
   - Cordons nodes and evicts their pods through the Eviction API, so that PodDisruptionBudgets are respected, and waits
     until the pods are gone. An eviction that a budget does not allow is retried until O(timeout).
   - The module works like C(kubectl drain --ignore-daemonsets). Pods of DaemonSets and static pods stay. A pod without a
-    controller or with an C(emptyDir) volume is evicted only if O(force) or O(delete_emptydir_data) allow it. Otherwise
-    the node is neither cordoned nor drained.
+    controller is evicted only with O(force), and a pod with an C(emptyDir) volume only with O(delete_emptydir_data).
+    Otherwise the node is neither cordoned nor drained.
   - A node that the module cordons gets the annotation C(winkube.node/cordoned) with the owner, the machine on which the
     task ran, and the time. M(winkube.node.nodes_uncordon) uncordons only such nodes. A node that was already cordoned
     is not annotated.

@@ -51,14 +51,15 @@ nodes:
   returned: always
   contains:
     ready:
-      description: Status of the condition Ready, which is V(True), V(False) or V(Unknown). Empty if the kubelet has not
-        reported yet.
+      description: >-
+        Status of the Ready condition, which is V(True), V(False) or V(Unknown). Empty if the kubelet has not reported
+        yet.
       type: str
     reason:
       description: Why the node is not Ready. Empty if it is Ready, or if its kubelet has not reported yet.
       type: str
     since:
-      description: When the condition Ready changed last.
+      description: When the Ready condition last changed.
       type: str
     pressure:
       description: Other conditions that are true, such as V(DiskPressure), with their messages.
@@ -68,7 +69,7 @@ nodes:
       type: list
       elements: str
     sandbox_errors:
-      description: Recent errors with which the kubelet failed to create the sandboxes of pods (at most three).
+      description: Recent errors that kept the kubelet from creating pod sandboxes (at most three).
       type: list
       elements: str
 """
@@ -90,7 +91,7 @@ from ..module_utils.printable import printable
 MOST_PODS = 10
 MOST_ERRORS = 3
 _SANDBOX = "FailedCreatePodSandBox"
-"""The reason in events about pod sandboxes that could not be created (kubernetes pkg/kubelet/events/event.go)."""
+"""The reason given in events about pod sandboxes that could not be created (kubernetes pkg/kubelet/events/event.go)."""
 _REFUSED = (403, 404)
 _AUTHORITY = re.compile(r"^\s*certificate-authority-data:\s*[\"']?([A-Za-z0-9+/=]+)", re.MULTILINE)
 
@@ -98,7 +99,7 @@ Object = t.Mapping[str, t.Any]
 
 
 def conditions(node: Object) -> dict[str, t.Any]:
-    """Return what the conditions of a node say; their texts come from the node's kubelet."""
+    """Summarize a node's conditions, whose texts come from the node's kubelet."""
     listed = {one["type"]: one for one in (node.get("status") or {}).get("conditions") or ()}
     ready = listed.pop("Ready", {})
     reason = f"{ready.get('reason') or 'NotReady'}: {ready.get('message') or 'no message'}" if ready else ""
@@ -119,8 +120,8 @@ def describe(node: Object, pods: t.Sequence[str], errors: t.Sequence[str]) -> di
 
     Args:
         node: the node as the API returns it.
-        pods: pods that do not start on the node, with the reason.
-        errors: errors of pod sandboxes.
+        pods: pods that do not start on the node, each with the reason.
+        errors: errors from the creation of pod sandboxes.
     """
     return {
         **conditions(node),
@@ -130,7 +131,7 @@ def describe(node: Object, pods: t.Sequence[str], errors: t.Sequence[str]) -> di
 
 
 def pending_reason(pod: Object) -> str:
-    """Return why a pod does not start; empty if its status gives no reason."""
+    """Return the reason why a pod does not start; empty if its status contains none."""
     status = pod.get("status") or {}
     states = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
     waiting = [(one.get("state") or {}).get("waiting") or {} for one in states]
@@ -140,7 +141,7 @@ def pending_reason(pod: Object) -> str:
 
 
 def pending_pods(cluster: Cluster) -> dict[str, list[str]]:
-    """Return the pods that were assigned to a node but do not start, by node.
+    """Return the pods that are assigned to a node but do not start, by node.
 
     Raises:
         ApiError: the request failed.
@@ -155,7 +156,7 @@ def pending_pods(cluster: Cluster) -> dict[str, list[str]]:
 
 
 def sandbox_errors(cluster: Cluster) -> dict[str, list[str]]:
-    """Return errors of pod sandboxes by node, the latest first.
+    """Return the errors from the creation of pod sandboxes by node, the latest first.
 
     Raises:
         ApiError: the request failed.
@@ -170,7 +171,7 @@ def sandbox_errors(cluster: Cluster) -> dict[str, list[str]]:
 
 
 def if_allowed(read: t.Callable[[Cluster], t.Any], cluster: Cluster, otherwise: t.Any) -> t.Any:
-    """Return the result of `read`, or a default if the account is not allowed to read it, or it does not exist.
+    """Return the result of `read`, or `otherwise` if the requested object is missing or the account may not read it.
 
     Raises:
         ApiError: the request failed for a different reason.
@@ -184,7 +185,7 @@ def if_allowed(read: t.Callable[[Cluster], t.Any], cluster: Cluster, otherwise: 
 
 
 def announced(cluster: Cluster) -> str:
-    """Return the kubeconfig in the ConfigMap cluster-info, with which nodes join; empty if there is none.
+    """Return the kubeconfig with which nodes join, from the ConfigMap cluster-info; empty if there is none.
 
     Raises:
         ApiError: the request failed.
@@ -214,7 +215,7 @@ def authorities(cluster: Cluster) -> list[str]:
 
 
 def read(cluster: Cluster) -> dict[str, t.Any]:
-    """Return the module's result.
+    """Read the state of the cluster's nodes, and return it as the module's result.
 
     Raises:
         ApiError: a request to the cluster failed.

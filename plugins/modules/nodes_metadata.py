@@ -17,7 +17,7 @@ description:
 options:
   metadata:
     description:
-      - Labels and annotations by the node's name, as C(labels) and C(annotations). A null value removes the label or
+      - Labels and annotations by node name, as C(labels) and C(annotations). A null value removes the label or
         annotation.
     type: dict
     required: true
@@ -75,7 +75,7 @@ KINDS = ("labels", "annotations")
 
 
 def differences(node: t.Mapping[str, t.Any], expected: t.Mapping[str, t.Any]) -> dict[str, dict[str, str | None]]:
-    """Return the labels and annotations of a node that have to be changed. The value None removes an entry.
+    """Return the changes that a node's labels and annotations need. The value None removes an entry.
 
     Args:
         node: the node as the API returns it.

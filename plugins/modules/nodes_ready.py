@@ -41,7 +41,7 @@ options:
     type: bool
     default: false
   pods:
-    description: Whether to report which nodes have pods with a network of their own, as RV(nodes.has_pods).
+    description: Whether to report which nodes have pods that use their own network, as RV(nodes.has_pods).
     type: bool
     default: false
   daemon_sets:
@@ -52,7 +52,7 @@ options:
     default: {}
   before:
     description:
-      - State of each rebooted node from before its reboot, as RV(winkube.node.nodes_drain#module:nodes) returned it
+      - State of each rebooted node before its reboot, as RV(winkube.node.nodes_drain#module:nodes) returned it
         (C(boot_id), C(host_process)). For some seconds after a reboot, the cluster still shows the earlier state. With
         this option the module waits until the kubelet has reported since the reboot.
     type: dict
@@ -71,7 +71,7 @@ options:
     default: true
   timeout:
     description: >-
-      Time limit in seconds. If the API server cannot be reached from the beginning, the module fails after 15 seconds.
+      Time limit in seconds. If the API server cannot be reached at the start, the module fails after 15 seconds.
     type: int
     default: 600
 extends_documentation_fragment:
@@ -119,7 +119,7 @@ nodes:
       type: str
     has_pods:
       description:
-        - Whether the node has pods with a network of their own that have not ended. Pods on the node's network, such as
+        - Whether the node has pods that use their own network and have not ended. Pods on the node's network, such as
           HostProcess pods, do not count. V(true) if the account is not allowed to list the pods of all namespaces.
       type: bool
       returned: if O(pods=true)
@@ -157,8 +157,8 @@ POLL_SECONDS = 1.0
 FIRST_ANSWER_SECONDS = 15.0
 FORBIDDEN = 403
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
-"""The taint of a node whose kubelet has an external cloud provider, until the provider has initialized the node
-(kubernetes.io: Cloud Controller Manager Administration, "Running cloud-controller-manager")."""
+"""The taint that a node with an external cloud provider has until the provider has initialized it (kubernetes.io: Cloud
+Controller Manager Administration, "Running cloud-controller-manager")."""
 
 
 def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "", version: str = "") -> dict[str, t.Any]:
@@ -166,7 +166,7 @@ def describe(node: t.Mapping[str, t.Any] | None, boot_id: str = "", version: str
 
     Args:
         node: the node as the API returns it.
-        boot_id: the boot ID from before a reboot, or empty if the node did not reboot.
+        boot_id: the boot ID before a reboot, or empty if the node did not reboot.
         version: the expected version of the kubelet, or empty to accept any.
     """
     if node is None:
@@ -204,7 +204,7 @@ def reported_version(status: t.Mapping[str, t.Any]) -> str:
 
 
 REQUIRED = {"pod_cidr": "no pod CIDR", "overlay_address": "no address on the overlay network"}
-"""Values that a node may have to get from the cluster, and the reasons to report if they are missing."""
+"""Values that a node may have to get from the cluster, and the reason to report while each is missing."""
 
 
 def is_done(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> bool:
@@ -220,13 +220,13 @@ def why(state: t.Mapping[str, t.Any], params: t.Mapping[str, t.Any]) -> str:
 def remaining_sets(
     api: NodeApi, node: t.Mapping[str, t.Any], pods: t.Sequence[Pod], before: t.Mapping[str, t.Any]
 ) -> dict[str, t.Any]:
-    """Return the DaemonSets from before a reboot that still select a node; a run may have changed its network.
+    """Return the DaemonSets in `before` that may still run on a node. A network change can have removed the others.
 
     Args:
         api: the cluster.
         node: the node.
         pods: the pods of the node.
-        before: container IDs from before the reboot, by DaemonSet.
+        before: container IDs before the reboot, by DaemonSet.
 
     Raises:
         ApiError: a request to the cluster failed.

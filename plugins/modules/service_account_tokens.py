@@ -23,7 +23,7 @@ options:
     required: true
   timeout:
     description: >-
-      Seconds to wait for missing tokens, after which the task fails. V(0) reads once and returns the tokens that exist.
+      Seconds to wait for missing tokens before the task fails. V(0) reads once and returns the tokens that exist.
     type: int
     default: 0
 extends_documentation_fragment:
@@ -113,7 +113,7 @@ def main() -> None:
     if missing and seconds:
         module.fail_json(
             msg=f"expected a token in {', '.join(missing)}, got none after {seconds} seconds. Check that the service "
-            "account exists, and that kube-controller-manager runs"
+            "account exists, and that kube-controller-manager is running"
         )
     module.exit_json(changed=False, tokens=tokens)
 

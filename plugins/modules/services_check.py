@@ -10,8 +10,8 @@ module: services_check
 short_description: Call services through their NodePorts on Windows nodes
 version_added: "0.1.0"
 description:
-  - Waits until the Deployment of each service has its pods, and requests C(/) over HTTP through the NodePort of each
-    Windows node that is Ready. The task fails if a call does not get the status 200 in time.
+  - Waits until the Deployment of each service has its pods, and then requests C(/) over HTTP from the service's
+    NodePort on each Windows node that is Ready. The task fails if a call does not get the status 200 in time.
   - Runs on the controller or a control plane host, never on a Windows node. Firewalls between this machine and the
     nodes must allow the calls, which use no proxy.
   - The account needs permission to list nodes, and to read the Deployments and services.
@@ -26,11 +26,11 @@ options:
     elements: str
     required: true
   timeout:
-    description: Seconds to wait until all calls succeed.
+    description: Time limit in seconds for all calls to succeed.
     type: int
     default: 900
   call_timeout:
-    description: Seconds until one call counts as failed.
+    description: Time limit in seconds for one call.
     type: int
     default: 5
 extends_documentation_fragment:
@@ -92,7 +92,7 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class ServicesApi:
-    """The requests to the cluster."""
+    """The module's requests to the cluster."""
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self._cluster, self._namespace = cluster, namespace

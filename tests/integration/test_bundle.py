@@ -319,7 +319,7 @@ def test_patches_come_by_url_or_from_the_controller(controller: Controller, tmp_
 def test_two_hosts_that_contradict_each_other(controller: Controller) -> None:
     one = controller.needed_content([controller.own("tool.zip", b"one")])
     two = controller.needed_content([controller.own("tool.zip", b"two")])
-    with pytest.raises(BundleError, match="expected one checksum of"):
+    with pytest.raises(BundleError, match="expected the same checksum of"):
         one.joined(two)
 
 

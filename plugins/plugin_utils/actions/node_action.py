@@ -112,7 +112,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible ships no type inf
         return [str(password) for password in passwords if password]
 
     def _host(self) -> str:
-        """Return the name of the host for messages."""
+        """Return the host's name for messages."""
         return str(self._task.delegate_to or self.task_vars.get("inventory_hostname"))
 
     def _allows_insecure(self) -> bool:

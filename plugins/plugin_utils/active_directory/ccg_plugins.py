@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The definition of a plugin of Container Credential Guard (CCG) in users' variables."""
+"""Plugins of Container Credential Guard (CCG), as users define them in variables."""
 
 from __future__ import annotations
 

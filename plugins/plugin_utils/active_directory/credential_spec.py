@@ -53,7 +53,7 @@ def check(spec: t.Mapping[str, t.Any], where: str) -> None:
 
     Args:
         spec: the credential spec.
-        where: the variable, for messages.
+        where: the name of the variable, for messages.
 
     Raises:
         ResourceError: the credential spec is incomplete, has an unknown field, or has an invalid value.
@@ -109,11 +109,11 @@ def _fields(value: object, where: str, required: t.Sequence[str], optional: t.Se
 
 
 def _texts(value: object, where: str, names: t.Sequence[str]) -> dict[str, str]:
-    """Return the values of a mapping, which must have exactly these keys, and a text for each key."""
+    """Return the values of a mapping, which must have exactly these keys and only non-empty strings as values."""
     _fields(value, where, names)
     values: dict[str, t.Any] = {name: value[name] for name in names if isinstance(value, t.Mapping)}
     for name, text in values.items():
         # The API server accepts only strings.
         if not isinstance(text, str) or not text.strip():
-            raise ResourceError(f"{where}.{name}", _ANOTHER if text else None, "expected a text", _HINT)
+            raise ResourceError(f"{where}.{name}", _ANOTHER if text else None, "expected text", _HINT)
     return values

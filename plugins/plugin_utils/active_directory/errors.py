@@ -16,7 +16,7 @@ _TAIL = 60
 """Number of lines that are read from the end of the log, where a join writes its result."""
 _LOGGED = re.compile(r"\b(?:NetpDoDomainJoin|NetRequestOfflineDomainJoin): status: 0x([0-9a-fA-F]{1,8})\b")
 _REPORTED = re.compile(r"\(0x([0-9a-fA-F]{8})\)")
-"""The code in microsoft.ad.membership's message about an offline join."""
+"""The pattern of the error code in microsoft.ad.membership's message about an offline join."""
 
 
 def log_call() -> Call:

@@ -25,7 +25,7 @@ from .membership import DomainState
 MODULE = "microsoft.ad.membership"
 _STEP = "join the domain"
 _ATTEMPTS = 2
-"""Maximum number of runs of the module, if the connection fails before it is known whether the machine has joined."""
+"""Maximum number of runs of the module if the connection fails before it is known whether the machine has joined."""
 
 
 def check_installed() -> None:
@@ -74,7 +74,7 @@ class DomainRequest:
 
 
 class DomainJoin:
-    """Joins one machine.
+    """The join of one machine.
 
     Args:
         session: the session with the machine.
@@ -169,11 +169,11 @@ class DomainJoin:
         return errors.explained(message, errors.code_of(message, seen["domain.log"]))
 
     def _verify(self, before: WindowsInfo) -> None:
-        """Check that the machine is a member now and has kept its name."""
+        """Check that the machine is now a member of the domain and has kept its name."""
         state, after = self._observe(online=False)
         if not state.is_member_of(self._request.domain):
             actual = f"a member of {state.domain}" if state.domain else "in a workgroup"
-            raise self._failed(f"expected a member of the domain after the reboot, got a machine {actual}")
+            raise self._failed(f"expected a member of the domain after the reboot, but the machine is {actual}")
         if after.computer_name.lower() != before.computer_name.lower():
             raise self._failed(f"expected the computer name {before.computer_name}, got {after.computer_name}")
 

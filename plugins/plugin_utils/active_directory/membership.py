@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""A machine's membership in a domain: the calls that read it, and why a machine cannot join.
 
-A join changes Win32_ComputerSystem at once, but Netlogon and the services use the new domain only after a reboot. Until
-then the key `Netlogon\JoinDomain` exists.
+A join changes Win32_ComputerSystem immediately, but Netlogon and the services use the new domain only after a reboot.
+Until then the key `Netlogon\JoinDomain` exists.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class DomainState:
 
 
 def same_name(one: str, other: str) -> bool:
-    """Return whether two DNS names are the same; case and a final dot do not matter."""
+    """Return whether two DNS names are the same; case and a trailing dot do not matter."""
     return one.rstrip(".").casefold() == other.rstrip(".").casefold()
 
 

@@ -43,7 +43,7 @@ class OfflineJoinData:
 
 
 class _NdrReader:
-    """Reads NDR data from its beginning."""
+    """A reader of NDR data that starts at its beginning."""
 
     def __init__(self, data: bytes) -> None:
         if not data.startswith(_COMMON_HEADER):
@@ -87,7 +87,7 @@ def read(text: str) -> OfflineJoinData:
         text: the data in base64. A byte order mark, line breaks and the final NUL of djoin's file are ignored.
 
     Raises:
-        ValueError: the text is not data of an offline join. The message states why, and quotes nothing of the text.
+        ValueError: the text is not data of an offline join. The message states why, without quoting the text.
     """
     try:
         data = base64.b64decode(normalized(text), validate=True)
@@ -103,7 +103,7 @@ def read(text: str) -> OfflineJoinData:
 
 
 def normalized(text: str) -> str:
-    """Return the base64 text of djoin's file, without byte order mark, white space and final NUL.
+    """Return the base64 text of djoin's file, without the byte order mark, whitespace and the final NUL.
 
     Args:
         text: the content of the file as text.

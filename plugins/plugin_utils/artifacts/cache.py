@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Resources for lists of artifact versions, warnings about unverified artifacts, and a table of a node's cache."""
+"""Turn lists of artifact versions into resources, warn about unverified artifacts, and tabulate a node's cache."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def resources_for_versions(
     Raises:
         ArtifactError: a value is invalid.
     """
-    # An error in one of these options concerns all versions, so check the options before the versions.
+    # An error in one of these options affects all versions, so check the options before the versions.
     catalogue.kinds(options.get("kinds"))
     sites.parse(options.get("sites"), options.get("mirror") or "")
     locations.checked_folder(cache_dir, "cache_dir (artifact_cache)")
@@ -91,7 +91,7 @@ def _own_url(url: str, kind: str, versions: int) -> str:
     name = f"{kind.replace('-', '_')}_url"
     filled = catalogue.filled(url, "1.0")
     if not locations.is_own_url(filled):
-        raise ArtifactError(name, redact_url(url), "expected a URL (http, https or file) that ends in a file's name")
+        raise ArtifactError(name, redact_url(url), "expected a URL (http, https or file) that ends in a file name")
     if versions > 1 and filled == url:
         expected = f"expected a URL with {{version}}, because {versions} versions are listed"
         raise ArtifactError(name, redact_url(url), expected)

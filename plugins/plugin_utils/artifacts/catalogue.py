@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The kinds of artifacts: kinds of the collection (data/artifacts.json), and kinds of users (`artifact_kinds`)."""
+"""The kinds of artifacts: those of the collection (data/artifacts.json) and those of users (`artifact_kinds`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FIELDS = frozenset({"version", "underscores"})
 
 
 class ArtifactError(ResourceError):
-    """A setting of artifacts is invalid."""
+    """An artifact setting is invalid."""
 
     def within(self, where: str) -> t.Self:
         """Return the same error, with the place of the invalid entry in a list."""
@@ -68,10 +68,10 @@ class Kind:
     """Where the values of this kind are documented."""
 
     def is_used(self, values: t.Mapping[str, t.Any]) -> bool:
-        """Return whether roles install this kind.
+        """Return whether roles install artifacts of this kind.
 
         Args:
-            values: values of variables.
+            values: the variables that are set, with their values.
         """
         alternatives = [one.partition("=") for one in self.only.split(" or ")] if self.only else []
         return not alternatives or any(str(values.get(name)) in of.split(",") for name, _equals, of in alternatives)
@@ -82,7 +82,7 @@ class Kind:
         return "SHA512" if "512" in (self.checksum_suffix or self.checksum_url.rpartition("/")[2]) else "SHA256"
 
     def has_checksum(self, version: str) -> bool:
-        """Return whether the publisher provides a checksum file for a version; true if the version is not comparable.
+        """Return whether the publisher provides a checksum file for a version; true if the version cannot be parsed.
 
         Args:
             version: the version, without a leading `v`.
@@ -100,7 +100,7 @@ class Kind:
 
 
 def filled(pattern: str, version: str) -> str:
-    """Return a URL for a version. Other braces stay, because the signature in a URL may contain braces."""
+    """Return a URL with the version in place of the placeholders. Other braces stay: a signature may contain them."""
     return pattern.replace("{version}", version).replace("{underscores}", version.replace(".", "_"))
 
 

@@ -48,7 +48,7 @@ class ArtifactSource:
     sha256: str = ""
     """Expected SHA-256: pinned, from the catalogue, or from a site."""
     custom: bool = False
-    """Whether the URL is a user's own, so that the file is not the official release."""
+    """Whether the URL is a user's own, which means that the file is not the official release."""
 
     @property
     def url(self) -> str:
@@ -68,7 +68,7 @@ class ArtifactSource:
 
     @property
     def name(self) -> str:
-        """Name for messages."""
+        """The artifact's name in messages."""
         return f"{self.kind.name} {self.version}{' (custom)' if self.custom else ''}"
 
 
@@ -97,7 +97,7 @@ def checked_folder(path: object, where: str) -> str:
 
 
 def is_own_url(url: str) -> bool:
-    """Return whether a user may set this URL for an artifact: it is valid and ends in a file's name."""
+    """Return whether a user may set this URL for an artifact, that is, whether it is valid and ends in a file name."""
     try:
         return curl.is_url(url) and bool(_file_name(url, ""))
     except ArtifactError:
@@ -214,7 +214,7 @@ def _of_users(url: str, what: str, sites: t.Sequence[artifacts_sites.ArtifactSit
 def _file_name(url: str, what: str) -> str:
     name = urllib.parse.unquote(urllib.parse.urlsplit(url).path.rpartition("/")[2])
     if not name or name in (".", "..") or set('<>:"/\\|?*') & set(name) or not name.isprintable():
-        raise ArtifactError(f"url of {what}", redact_url(url), "expected a URL that ends in a file's name")
+        raise ArtifactError(f"url of {what}", redact_url(url), "expected a URL that ends in a file name")
     return name
 
 

@@ -33,7 +33,7 @@ class ArtifactSite:
     proxy: str | None = dataclasses.field(default=None, metadata=SECRET)
     """URL of the site's proxy; None: use the proxy of all downloads; empty: use no proxy."""
     no_proxy: str | tuple[str, ...] | None = None
-    """Hosts and domains for which the proxy is not used; a list becomes a comma-separated text."""
+    """Hosts and domains for which the proxy is not used; a list becomes a comma-separated string."""
     overrides: bool = False
     """Whether the site also has the files that users gave by URL, as a bundle does."""
     ignore_revocation: bool = False

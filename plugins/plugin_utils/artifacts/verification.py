@@ -39,12 +39,12 @@ def check_mode(verify: object) -> None:
 
 
 def is_clear(url: str) -> bool:
-    """Return whether a URL uses plain HTTP, so that an attacker on the network can change the file."""
+    """Return whether a URL uses plain HTTP, which lets an attacker on the network change the file."""
     return url.lower().startswith("http:")
 
 
 def host(url: str) -> str:
-    """Return host and port of a URL."""
+    """Return the host and port of a URL."""
     return urllib.parse.urlsplit(url).netloc.rpartition("@")[2]
 
 
@@ -68,7 +68,7 @@ def why_not(sha256: str, checksum_urls: t.Iterable[str], *, custom: bool) -> str
 
 
 def of_roles(values: t.Mapping[str, t.Any], roles: t.Collection[str]) -> list[Unverified]:
-    """Return the downloads and sites of roles that nothing verifies.
+    """Return the unverified downloads of roles, and the sites whose downloads nothing verifies.
 
     No text names an inventory host, so that reports can merge equal texts.
 

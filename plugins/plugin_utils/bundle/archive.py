@@ -17,7 +17,7 @@ from .registry import Image
 def write(
     target: pathlib.Path, name: str, image: Image, manifests: t.Sequence[Manifest], blobs: t.Mapping[str, pathlib.Path]
 ) -> None:
-    """Write an archive.
+    """Write the archive of a container image.
 
     Args:
         target: the file to write.
@@ -38,7 +38,7 @@ def write(
 
 
 def _header(name: str, size: int) -> tarfile.TarInfo:
-    """Return a tar header without a time and an owner, so that equal content gives equal archives."""
+    """Return a tar header without a time or owner, so that equal content gives equal archives."""
     header = tarfile.TarInfo(name)
     header.mode, header.size = 0o644, size
     return header

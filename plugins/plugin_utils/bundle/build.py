@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Build a bundle: download the files that its folder lacks, several at once, and sign the result."""
+"""Build a bundle: download the files that its folder lacks in parallel, and sign the result."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if t.TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BuildOptions:
-    """Options of the build."""
+    """The options of a bundle build."""
 
     parallel: int = 4
     """Number of parallel downloads."""
@@ -44,7 +44,7 @@ class BuildOptions:
 
 @dataclasses.dataclass(kw_only=True)
 class BuildResult:
-    """The result of the build."""
+    """The result of a bundle build."""
 
     fetched: list[str] = dataclasses.field(default_factory=list)
     """Paths of the files that were downloaded or copied. In check mode: what would be downloaded or copied, with images
@@ -58,7 +58,7 @@ class BuildResult:
 
 
 class Builder:
-    """Builds one bundle.
+    """The build of one bundle.
 
     Args:
         directory: the bundle's folder.
@@ -82,7 +82,7 @@ class Builder:
         self._now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._registries: dict[str, RegistryClient] = {}
         self.made = BuildResult()
-        """The result, which `run` fills."""
+        """The result, which `run` fills in."""
 
     def run(self, content: BundleContent) -> BuildResult:
         """Download the requested files that are missing. A failed download does not stop other downloads.

@@ -41,7 +41,7 @@ class BundleFile:
     version: str
     sources: tuple[FetchSource, ...] = ()
     local: str = ""
-    """Path of a file on the controller that is copied into the bundle; empty: the file is downloaded."""
+    """Path of a file on the controller to copy into the bundle; empty: the file is downloaded instead."""
     checksum: Checksum | None = None
     sums: ChecksumFile | None = None
     windows: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class BundleContent:
     """Container images by reference."""
 
     def joined(self, other: BundleContent) -> BundleContent:
-        """Return the union of this content and a second content.
+        """Return the union of this content and another one.
 
         Raises:
             BundleError: the two contents name different checksums of one file, or different digests of one image.
@@ -91,7 +91,7 @@ class BundleContent:
 def _one(mine: BundleFile, other: BundleFile) -> BundleFile:
     if mine.checksum is not None and other.checksum is not None and mine.checksum != other.checksum:
         raise BundleError(
-            f"{mine.name}: expected one checksum of {mine.source} for all hosts, "
+            f"{mine.name}: expected the same checksum of {mine.source} for all hosts, "
             f"got {mine.checksum.digest} and {other.checksum.digest}"
         )
     return mine if mine.checksum is not None or other.checksum is None else other
@@ -99,7 +99,7 @@ def _one(mine: BundleFile, other: BundleFile) -> BundleFile:
 
 def _both(mine: BundleImage, other: BundleImage) -> BundleImage:
     if mine.digest and other.digest and mine.digest != other.digest:
-        raise BundleError(f"{mine.name}: expected one digest for all hosts, got {mine.digest} and {other.digest}")
+        raise BundleError(f"{mine.name}: expected the same digest for all hosts, got {mine.digest} and {other.digest}")
     windows = tuple(version for version in windows_versions.NAMES if version in (*mine.windows, *other.windows))
     return dataclasses.replace(mine, windows=windows, digest=mine.digest or other.digest)
 

@@ -81,7 +81,7 @@ class FetchSource:
     CURL_CA_BUNDLE, or the certificates that the library requests trusts."""
     verify: bool = True
     inside: frozenset[str] | None = None
-    """For URLs from untrusted documents: hosts that are allowed although they are not public. None: all are allowed."""
+    """Hosts to allow in URLs from untrusted documents even if they are not public. None: allow all hosts."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ class Fetched:
 
 
 class Fetcher:
-    """Downloads files. Several threads can use it at the same time.
+    """A downloader of files, which several threads can use at the same time.
 
     Args:
         attempts: number of attempts for each source.
@@ -127,7 +127,7 @@ class Fetcher:
         self._sleep, self._clock = sleep, clock
         self._authorities = _Authorities()
         self.bytes = 0
-        """Number of downloaded bytes (bodies only); approximate, because several threads add to it at once."""
+        """Number of downloaded bytes (bodies only); approximate, because several threads add to it at the same time."""
 
     def document(self, source: FetchSource, limit: int = _SMALL) -> tuple[bytes, c.Mapping[str, str]]:
         """Download a small document, and return it with the headers of the response.
@@ -185,8 +185,8 @@ class Fetcher:
         Args:
             source: the source of the file.
             target: the unfinished download.
-            tag: the ETag in the response to the previous attempt, if any. This attempt replaces it. If the file has a
-                different ETag now, the server sends the whole file.
+            tag: a list with the ETag of the previous attempt's response, if any. This attempt updates the list. If the
+                file has a different ETag now, the server sends the whole file.
         """
         have = target.stat().st_size if target.exists() else 0
         headers = {"Range": f"bytes={have}-"} if have else {}
@@ -324,7 +324,7 @@ class Fetcher:
 
 
 class _Authorities:
-    """Provides CA certificates as files, because the library requests accepts only paths."""
+    """CA certificates as files, because the library requests accepts only paths."""
 
     def __init__(self) -> None:
         self._files: dict[str, t.IO[bytes]] = {}
@@ -379,7 +379,7 @@ def _starts_at(header: str | None, offset: int) -> bool:
 
 
 def _problem(url: str, error: Exception) -> Exception:
-    """Return our exception for an error of requests or urllib3, whose own message may contain secrets of the URL."""
+    """Return our exception for an error of requests or urllib3, whose own message may contain secrets from the URL."""
     text = str(error)
     if match := re.search(r"certificate verify failed: ([^(\[\]\"']+)", text):
         return FetchError(url, f"its certificate is not accepted: {match[1].strip()}")

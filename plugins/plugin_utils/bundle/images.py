@@ -44,7 +44,7 @@ def reference(text: str) -> ImageReference:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Descriptor:
-    """A descriptor of a manifest or blob."""
+    """The descriptor of a manifest or blob."""
 
     digest: str
     size: int
@@ -69,7 +69,7 @@ class Manifest:
 
 
 def digest_of(data: bytes) -> str:
-    """Return the digest of bytes."""
+    """Return the SHA-256 digest of data, in the form `sha256:…`."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
@@ -94,7 +94,7 @@ def is_index(parsed: t.Mapping[str, t.Any]) -> bool:
 
 
 def descriptor(value: object, what: str) -> Descriptor:
-    """Parse a descriptor.
+    """Parse the descriptor of a manifest or blob.
 
     Raises:
         BundleError: the value is not a descriptor.

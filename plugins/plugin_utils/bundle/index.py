@@ -28,7 +28,8 @@ _RESERVED = (INDEX, SIGNATURE, WORK)
 _LONGEST = 1024
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 _DEVICE = re.compile(r"con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3]", re.IGNORECASE)
-"""Device names are reserved, with any extension: https://learn.microsoft.com/windows/win32/fileio/naming-a-file"""
+"""Device names, which Windows reserves even with an extension:
+https://learn.microsoft.com/windows/win32/fileio/naming-a-file"""
 
 
 class BundleError(Exception):
@@ -40,7 +41,7 @@ class IndexEntry:
     """An index entry: one file of a bundle."""
 
     path: str
-    """Path below the bundle's folder, with slashes."""
+    """Path below the bundle's folder, with forward slashes."""
     kind: str
     """The kind of the artifact, or `checksum`, `container-image` or `patch`."""
     name: str
@@ -76,7 +77,7 @@ class IndexStamp:
         return IndexStamp(serial=max(self.serial + 1, int(now.timestamp())), made=now.strftime(_TIME))
 
     def age(self, now: datetime.datetime) -> datetime.timedelta | None:
-        """Return the age, or None if it is unknown."""
+        """Return the age of the signature, or None if it is unknown."""
         if not self.made:
             return None
         return now - datetime.datetime.strptime(self.made, _TIME).replace(tzinfo=datetime.UTC)
@@ -133,7 +134,7 @@ def bare(url: str) -> str:
 
 
 def quoted(path: str) -> str:
-    """Return a path of the index as part of a URL."""
+    """Return a path from the index, quoted for use in a URL."""
     return urllib.parse.quote(path, safe="/:@+,;=~!$&'()")
 
 

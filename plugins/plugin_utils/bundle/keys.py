@@ -39,7 +39,7 @@ def private_key(path: str, passphrase: str = "") -> tuple[Ed25519PrivateKey, boo
 
     Args:
         path: path of the key on the controller.
-        passphrase: passphrase of the key, which also encrypts a created key; empty: the key is not encrypted.
+        passphrase: passphrase of the key, which also encrypts a new key; empty: the key is not encrypted.
 
     Returns:
         The key, and whether it was created.

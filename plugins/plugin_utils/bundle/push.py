@@ -67,7 +67,7 @@ def _path(url: str) -> str:
 
 
 class Push:
-    """Uploads files of a bundle to a node.
+    """An upload of a bundle's files to a node.
 
     Args:
         session: the session with the node.
@@ -109,9 +109,10 @@ class Push:
             self._join(calls, missing)
 
     def _part(self, entry: IndexEntry) -> str:
-        """Return the beginning of the paths of a file's pieces. It is short, because one command line names all pieces.
+        """Return the common prefix of the paths of a file's pieces.
 
-        It contains the file's checksum, so that pieces of different content are never joined.
+        It is short, because one command line names all pieces. It depends on the file's checksum, so that pieces of
+        different content are never joined.
         """
         return f"{self._folder}\\{_PIECES}\\{hashlib.sha256(f'{entry.path} {entry.sha256}'.encode()).hexdigest()[:16]}"
 

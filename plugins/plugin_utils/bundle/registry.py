@@ -57,7 +57,7 @@ class Image:
 
 
 class RegistryClient:
-    """Reads container images from the endpoints of a registry host.
+    """A client that reads container images from the endpoints of a registry host.
 
     Args:
         fetcher: sends the requests.
@@ -143,7 +143,7 @@ class RegistryClient:
             source = FetchSource(url=url, proxy=self._proxy, no_proxy=self._no_proxy, inside=own)
             try:
                 if encrypted and not url.startswith("https://"):
-                    raise FetchError(url, "a manifest from an HTTPS registry names a layer without HTTPS")
+                    raise FetchError(url, "a manifest from an HTTPS registry contains a layer URL without HTTPS")
                 self._fetcher.file(source, target, checksum)
                 return
             except FetchError as problem:
@@ -241,7 +241,9 @@ class RegistryClient:
             return basic
         realm = parameters.get("realm", "")
         if endpoint.url.startswith("https://") and realm.startswith("http://"):
-            raise FetchError(asked.url, "it names a token server without HTTPS, to which no credentials are sent", 403)
+            raise FetchError(
+                asked.url, "it names a token server without HTTPS; credentials are sent only over HTTPS", 403
+            )
         if scheme != "bearer" or not realm.startswith(("http://", "https://")):
             why = (
                 "it requires a username and password (container_runtime_registries)"
@@ -308,7 +310,7 @@ def _endpoint(host: str, url: str, about: t.Mapping[str, t.Any], *, mirror: bool
 
 
 def _authorities(host: str, given: t.Any) -> str:
-    """Return all CA certificates as one text in PEM.
+    """Return all CA certificates as a single PEM text.
 
     Raises:
         BundleError: an entry is a path, which refers to a file on the node.

@@ -26,7 +26,7 @@ from .verify import Bundle
 
 _PROGRAM = "import sys; sys.path.append(sys.argv[1]); from serving import program; program.run()"
 _START = 30.0
-"""Time limit in seconds until the program listens."""
+"""Time limit in seconds for the program to start listening."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class ServedBundle:
     """Path of the list of revoked tokens. Only the user who started the server can write it."""
 
     def url(self, node: str, address: str) -> str:
-        """Return the URL of the site for a node.
+        """Return the URL at which a node reaches the bundle.
 
         Args:
             node: the node, whose token the URL contains.
@@ -52,7 +52,7 @@ class ServedBundle:
         return f"{self.scheme}://{host}:{self.port}/{self.tokens[node]}"
 
     def revoke(self, nodes: t.Iterable[str]) -> None:
-        """Revoke tokens, which takes effect within a second.
+        """Revoke the tokens of nodes. This takes effect within a second.
 
         Args:
             nodes: the nodes whose tokens are revoked.
@@ -180,7 +180,7 @@ def address_of(host: str, hostvars: t.Mapping[str, t.Mapping[str, t.Any]]) -> st
 
 
 def own_address(node: str) -> str:
-    """Return the controller's address that a node sees: the source address of packets to the node.
+    """Return the controller's address as a node sees it: the source address of packets to the node.
 
     Args:
         node: name or address of the node.
@@ -206,7 +206,7 @@ def bind_address(addresses: t.Iterable[str], own: bool) -> str:
 
     Args:
         addresses: the addresses at which nodes reach the controller.
-        own: whether the addresses belong to this machine. An address from a user may be a translated one (NAT).
+        own: whether the addresses belong to this machine. An address that a user has set may be a translated one (NAT).
     """
     different = set(addresses)
     if own and len(different) == 1:

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Write and recover the index of a bundle and its signature, even if a run is killed at any moment.
 
-Two files cannot be replaced at once. So the index and the signature are first written to the working folder. Then the
-index is moved to its place, and then the signature. At every moment, these four files include an index with its valid
-signature. Runs that use a bundle accept only the two final files (`verify.py`).
+Two files cannot be replaced in one step. So the index and the signature are first written to the working folder. Then
+the index is moved to its place, and then the signature. At every moment, these four files include an index with its
+valid signature. Runs that use a bundle accept only the two final files (`verify.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def write(directory: pathlib.Path, key: Ed25519PrivateKey, entries: t.Iterable[I
     """Write the index and its signature, unless the existing index has the same entries and is signed with this key.
 
     Args:
-        directory: the bundle's folder, with its working folder.
+        directory: the bundle's folder, which contains the working folder.
         key: the signing key.
         entries: all entries of the bundle.
 

@@ -23,7 +23,7 @@ def file_url(folder: str) -> str:
 
 
 def site(url: str, entries: t.Iterable[IndexEntry]) -> dict[str, t.Any]:
-    """Return the bundle as an entry of `artifact_sites`. It also has files from users' own URLs, and needs no proxy.
+    """Return the bundle as an entry of `artifact_sites` that also has the files of users' own URLs and needs no proxy.
 
     Args:
         url: URL of the bundle for the node.
@@ -35,12 +35,12 @@ def site(url: str, entries: t.Iterable[IndexEntry]) -> dict[str, t.Any]:
 
 
 def _revocation(url: str) -> dict[str, bool]:
-    """Return the option that HTTPS needs, because without internet access Windows cannot get revocation lists."""
+    """Return the option for HTTPS URLs: without internet access, Windows cannot get certificate revocation lists."""
     return {"ignore_revocation": True} if url.startswith("https:") else {}
 
 
 def images(entries: t.Iterable[IndexEntry], url: str) -> dict[str, list[dict[str, t.Any]]]:
-    """Return the URL, Windows versions, checksum and size of each archive of a container image.
+    """Return the archives of each container image: their URLs, Windows versions, checksums and sizes.
 
     The keys are image references.
 

@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What the role cluster_support applies in the cluster (no I/O). Read components.py first.
 
-| module | what it does |
+| module | content |
 |---|---|
 | `components` | which component has which objects, and which components the variables request |
 | `catalogue` | versions, images and names: content of data/cluster_support.yml |
-| `settings` | what the objects are built from |
+| `settings` | the variables from which the objects are built |
 | `parts` | parts of objects that several components share |
 | `runtime_classes` | one RuntimeClass for each version of Windows |
 | `exporter` | windows_exporter, and alerting rules |

@@ -20,7 +20,7 @@ class SupportProgram:
     source: str
     images: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     images_by_build: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Images that differ for each version of Windows."""
+    """Images that are specific to a version of Windows."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,7 @@ class CsiDriver:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ShippedLogs:
-    """What the log shipper reads."""
+    """The logs that the log shipper reads."""
 
     files: t.Mapping[str, tuple[str, ...]]
     event_logs: t.Mapping[str, tuple[str, ...]]

@@ -27,7 +27,7 @@ _OF_AZURE = ("azure_disk", "azure_file")
 
 
 def _account(_settings: SupportSettings) -> list[KubernetesObject]:
-    """Return the account of kube-proxy's Windows service, and its rights. If needed, the role cni creates its token."""
+    """Return the account of kube-proxy's Windows service and its rights, without a token (the role cni creates one)."""
     return [one for one in kube_proxy_pods.account_objects() if one["kind"] != "Secret"]
 
 
@@ -52,7 +52,7 @@ def _is_namespace_used(settings: SupportSettings) -> bool:
 
 
 class SupportComponent(t.NamedTuple):
-    """A cluster component that can be requested alone."""
+    """A cluster component that can be requested on its own."""
 
     is_requested: t.Callable[[SupportSettings], bool]
     objects: t.Callable[[SupportSettings], list[KubernetesObject]]
@@ -103,7 +103,7 @@ def support_objects(settings: SupportSettings) -> list[KubernetesObject]:
 
 
 def _check_images(settings: SupportSettings) -> None:
-    """Refuse images of unknown programs, which would be ignored otherwise."""
+    """Refuse images of unknown programs, which would otherwise be ignored."""
     names = [*support_catalogue().programs, NODE_MANAGER]
     unknown = sorted(set(settings.images) - set(names))
     if unknown:

@@ -31,7 +31,7 @@ def csi_driver(settings: SupportSettings, name: str) -> list[KubernetesObject]:
         name: name of the driver in the data file.
 
     Raises:
-        ValueError: the user replaces an image that the program does not have.
+        ValueError: `cluster_support_images` sets an image that the program does not have.
     """
     driver = support_catalogue().csi_drivers[name]
     rights = []

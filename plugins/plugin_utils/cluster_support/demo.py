@@ -36,7 +36,7 @@ def demo(settings: SupportSettings) -> list[KubernetesObject]:
         settings: the settings.
 
     Raises:
-        ValueError: the user replaces an image that the program does not have.
+        ValueError: `cluster_support_images` sets an image that the program does not have.
     """
     builds, program = support_catalogue().builds, settings.program("demo")
     # agnhost's other web server, netexec, runs any command that it gets over HTTP.

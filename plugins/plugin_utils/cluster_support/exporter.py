@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """windows_exporter as a HostProcess DaemonSet, and alerting rules that use its metrics.
 
-prometheus-community/windows_exporter v0.31.8, kubernetes/windows-exporter-daemonset.yaml. Differences from this
-manifest: settings are flags, the image has a fixed version, and the firewall rule is removed when the pod ends.
+Based on prometheus-community/windows_exporter v0.31.8, kubernetes/windows-exporter-daemonset.yaml. Unlike in that
+manifest, settings are flags, the image has a fixed version, and the firewall rule is removed when the pod ends.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def exporter(settings: SupportSettings) -> list[KubernetesObject]:
         settings: the settings.
 
     Raises:
-        ValueError: the user replaces an image that the program does not have.
+        ValueError: `cluster_support_images` sets an image that the program does not have.
     """
     image, port = settings.program("windows_exporter").images["windows_exporter"], settings.windows_exporter_port
     container = {
@@ -72,7 +72,7 @@ def alert_groups() -> tuple[t.Mapping[str, t.Any], ...]:
 
 
 def prometheus(settings: SupportSettings) -> list[KubernetesObject]:
-    """Return the objects of the Prometheus operator: where it finds the metrics, and the alerting rules.
+    """Return the objects that tell the Prometheus operator where to find the metrics, and which alerting rules to use.
 
     Args:
         settings: the settings.

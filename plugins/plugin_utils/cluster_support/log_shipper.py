@@ -77,8 +77,8 @@ def log_shipper(settings: SupportSettings) -> list[KubernetesObject]:
         settings: the settings.
 
     Raises:
-        ValueError: there are no outputs, an output has no name, or the user replaces an image that the program does
-            not have.
+        ValueError: there are no outputs, an output has no name, or `cluster_support_images` sets an image that the
+            program does not have.
     """
     _check(settings)
     # JSON is valid YAML.

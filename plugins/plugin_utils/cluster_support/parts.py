@@ -68,9 +68,9 @@ def resources(cpu: str, memory: str, limit: str) -> KubernetesObject:
     """Return resource requests and a memory limit, which protects the node from memory leaks.
 
     Args:
-        cpu: requested processors.
+        cpu: requested CPU.
         memory: requested memory.
-        limit: limit of memory.
+        limit: memory limit.
     """
     return {"requests": {"cpu": cpu, "memory": memory}, "limits": {"memory": limit}}
 

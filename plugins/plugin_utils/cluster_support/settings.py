@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the objects of cluster_support are built from."""
+"""The settings from which the objects of cluster_support are built."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SupportSettings(ClusterSupportVariables):
             name: name of the program in the data file.
 
         Raises:
-            ValueError: the user replaces an image that the program does not have.
+            ValueError: `cluster_support_images` sets an image that the program does not have.
         """
         known = support_catalogue().programs[name]
         given = dict(self.images.get(name) or {})

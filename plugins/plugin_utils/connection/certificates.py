@@ -21,8 +21,8 @@ except ImportError:  # a dependency of pypsrp and pywinrm
 STORE = "Cert:\\LocalMachine\\My"
 LISTENER = "winrm/config/Listener"
 FRIENDLY_NAME = "winkube.node WinRM HTTPS"
-"""Friendly name of the certificates that this module and scripts/Enable-WinRMOverHttps.ps1 make. Later runs find these
-certificates by this name."""
+"""Friendly name of the certificates that this module and scripts/Enable-WinRMOverHttps.ps1 create. Later runs find
+these certificates by this name."""
 _KEY_BITS = 3072
 _DNS_NAME = re.compile(r"(?=.{1,253}\Z)(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(\.[A-Za-z0-9_-]{1,63})*\Z")
 
@@ -99,7 +99,7 @@ def read_listener(answers: t.Mapping[str, CallResult]) -> HttpsListener:
     thumbprint = next((thumbprint for thumbprint in used if thumbprint in by_thumbprint), None)
     if thumbprint is None:
         raise CertificateError(
-            "expected an HTTPS listener of WinRM with a certificate from the store LocalMachine\\My, got none. "
+            "expected a WinRM HTTPS listener with a certificate from the store LocalMachine\\My, got none. "
             "Run scripts/Enable-WinRMOverHttps.ps1 on the server to create one"
         )
     others = tuple(
@@ -135,10 +135,10 @@ def successor(listener: HttpsListener, now: datetime.datetime, days: int) -> Cer
 
 
 def renewed_names(certificate: x509.Certificate, more: t.Iterable[str]) -> list[str]:
-    """Return the DNS names and addresses for a new certificate: the current certificate's names, and more.
+    """Return the DNS names and addresses for a new certificate: those of the current one, and those in `more`.
 
-    A text that is neither a DNS name nor an address is left out, because the names come from the node and become part
-    of an extension's text.
+    Text that is neither a DNS name nor an address is left out, because the names come from the node and become part of
+    an extension's text.
 
     Args:
         certificate: the certificate in use.

@@ -25,16 +25,16 @@ from .settings import ConnectionSettings
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RenewalPolicy:
-    """When to renew the certificate, and what the new certificate needs."""
+    """When to renew the certificate, and with which properties."""
 
     days: int
-    """Renew the certificate if it expires within this many days."""
+    """The certificate is renewed if it expires within this many days."""
     valid_days: int
     """Validity of a new certificate in days."""
     names: tuple[str, ...] = ()
     """Additional names and addresses for a new certificate."""
     force: bool = False
-    """Renew the certificate even if it does not expire soon."""
+    """Whether to renew the certificate even if it does not expire soon."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class Renewal:
 
 
 class Renewer:
-    """Renews the certificate of one node.
+    """The process that renews the certificate of one node.
 
     Args:
         node: the node.

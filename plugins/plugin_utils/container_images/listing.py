@@ -38,7 +38,7 @@ def resources(
     pinned: bool = False,
     bundle: t.Mapping[str, t.Any] | None = None,
 ) -> Resources:
-    """Return the ContainerImage resources of a list.
+    """Return the ContainerImage resources for a list of images.
 
     Args:
         images: references, or mappings with `name` and further keys.
@@ -242,6 +242,6 @@ def load_options(options: t.Mapping[str, t.Any]) -> list[Resource]:
 
 
 def store_of(options: t.Mapping[str, t.Any]) -> Store:
-    """Return the store that the module's options select."""
+    """Return the image store that the module's options select."""
     given = {name: options[name] for name in _PASSED if options[name] is not None}
     return ContainerImage(name="registry.k8s.io/pause:3.10.2", **given).store

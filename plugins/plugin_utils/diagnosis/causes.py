@@ -28,7 +28,7 @@ class KnownCause:
     explanation: str
     fix: str
     leads_to: tuple[str, ...]
-    """Causes that are only consequences of this cause if both are found."""
+    """Causes to report as consequences of this cause if both are found."""
     source: str
 
 
@@ -46,7 +46,7 @@ class FoundCause:
     cause: str
     """Name of the cause in data/node_causes.yml."""
     evidence: tuple[str, ...]
-    """What was observed. Each text may contain what the node reported."""
+    """What was observed. Each text may quote what the node reported."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -47,7 +47,7 @@ def runtime(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def service(node: Examination) -> t.Iterator[FoundCause]:
-    """Check whether the kubelet runs."""
+    """Check whether the kubelet is running."""
     kubelet = node.first.machine.services.get("kubelet")
     if kubelet is None:
         yield finding("not_prepared", "the service kubelet does not exist")
@@ -90,7 +90,7 @@ def flags(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def configuration(node: Examination) -> t.Iterator[FoundCause]:
-    """Check the kubelet's configuration as far as is possible without the kubelet, and its last error."""
+    """Check the kubelet's configuration, as far as possible without running the kubelet, and its last error."""
     kubelet = node.first.kubelet
     if kubelet.configuration is None:
         return

@@ -15,7 +15,7 @@ _REBOOT_REASONS: t.Mapping[str, str] = {
     "update": "Windows Update waits for a reboot",
     "computer_name": "a new computer name waits for a reboot",
 }
-"""Reasons of WindowsInfo.pending_reboot that count. Pending file renames do not count: many programs cause them."""
+"""Texts for the reported reasons in WindowsInfo.pending_reboot. File renames are left out: many programs cause them."""
 _EVICTION: t.Mapping[str, str] = {"nodefs.available": "10%", "imagefs.available": "15%"}
 """Default thresholds for disks on Windows (kubernetes pkg/kubelet/eviction/defaults_windows.go)."""
 _UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "": 1}
@@ -24,7 +24,7 @@ _GIB = 2**30
 
 
 def clock(node: Examination) -> t.Iterator[FoundCause]:
-    """Check the difference between the clocks of node and controller."""
+    """Check the difference between the node's clock and the controller's."""
     skew = node.first.clock_skew
     if skew is not None and node.clock_skew_limit and abs(skew) > node.clock_skew_limit:
         direction = "ahead of" if skew > 0 else "behind"
@@ -36,7 +36,7 @@ def clock(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def pending_reboot(node: Examination) -> t.Iterator[FoundCause]:
-    """Check whether Windows waits for a reboot."""
+    """Check whether a reboot of Windows is pending."""
     windows = node.first.windows
     reasons = [_REBOOT_REASONS[reason] for reason in windows.pending_reboot if reason in _REBOOT_REASONS]
     if "computer_name" in windows.pending_reboot:

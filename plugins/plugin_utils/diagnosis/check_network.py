@@ -15,11 +15,11 @@ from .examination import Examination
 from .observation import active_configurations
 
 _PLUGIN = re.compile(r'failed to find plugin "(?P<name>[^"]*)" in path (?P<path>\[[^\]]*\])')
-"""The message of libcni (containernetworking/cni pkg/invoke/find.go)."""
+"""libcni's message about a missing plugin (containernetworking/cni pkg/invoke/find.go)."""
 _NO_FILE = re.compile(r"no network config found|no valid networks found|no networks found")
-"""Messages of containerd/go-cni (opts.go) for a folder without configuration."""
+"""Messages of containerd/go-cni (opts.go) about a folder without configuration."""
 _MISMATCH = re.compile(r"sandbox.*(no match for platform|operating system does not match)", re.DOTALL)
-"""Messages of containerd (core/images) and of Windows for an image for a different build."""
+"""Messages of containerd (core/images) and of Windows about an image for a different build."""
 _MOST_SHOWN = 5
 
 
@@ -96,7 +96,7 @@ def cni(node: Examination) -> t.Iterator[FoundCause]:
 
 
 def kube_proxy(node: Examination) -> t.Iterator[FoundCause]:
-    """Check whether kube-proxy runs, as a service or as a pod."""
+    """Check whether kube-proxy is running, as a service or as a pod."""
     services, facts = node.first.machine.services, node.first
     if not facts.kubelet.joined:
         return

@@ -19,7 +19,7 @@ class NodeInCluster:
     """A node as the cluster knows it."""
 
     ready: str
-    """Status of the condition Ready: True, False, Unknown; empty if the kubelet has not reported yet."""
+    """Status of the Ready condition: True, False, Unknown; empty if the kubelet has not reported yet."""
     reason: str = ""
     since: str = ""
     pressure: t.Mapping[str, str] = dataclasses.field(default_factory=dict)

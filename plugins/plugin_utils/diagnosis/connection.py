@@ -29,7 +29,7 @@ class ApiConnection:
     asked: bool = False
     """Whether connections were tried. The other fields are valid only then."""
     resolution_problem: str = ""
-    """Why the name of the API server cannot be resolved; empty if it was resolved, or if it is an address."""
+    """Why the API server's name cannot be resolved; empty if it was resolved, or if the URL contains an address."""
     direct_problem: str = ""
     """Why a direct connection failed; empty if the API server responded."""
     proxy: str = ""
@@ -41,12 +41,12 @@ class ApiConnection:
 def calls(kubeconfig: KubeletKubeconfig, environment: t.Mapping[str, str]) -> tuple[Call, ...]:
     """Return the calls that try to reach the API server.
 
-    Any HTTP response counts. Certificates are not verified, because Windows' curl does not trust the cluster's CA. The
-    API server gets no credentials.
+    Any HTTP response counts as success. Certificates are not verified, because Windows' curl does not trust the
+    cluster's CA. The API server gets no credentials.
 
     Args:
         kubeconfig: the kubelet's kubeconfig.
-        environment: the kubelet's variables for proxies.
+        environment: the kubelet's proxy variables.
     """
     host = kubeconfig.host
     if not host:

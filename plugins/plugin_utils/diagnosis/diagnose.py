@@ -47,7 +47,7 @@ class Diagnosis:
     status: str
     """The node's state in the cluster (see `cluster_view.state_of`)."""
     status_detail: str
-    """Why the cluster says that the node is not Ready, or why the cluster was not queried or the query failed."""
+    """Why the cluster reports that the node is not Ready, or why the cluster was not queried or the query failed."""
     findings: tuple[RankedCause, ...]
 
     def to_result(self) -> dict[str, t.Any]:

@@ -25,7 +25,7 @@ class Examination:
     expected_name: str = ""
     """Name of the node in the inventory; empty if the inventory has none."""
     clock_skew_limit: float = 240.0
-    """Maximum difference between the clocks of node and controller in seconds."""
+    """Maximum difference between the node's clock and the controller's in seconds."""
 
     @property
     def is_prepared(self) -> bool:
@@ -44,7 +44,7 @@ class Examination:
 
     @property
     def knows_kubelet_name(self) -> bool:
-        """Whether the service runs kubelet.exe itself. The launcher may set a name that cannot be observed."""
+        """Whether `kubelet_name` is reliable: the launcher, if it starts the kubelet, may set an unknown name."""
         command = self.first.kubelet.command
         return ntpath.basename(command.program).lower() == "kubelet.exe" and not command.by_launcher
 
@@ -66,13 +66,13 @@ class Examination:
 
     @property
     def endpoint(self) -> str:
-        """The runtime's endpoint in the form of `RUNTIME_SERVICES`; empty if it is not a key of this mapping."""
+        """The key of `RUNTIME_SERVICES` that matches the runtime's endpoint; empty if there is none."""
         pipe = self.first.kubelet.endpoint.replace("\\", "/").lower()
         return next((known for known in RUNTIME_SERVICES if pipe.rstrip("/").endswith(_pipe_name(known))), "")
 
     @property
     def runtime_runs(self) -> bool:
-        """Whether all `runtime_services` run; true if none are known."""
+        """Whether all `runtime_services` are running; true if none are known."""
         services = self.first.machine.services
         return all(name in services and services[name].running for name in self.runtime_services)
 
@@ -96,7 +96,7 @@ class Examination:
 
     @property
     def network_runs_as_service(self) -> bool | None:
-        """Whether kube-proxy is a service of the node; None if there is no record of a managed network."""
+        """Whether kube-proxy runs as a service on the node; None if there is no record of a managed network."""
         return bool(self.first.network_record.get("services")) if self.network_mode is not None else None
 
 

@@ -34,7 +34,7 @@ class KubeletCommand:
 
     @classmethod
     def parse(cls, arguments: t.Sequence[str]) -> KubeletCommand:
-        """Read a service's command line, which may start the kubelet with kube-log-runner or the launcher."""
+        """Parse a service's command line, which may start the kubelet with kube-log-runner or the launcher."""
         if not arguments:
             return cls()
         program, *rest = arguments
@@ -60,7 +60,7 @@ class KubeletCommand:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ConfigurationFile:
-    """A file of the kubelet's configuration."""
+    """A configuration file of the kubelet."""
 
     path: str
     text: str | None
@@ -68,7 +68,7 @@ class ConfigurationFile:
 
     @functools.cached_property
     def document(self) -> dict[str, t.Any] | None:
-        """The content; None if it is not a mapping in YAML."""
+        """The content; None if it is not a YAML mapping."""
         return mapping_in(self.text or "")
 
 
@@ -80,9 +80,9 @@ class KubeletFacts:
     joined: bool = False
     """Whether the kubelet's kubeconfig exists."""
     interrupted_join: bool = False
-    """Whether the kubeconfig with a bootstrap token exists."""
+    """Whether the kubeconfig with a bootstrap token exists. A completed join removes it."""
     has_join_commands: bool = False
-    """Whether commands that follow the join have not ended yet."""
+    """Whether there is a record of commands that run after the join and have not all ended yet."""
     kubeconfig: KubeletKubeconfig = dataclasses.field(default_factory=KubeletKubeconfig)
     certificate: ClientCertificate | None = None
     certificate_problem: str = "is not a certificate"
@@ -192,7 +192,7 @@ def _certificate_problem(result: CallResult) -> str:
 
 
 def _merged(under: t.Mapping[str, t.Any], over: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Merge two mappings and the mappings in them; other values of the second mapping replace values of the first."""
+    """Merge two mappings recursively. Other values of the second mapping replace those of the first."""
     merged = dict(under)
     for key, value in over.items():
         old = merged.get(key)

@@ -9,16 +9,16 @@ import re
 import typing as t
 
 _PREFIX = "kubelet-launcher: "
-"""What the script writes before each message."""
+"""The prefix that the script writes before each message."""
 _STARTED, _ENDED, _UNKNOWN = "started the kubelet", "the kubelet ended", "this kubelet does not know "
 _COMMAND = re.compile(r"post_kubeadm_commands\[\d+\]: ")
 _ERROR_ID = "FullyQualifiedErrorId"
-"""The last line of an error; it is the same in every display language of Windows."""
+"""The label in the last line of an error, which is the same in every display language of Windows."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LauncherLog:
-    """What the launcher logged since it last started the kubelet, or tried to."""
+    """What the launcher has logged since it last started the kubelet, or tried to."""
 
     ended: str = ""
     """How the kubelet ended; empty if the launcher has started it since then."""
@@ -29,7 +29,7 @@ class LauncherLog:
 
     @classmethod
     def parse(cls, lines: t.Iterable[str]) -> LauncherLog:
-        """Read the end of the log."""
+        """Parse the last lines of the launcher's log."""
         ended, command = "", ""
         left_out: list[str] = []
         begins = True

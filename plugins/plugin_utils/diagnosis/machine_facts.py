@@ -42,13 +42,13 @@ class ServiceFacts:
 
     @property
     def running(self) -> bool:
-        """Whether the service runs or is starting."""
+        """Whether the service is running or starting."""
         return self.status.lower() in ("running", "startpending", "continuepending")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DiskSpace:
-    """The system drive, in bytes."""
+    """The size and the free space of the system drive, in bytes."""
 
     free: int
     total: int
@@ -63,12 +63,12 @@ class MachineFacts:
     host_name: str
     """The DNS host name, which the kubelet uses; it may be longer than the computer name."""
     environment: t.Mapping[str, str]
-    """The machine's variables for proxies, with names in upper case."""
+    """The machine's proxy variables, with names in upper case."""
     disk: DiskSpace | None
     """The space on the system disk; None if unknown."""
 
     def environment_of(self, service: str) -> dict[str, str]:
-        """Return the environment of a service's program: the machine's variables for proxies, and its own variables."""
+        """Return the environment of a service's program: the machine's proxy variables and the service's variables."""
         own = self.services[service].environment if service in self.services else {}
         return {**self.environment, **own}
 
@@ -105,7 +105,7 @@ def read(seen: t.Mapping[str, CallResult]) -> MachineFacts:
 
 
 def _registry_values() -> list[tuple[str, str]]:
-    """Return keys and names of the values to read."""
+    """Return the key and the name of each registry value to read."""
     return [
         *((f"{registry_keys.SERVICES}\\{service}", name) for service in SERVICES for name in _SERVICE_VALUES),
         *((f"{registry_keys.SERVICES}\\{service}\\Parameters", name) for service in SERVICES for name in _NSSM_VALUES),
@@ -140,7 +140,7 @@ def _service(name: str, status: str, registry: t.Mapping[tuple[str, str], t.Any]
 
 
 def _variables(value: object) -> dict[str, str]:
-    """Return the variables in a registry value: a list of `NAME=VALUE`."""
+    """Return the environment variables in a registry value, which is a list of `NAME=VALUE`."""
     items = value if isinstance(value, list) else [value] if isinstance(value, str) else []
     pairs = (str(item).partition("=") for item in items)
     return {name.upper(): text for name, sign, text in pairs if sign}

@@ -35,7 +35,7 @@ or not to have joined."""
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ObservationOptions:
-    """Where programs and files are on a node."""
+    """The locations of programs and files on a node."""
 
     install_dir: str = "C:\\k"
     conf_dir: str = "C:\\etc\\cni\\net.d"
@@ -76,12 +76,12 @@ class FirstFacts:
 
     @property
     def conf_dir(self) -> str:
-        """The folder of CNI configurations that the runtime reports; empty if it does not report it."""
+        """The CNI configuration folder that the runtime reports; empty if it reports none."""
         return next((state.conf_dir for state in self.runtime.states.values() if state.conf_dir), "")
 
     @property
     def bin_dirs(self) -> tuple[str, ...]:
-        """The folders of CNI plugins that the runtime reports; empty if it does not report them."""
+        """The CNI plugin folders that the runtime reports; empty if it reports none."""
         return next((state.bin_dirs for state in self.runtime.states.values() if state.bin_dirs), ())
 
 
@@ -92,13 +92,13 @@ class SecondFacts:
     kubelet_version: str = ""
     """Version of the kubelet, such as 1.37.1; empty if unknown."""
     kubelet_error: str = ""
-    """The last error with which the kubelet ended, from its log."""
+    """The last error that ended the kubelet, from its log."""
     launcher: LauncherLog = dataclasses.field(default_factory=LauncherLog)
     launcher_error: str = ""
-    """The last error with which the launcher ended."""
+    """The last error that ended the launcher."""
     api: ApiConnection = dataclasses.field(default_factory=ApiConnection)
     plugins: t.Mapping[str, bool] = dataclasses.field(default_factory=dict)
-    """Whether the program of each CNI plugin exists, by the plugin's name."""
+    """Whether each CNI plugin's program exists, by the plugin's name."""
 
 
 def first_calls(options: ObservationOptions) -> tuple[Call, ...]:
@@ -213,7 +213,7 @@ def read_second(seen: Observation, facts: FirstFacts, options: ObservationOption
 
 
 def plugin_paths(facts: FirstFacts, options: ObservationOptions) -> dict[str, list[str]]:
-    """Return the paths at which the program of each configured CNI plugin can be, by the plugin's name.
+    """Return the possible paths of each configured CNI plugin's program, by the plugin's name.
 
     Args:
         facts: what the first command observed.
@@ -225,7 +225,7 @@ def plugin_paths(facts: FirstFacts, options: ObservationOptions) -> dict[str, li
 
 
 def active_configurations(facts: FirstFacts, options: ObservationOptions) -> dict[str, str]:
-    """Return the files of the folder from which the runtime loads its CNI configuration, in their order.
+    """Return the CNI configuration files in the folder that the runtime uses: their contents by path, sorted by path.
 
     Args:
         facts: what the first command observed.
@@ -249,7 +249,7 @@ def networks_in(text: str) -> dict[str, str]:
 
 
 def last_error(lines: t.Sequence[str]) -> str:
-    """Return the last error with which the kubelet ended; empty if there is none.
+    """Return the last error that ended the kubelet; empty if there is none.
 
     Source: kubernetes cmd/kubelet/kubelet.go, cli.Run.
     """

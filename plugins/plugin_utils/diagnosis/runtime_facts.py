@@ -39,7 +39,7 @@ class RuntimeState:
     network_problem: str = ""
     """Why the runtime's network is not ready; empty if it is ready."""
     load_problem: str = ""
-    """Why the CNI configuration could not be loaded; empty if it was loaded, or if the runtime does not report it."""
+    """Why the CNI configuration could not be loaded; empty if it was loaded, or if the runtime reports no reason."""
     conf_dir: str = ""
     bin_dirs: tuple[str, ...] = ()
     sandbox_image: str = ""
@@ -65,11 +65,11 @@ class RuntimeFacts:
     states: t.Mapping[str, RuntimeState]
     """States by endpoint."""
     problems: t.Mapping[str, str]
-    """Why the state of an endpoint could not be read."""
+    """Why the state of an endpoint could not be read, by endpoint."""
     sandbox_image: str
     """Name of the pause image; empty if unknown."""
     images: t.Mapping[str, ImageState]
-    """Images of containerd by name."""
+    """Images in containerd's store by name."""
     containers: frozenset[str] | None
     """Names of the running containers; None: unknown."""
 

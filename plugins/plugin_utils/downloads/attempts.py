@@ -27,7 +27,7 @@ _MAGIC: t.Mapping[str, tuple[int, str]] = {
     ".msi": (8, "0M8R4KGxGuE="),
     ".exe": (2, "TVo="),
 }
-"""How many bytes at the beginning of a file show its format, and these bytes in base64, by file extension.
+"""The first bytes of files by file extension: how many bytes identify the format, and these bytes in base64.
 
 Source: https://en.wikipedia.org/wiki/List_of_file_signatures"""
 
@@ -65,12 +65,12 @@ class Download:
 
     @property
     def part(self) -> str:
-        """Path on the node of the unfinished download."""
+        """Path of the unfinished download on the node."""
         return f"{self.path}.part"
 
     @property
     def checksum(self) -> str:
-        """Path on the node of the checksum file from the source."""
+        """Path of the source's checksum file on the node."""
         return f"{self.path}.checksum"
 
 
@@ -112,7 +112,7 @@ def calls(download: Download, *, broken: bool) -> t.Iterator[Call]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _DownloadSize(SizeProbe):
-    """Reads a file's size from the headers that its sources send."""
+    """The size of a file, read from the headers that its sources send."""
 
     present: int
     """Bytes that are on the disk already."""
@@ -146,7 +146,7 @@ def space(download: Download, present: int) -> SpaceRequirement:
 
 
 def likely_space(download: Download, files: str, *others: str) -> SpaceRequirement:
-    """Return the disk space that a download needs, if no existing file makes the download unnecessary (see `space`).
+    """Return the disk space that a download needs unless an existing file makes the download unnecessary.
 
     Args:
         download: the requested download.
@@ -211,7 +211,7 @@ def _attempt(download: Download, source: DownloadSource, label: str, done: tuple
 
 
 def _inside(label: str) -> Scope:
-    """Return the scope of the calls that check the names in an archive, in one attempt."""
+    """Return the scope of the calls with which one attempt checks the names in an archive."""
     return Scope(f"inside-{label}-")
 
 

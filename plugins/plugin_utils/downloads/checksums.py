@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read checksums in the forms that publishers and users write."""
+"""Read checksums in the notations that publishers and users write."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def checksum_in(content: str, name: str, algorithm: str) -> str | None:
     r"""Return the hash that a checksum file has for a name, in lower case; None if it has none.
 
     The file contains either only a bare hash, or lines `HASH  NAME` (`*NAME` for binary files). Of these lines, the
-    first one with the requested name counts; only the part of a name after its last `/` or `\` matters. Case does not
-    matter, as in file names of Windows. `@commit-file` uses the same rules (docs/wire.md).
+    first one with the requested name is used; only the part of a name after its last `/` or `\` matters. Case does not
+    matter, as in Windows file names. `@commit-file` uses the same rules (docs/wire.md).
     """
     line = re.compile(rf"[ \t]*([0-9a-fA-F]{{{_LENGTHS[algorithm]}}})(?:[ \t]+[*]?([^ \t].*?))?[ \t]*")
     # These are the only line endings that .NET recognizes.

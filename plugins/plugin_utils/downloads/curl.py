@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Download with Windows' curl.exe. It reads the URL, proxy and headers from standard input: no process list shows them.
+"""Download with Windows' curl.exe. Standard input provides URL, proxy and headers, so that no process list shows them.
 
 Windows Server 2019 may have curl 7.55 (2017), so a newer option is used only if the version is known to have it:
 https://curl.se/docs/manpage.html ("Added in").
@@ -21,8 +21,8 @@ SCHEMES = ("http", "https", "file")
 PARALLEL = 8
 """Default number of parallel downloads."""
 VERSION_CALL = query("curl", "curl.exe", arguments=("--version",), output_limit=2000)
-"""Prints curl's version in the first line. The node returns only the end of an output that exceeds the limit, so the
-limit is high. All resources share one call."""
+"""The call that prints curl's version in the first line. The node returns only the end of an output that exceeds the
+limit, so the limit is high. All resources share one call."""
 _BETWEEN = 1
 """Seconds between two attempts of a call."""
 _REPLACED = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r"}
@@ -64,8 +64,8 @@ class DownloadRoute:
     def options(self, url: str, version: Version = ()) -> list[tuple[str, str | None]]:
         """Return curl's options for a URL.
 
-        Without `proto` and `proto-redir`, curl would follow a redirect from HTTPS to HTTP or FTP. Every curl of Windows
-        has both options, which curl 7.20.2 added: https://curl.se/docs/manpage.html
+        Without `proto` and `proto-redir`, curl would follow a redirect from HTTPS to HTTP or FTP. Every curl that comes
+        with Windows has both options, which curl 7.20.2 added: https://curl.se/docs/manpage.html
         """
         allowed = [("proto", f"={','.join(SCHEMES)}"), ("proto-redir", f"={_redirects_to(url)}")]
         options: list[tuple[str, str | None]] = [("location", None), *allowed]
@@ -151,7 +151,7 @@ def _guarded(url: str, route: DownloadRoute) -> bool:
 def _fetching(
     url: str, output: str, route: DownloadRoute, resume: bool, version: Version
 ) -> list[tuple[str, str | None]]:
-    """Return the options of a download."""
+    """Return curl's options for a download."""
     return [
         ("url", url),
         ("globoff", None),
@@ -178,7 +178,7 @@ def _redirects_to(url: str) -> str:
 
 
 def is_encrypted(url: str) -> bool:
-    """Return whether a URL uses HTTPS, so that third parties on the network cannot change the content."""
+    """Return whether a URL uses HTTPS, which prevents third parties on the network from changing the content."""
     return url.lower().startswith("https:")
 
 
@@ -244,7 +244,7 @@ def read_version(result: CallResult | None) -> Version:
 
 
 def is_rate(text: str) -> bool:
-    """Return whether a text is a rate in curl's notation."""
+    """Return whether `text` is a rate in curl's notation."""
     return bool(_RATE.fullmatch(text))
 
 

@@ -29,6 +29,6 @@ _CURL: t.Mapping[int, str] = {
 
 
 def describe_curl_error(code: int) -> str:
-    """Return why a download failed."""
+    """Return what an exit code of curl means."""
     known = _CURL.get(code)
     return f"{known} (curl {code})" if known else f"curl ended with {code}"

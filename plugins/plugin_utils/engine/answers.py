@@ -17,7 +17,7 @@ class Answers:
     """The node's answers during one convergence."""
 
     questions: Questions | None = None
-    """The questions of the resources; None before the first observation."""
+    """The questions that the resources ask; None before the first observation."""
     first: dict[str, CallResult] = dataclasses.field(default_factory=dict)
     """Results of the first observation, by call id."""
     latest: dict[str, CallResult] = dataclasses.field(default_factory=dict)
@@ -37,7 +37,7 @@ class Answers:
         return observed, scope(position).results(self.applied)
 
     def to_first(self, calls: t.Sequence[Call]) -> dict[str, CallResult]:
-        """Return the first observation's answers to the questions that these calls ask, by the ids of these calls.
+        """Return the first observation's answers to the questions that `calls` ask, by call id.
 
         Any resource may have asked the same question, under any id. Questions are compared by command and arguments
         only, so the calls must run programs.

@@ -157,7 +157,7 @@ def _hidden(shown: dict[str, t.Any], instead: str) -> dict[str, t.Any]:
 
 
 def _without_users(value: t.Any, instead: str = BLANK) -> t.Any:
-    """Return the value without the users and passwords of URLs."""
+    """Return the value without the users and passwords in URLs."""
     return each_text(value, lambda text: redact_users(text, instead))
 
 

@@ -64,7 +64,7 @@ class _BatchEnd:
 
 
 class Convergence:
-    """Brings one node into the state that a list of resources describes.
+    """A run that brings one node into the state that a list of resources describes.
 
     Args:
         session: the session with the node.
@@ -78,7 +78,7 @@ class Convergence:
         check_space: whether to check that the changes fit on the node's volumes. This is not needed if an earlier run
             of the same resources has just measured and deferred the changes.
         offline: whether to fail if a change would download something. This is checked before the first change.
-        disk_limit: assume that the system volume has at most this many bytes; see `disk_space.free`.
+        disk_limit: maximum size of the system volume to assume, in bytes; see `disk_space.free`.
         answers: records the node's answers.
     """
 
@@ -123,7 +123,7 @@ class Convergence:
         """Paths, in lower case, of files that are missing because the changes that would create them failed."""
         self._progress = ProgressReporter(session)
         self.outcome = ConvergenceOutcome()
-        """The outcome, which is filled during the run, so that it shows what was done even after an exception."""
+        """The outcome, which is filled in during the run, so that it shows what was done even after an exception."""
 
     def run(self) -> ConvergenceOutcome:
         """Converge the node.
@@ -155,7 +155,7 @@ class Convergence:
             self.outcome.remote_commands = self._node.remote_commands
 
     def _apply_until_stable(self, now: list[Planned]) -> list[Planned]:
-        """Make the changes after which the node must be observed again, and return the plan that remains in the end.
+        """Make the changes after which the node must be observed again, and return the remaining plan.
 
         The plan is empty if the run cannot continue.
         """
@@ -334,7 +334,7 @@ class Convergence:
         self.outcome.clock_skew = self.outcome.clock_skew if skew is None else skew
 
     def _is_explained(self, planned: Planned, call_id: str, calls: t.Mapping[str, CallResult]) -> bool:
-        """Return whether a change failed only because it needs a file that an earlier change failed to bring."""
+        """Return whether a change failed only because it needs a file that an earlier change failed to create."""
         result = calls.get(call_id)
         lacks = planned.resource.lacks(planned.scope.own(call_id), result) if result is not None else None
         return lacks is not None and lacks.casefold() in self._failed_files

@@ -4,8 +4,8 @@
 
 A resource may build on earlier resources in the list. So a change waits if it disrupts pods, or if it builds on an
 earlier change that waits (`Resource.builds_on`; by default, it does). Downloads into the cache build on few other
-changes, so they are usually made before the node is drained. When the changes for now are made, the node is in the
-same state as after an interrupted run, and the next run can continue.
+changes, so they are usually made before the node is drained. Once the changes for now have been made, the node is in
+the same state as after an interrupted run, and the next run can continue.
 """
 
 from __future__ import annotations

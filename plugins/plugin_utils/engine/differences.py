@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The state before and after a change, in the form in which Ansible's --diff is easiest to read (no I/O).
 
-Ansible prints mappings as JSON, in which the content of a file is one long line. For texts, it prints a unified diff.
+Ansible prints mappings as JSON, in which the content of a file is one long line. For strings, it prints a unified diff.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import typing as t
 
 _TEXT = "content"
-"""The property that is shown as a text even if it has only one line."""
+"""The property that is shown as text even if it has only one line."""
 _MARK = "\ufeff"
 
 State = t.Mapping[str, t.Any]
@@ -25,9 +25,9 @@ def before_and_after(before: State, after: State) -> tuple[dict[str, t.Any] | st
         after: the properties after the change.
 
     Returns:
-        Mappings if each property has one line and none is `content`. Otherwise texts: a line for each property with one
-        line, followed by the lines of the remaining properties, including `content`. Line endings and a byte-order mark
-        are shown only if nothing else differs.
+        Mappings if each property has one line and none is `content`. Otherwise strings: a line for each property with
+        one line, followed by the lines of the remaining properties, including `content`. Line endings and a byte-order
+        mark are shown only if nothing else differs.
     """
     texts = [key for key in {**before, **after} if _is_text(key, before.get(key)) or _is_text(key, after.get(key))]
     if not texts:

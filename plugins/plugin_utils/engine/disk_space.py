@@ -74,7 +74,7 @@ class Measurement:
 
 
 class EarlySizes:
-    """What the node is asked during the observation: the free space, and the sizes of missing downloads.
+    """The calls that read free disk space and the sizes of missing downloads during the observation, and their answers.
 
     Args:
         resources: the resources, each at its position.
@@ -194,7 +194,7 @@ def needs(changes: t.Sequence[Planned], calls: t.Mapping[str, CallResult]) -> li
 
 
 def _uncounted(parts: t.Mapping[str, int], counted: set[str]) -> int:
-    """Return the bytes of the parts that no earlier change brings to the volume, and record these parts as counted."""
+    """Return the size in bytes of the parts that are not counted yet for the volume, and record them as counted."""
     size = sum(part for name, part in parts.items() if name not in counted)
     counted.update(parts)
     return size
@@ -226,8 +226,8 @@ def free(calls: t.Mapping[str, CallResult], limit: int | None = None) -> dict[st
 
     Args:
         calls: the results of the calls of `measure_calls`.
-        limit: assume that the system volume has at most this many bytes, because machines that start from an image
-            may have a smaller disk than the machine on which the image is built.
+        limit: maximum size of the system volume to assume, in bytes, because machines that start from an image may have
+            a smaller disk than the machine on which the image is built.
     """
     free_bytes = {}
     for name, result in _FREE.results(calls).items():

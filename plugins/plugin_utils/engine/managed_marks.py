@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Marks on a node for the collection's settings: an unlisted setting is removed only if it has a mark."""
+"""Marks on a node for the settings that the collection manages: only an unlisted setting with a mark is removed."""
 
 from __future__ import annotations
 

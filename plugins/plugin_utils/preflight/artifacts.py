@@ -152,7 +152,7 @@ def _own_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
         url, sha256 = (f"{kind.variables}_{what}" for what in ("url", "sha256"))
         given = str(values.get(url) or "")
         if given and not locations.is_own_url(given):
-            yield Problem(url, redact_url(given), "expected a URL (http, https or file) that ends in a file's name")
+            yield Problem(url, redact_url(given), "expected a URL (http, https or file) that ends in a file name")
         try:
             catalogue.checked_sha256(values.get(sha256), sha256)
         except ArtifactError as error:

@@ -16,7 +16,7 @@ class BusyError(Exception):
 
 
 class Files:
-    """The files that may be downloaded, and whether they are unchanged since the server started.
+    """The files that may be downloaded, unless they have changed since the server started.
 
     Args:
         directory: the bundle's folder.

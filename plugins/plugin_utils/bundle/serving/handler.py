@@ -29,7 +29,7 @@ class _Writer(io.BufferedIOBase):
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Handles one request, whose head has been received."""
+    """The handler of one request, whose head has been received."""
 
     protocol_version = "HTTP/1.1"
     server_version = "winkube-bundle"

@@ -23,16 +23,15 @@ from .nodes import Nodes
 _CHECK_INTERVAL = 0.5
 """Seconds between two checks for connections whose time limit has passed."""
 _HEAD, _HEAD_TIME = 16 * 1024, 10.0
-"""Size in bytes that an incomplete head of a request must not exceed, and the time limit in seconds until the head is
-complete."""
+"""Maximum size in bytes of a request's incomplete head, and the time limit in seconds for completing the head."""
 _IDLE, _STALL = 30.0, 60.0
 """Time limits in seconds: for the pause between two requests, and for a response that makes no progress."""
 _WAITING = 256
 """Maximum number of connections from one address that wait for a complete request."""
 _AT_ONCE, _THREADS = 64, 1024
-"""Maximum number of parallel downloads of one node (a node runs 8 by default) and of all nodes."""
+"""Maximum number of parallel downloads by one node (a node runs 8 by default) and by all nodes."""
 _RATE, _STRANGERS = 100.0, 20.0
-"""Maximum number of requests per second of a node, and of an address without a token."""
+"""Maximum number of requests per second from a node, and from an address without a token."""
 _FULL = 0.01
 """Seconds until the next connection is accepted if no descriptor is left."""
 _ACCEPTED = 256
@@ -51,7 +50,7 @@ class _Connection:
 
 
 class RequestListener:
-    """Listens for connections. One loop waits for the requests; only a node's complete request gets a thread.
+    """A listener for connections. One loop waits for the requests; only a node's complete request gets a thread.
 
     So a client that is silent or sends its request slowly uses only one descriptor, for a limited time.
 
@@ -87,7 +86,7 @@ class RequestListener:
 
     @property
     def port(self) -> int:
-        """Return the port."""
+        """Return the port on which the server listens."""
         return int(self._listener.getsockname()[1])
 
     def serve(self) -> None:
@@ -155,7 +154,7 @@ class RequestListener:
         connection.socket.close()
 
     def _is_waiting(self, connection: _Connection) -> bool:
-        """Return whether the connection still waits for a complete request."""
+        """Return whether the connection is still waiting for a complete request."""
         return connection in self._waiting.get(connection.address, ())
 
     def _expire(self, now: float) -> None:
@@ -230,7 +229,7 @@ class RequestListener:
             self._wake.send(b"x")
 
     def _take_back(self) -> None:
-        """Take back connections on which nodes can send further requests."""
+        """Resume waiting for requests on connections whose last request has been answered."""
         with contextlib.suppress(OSError):
             self._woken.recv(4096)
         while self._back:

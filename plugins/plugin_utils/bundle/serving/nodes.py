@@ -9,7 +9,7 @@ import typing as t
 import urllib.parse
 
 _BURST = 5.0
-"""Size of a burst, in seconds of the normal rate."""
+"""A burst may contain as many requests as the normal rate allows in this many seconds."""
 _CLIENTS = 10_000
 """Maximum number of clients whose requests are counted."""
 
@@ -31,7 +31,7 @@ class Nodes:
         return self._nodes.get(fingerprint(token_of(target)))
 
     def revoke(self, fingerprints: t.Iterable[str]) -> None:
-        """Revoke tokens."""
+        """Revoke the tokens with these fingerprints."""
         for one in fingerprints:
             self._nodes.pop(one, None)
 

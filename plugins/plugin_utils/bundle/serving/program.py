@@ -101,5 +101,5 @@ def main() -> int:
 
 
 def run() -> None:
-    """Run the program, and exit without waiting for threads that still send files."""
+    """Run the program, and exit without waiting for threads that are still sending files."""
     os._exit(main())

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check whether the process for which a bundle is served still runs."""
+"""Check whether the process for which a bundle is served is still running."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def birth(pid: int) -> str:
 
 
 def lives(pid: int, born: str) -> bool:
-    """Return whether the process that started at the given time still runs. A zombie does not count as running."""
+    """Return whether the process that started at a given time is still running. A zombie does not count as running."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -32,9 +32,9 @@ def lives(pid: int, born: str) -> bool:
 
 
 def _status(pid: int) -> tuple[str, str]:
-    """Return the state and the start of a process from proc(5).
+    """Return the state and the start time of a process from proc(5).
 
-    Two empty strings: there is no such file. The state `?`: the file cannot be read.
+    Both are empty if there is no such file. The state is `?` if the file cannot be read.
     """
     try:
         text = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")

@@ -53,11 +53,11 @@ def test_specs_with_and_without_a_plugin_are_accepted() -> None:
         (changed("DomainJoinConfig", SECRET), "x.DomainJoinConfig: expected a mapping with Sid, MachineAccountName,"),
         (changed("DomainJoinConfig.Sid", SECRET), "x.DomainJoinConfig.Sid: expected the SID of the domain, got"),
         (changed("DomainJoinConfig.Guid", "1"), "x.DomainJoinConfig.Guid: expected the GUID of the domain, got"),
-        (changed("DomainJoinConfig.NetBiosName", ""), "x.DomainJoinConfig.NetBiosName: expected a text, got nothing"),
-        (changed("DomainJoinConfig.DnsName", 7), "x.DomainJoinConfig.DnsName: expected a text, got another value"),
+        (changed("DomainJoinConfig.NetBiosName", ""), "x.DomainJoinConfig.NetBiosName: expected text, got nothing"),
+        (changed("DomainJoinConfig.DnsName", 7), "x.DomainJoinConfig.DnsName: expected text, got another value"),
         (
             SPEC | {"DomainJoinConfig": SPEC["DomainJoinConfig"] | {"DnsName": None}},
-            "x.DomainJoinConfig.DnsName: expected a text, got nothing",
+            "x.DomainJoinConfig.DnsName: expected text, got nothing",
         ),
         (
             changed("ActiveDirectoryConfig.GroupManagedServiceAccounts", []),

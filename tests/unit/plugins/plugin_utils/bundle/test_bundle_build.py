@@ -200,7 +200,7 @@ def test_a_patch_of_the_controller_is_copied(
 def test_hosts_that_contradict_each_other_are_refused() -> None:
     one, other, loose = artifact(sha256="a" * 64), artifact(sha256="b" * 64), artifact()
     with pytest.raises(
-        BundleError, match=rf"kubelet 1\.37\.1: expected one checksum of {OWN} for all hosts, got a+ and b+"
+        BundleError, match=rf"kubelet 1\.37\.1: expected the same checksum of {OWN} for all hosts, got a+ and b+"
     ):
         one.joined(other)
     for joined in (one.joined(loose), loose.joined(one), one.joined(one)):

@@ -108,9 +108,10 @@ def test_contradicting_hosts_are_reported() -> None:
     file = {**USUAL, "urls": [f"{URL}?sig=1"]}
     with pytest.raises(BundleError) as caught:
         of({**file, "sha256": SHA}).joined(of({**file, "sha256": OTHER}))
-    assert str(caught.value) == f"kubelet 1.37.1: expected one checksum of {URL} for all hosts, got {SHA} and {OTHER}"
+    expected = f"kubelet 1.37.1: expected the same checksum of {URL} for all hosts"
+    assert str(caught.value) == f"{expected}, got {SHA} and {OTHER}"
     image = {"type": "ContainerImage", "name": "r.example/pause:3"}
     with pytest.raises(BundleError) as caught:
         of({**image, "digest": f"sha256:{SHA}"}).joined(of({**image, "digest": f"sha256:{OTHER}"}))
     digests = f"sha256:{SHA} and sha256:{OTHER}"
-    assert str(caught.value) == f"r.example/pause:3: expected one digest for all hosts, got {digests}"
+    assert str(caught.value) == f"r.example/pause:3: expected the same digest for all hosts, got {digests}"

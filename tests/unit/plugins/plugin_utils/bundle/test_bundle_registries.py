@@ -221,8 +221,8 @@ def test_foreign_layers_come_from_the_places_that_they_name(tmp_path: Path) -> N
     with pytest.raises(BundleError) as caught:
         client(Answers()).blob("r.example/a:1", blob, tmp_path / "blob")
     assert str(caught.value) == (
-        f"r.example/a:1: layer {blob.digest}: http://f.example/layer: a manifest from an HTTPS registry names a layer "
-        "without HTTPS; https://f.example/none: HTTP 404; https://f.example/layer: HTTP 404"
+        f"r.example/a:1: layer {blob.digest}: http://f.example/layer: a manifest from an HTTPS registry contains a "
+        "layer URL without HTTPS; https://f.example/none: HTTP 404; https://f.example/layer: HTTP 404"
     )
 
 
