@@ -22,7 +22,7 @@ _COMMON = {"common": True}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SizeProbe(abc.ABC):
-    """Asks how many bytes a change will write, before the first byte is written."""
+    """A probe that asks how many bytes a change will write, before the first byte is written."""
 
     calls: tuple[Call, ...]
     """The calls that ask for the size, without changing the state of any resource. Their ids are local to the resource.
@@ -41,8 +41,8 @@ class SizeProbe(abc.ABC):
 
         Returns:
             The number of bytes; or the number of bytes of each part, by a name that identifies the part's content. A
-            part that several changes bring to one volume, such as a layer of container images, is counted once. None
-            or an exception means that the size is unknown, which counts as 0 bytes.
+            part that several changes write to the same volume, such as a layer of container images, is counted once.
+            None or an exception means that the size is unknown, which counts as 0 bytes.
         """
 
 
@@ -57,8 +57,8 @@ class SpaceRequirement:
     probe: SizeProbe | None = None
     """The question that determines the size if `size` is None."""
     unpacks: str | None = None
-    """The Windows path of the archive that the change unpacks. If an earlier change of the plan brings the archive
-    (as the `path` of its own requirement), the size of this requirement is UNPACKED times the size of the archive."""
+    """The Windows path of the archive that the change unpacks. If an earlier change of the plan writes the archive
+    (the `path` of that change's requirement), the size of this requirement is UNPACKED times the archive's size."""
 
     UNPACKED: t.ClassVar[int] = 4
     """Unpacked programs may be this many times larger than their archive: Go programs such as Kubernetes' and
@@ -72,7 +72,8 @@ class ServiceEffect:
     service: str
     """The service's name."""
     effect: t.Literal["starts", "restarts", "stops"]
-    """`restarts`: a service that was running now runs with its new definition. `stops`: the service does not run."""
+    """`starts`: the service runs afterwards. `restarts`: a running service restarts with its new definition. `stops`:
+    the service does not run afterwards."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -168,7 +169,7 @@ class Resource(abc.ABC):
 
     @property
     def title(self) -> str:
-        """Type and name, as messages show the resource."""
+        """The resource's type and name, as shown in messages."""
         return f"{self.type} {self.name}"
 
     @property
@@ -177,7 +178,7 @@ class Resource(abc.ABC):
         return self.no_log
 
     def _set(self, **values: t.Any) -> None:
-        """Normalize properties; only for `__post_init__`, because resources are frozen."""
+        """Set properties to normalized values; only for `__post_init__`, because resources are frozen."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -214,7 +215,7 @@ class Resource(abc.ABC):
         return None
 
     def failure(self, results: Results) -> str | None:  # noqa: ARG002  # for subclasses
-        """Return why a change failed, if several results explain it better than the failed call's result; else None.
+        """Return why a change failed; None if the result of the failed call alone explains it well enough.
 
         Args:
             results: the results of the change's calls, by the ids that the resource gave them.

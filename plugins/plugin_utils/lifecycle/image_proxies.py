@@ -37,7 +37,7 @@ class PasswordFinding:
 
 
 def calls(docker_configuration: str = DOCKER_CONFIGURATION) -> tuple[Call, ...]:
-    """Return the calls that read all places where such proxies may be. Their results may contain passwords."""
+    """Return the calls that read all places where proxies may be set. Their results may contain passwords."""
     values: list[Json] = [{"path": ENVIRONMENT}, {"path": managed_marks.KEY}]
     values += [{"path": _service_key(name), "name": "Environment"} for name in _SERVICES]
     docker: dict[str, Json] = {"paths": [docker_configuration], "content": True}
@@ -48,7 +48,7 @@ def calls(docker_configuration: str = DOCKER_CONFIGURATION) -> tuple[Call, ...]:
 
 
 def findings(seen: Observation) -> list[PasswordFinding]:
-    """Read the results of `calls`."""
+    """Return the passwords that the results of `calls` contain."""
     machine, notes, *services = seen["proxies"].output
     results = [*_machine(machine), *_notes_kept(notes)]
     for name, entry in zip(_SERVICES, services, strict=True):

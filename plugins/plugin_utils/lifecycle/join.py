@@ -36,9 +36,9 @@ LEFTOVERS = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF, D
 """Files with the token. If a machine goes down while kubeadm runs, these files stay until the role node_join removes
 them."""
 MADE_FILES = (*LEFTOVERS, node_paths.KUBELET_CONF, node_paths.JOIN_RECORD)
-"""Files that a join makes. A reset removes them."""
+"""Files that a join creates. A reset removes them."""
 MADE_FOLDERS = (ntpath.dirname(_CA), f"{node_paths.KUBERNETES}\\tmp")
-"""Folders that kubeadm makes for certificates, and for backups when it upgrades a node. A reset removes them."""
+"""Folders that kubeadm creates for certificates, and for backups when it upgrades a node. A reset removes them."""
 FILLED_FOLDERS = (
     node_paths.KUBELET,
     f"{node_paths.KUBERNETES}\\manifests",
@@ -51,7 +51,7 @@ of pods there. A reset empties them."""
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KubeadmJoin:
-    """How a machine joins a cluster."""
+    """The settings with which a machine joins a cluster."""
 
     configuration: str
     """The JoinConfiguration as YAML. It contains the token."""
@@ -62,9 +62,9 @@ class KubeadmJoin:
     discovery: str = ""
     """Content of the file `kubeadm.DISCOVERY`. It may contain the token."""
     kubelet: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """What makes the kubelet start with the flags that kubeadm will write: the `command_line` of its service, or its
-    arguments (`parameters`) if nssm runs it. Empty if kubeadm passes on no flags, or if the launcher runs the
-    kubelet."""
+    """The setting that makes the kubelet start with the flags that kubeadm will write: the `command_line` of its
+    service, or its arguments (`parameters`) if nssm runs it. Empty if kubeadm passes on no flags, or if the launcher
+    runs the kubelet."""
     before: tuple[JoinCommand, ...] = ()
     """Programs to run before kubeadm."""
     after: tuple[JoinCommand, ...] = ()
@@ -84,7 +84,7 @@ def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> bool:
         joining: how the machine joins.
 
     Returns:
-        Whether the run changed the machine: it had not joined before, or programs after kubeadm remained.
+        Whether the run changed the machine: it had not joined before, or programs to run after kubeadm remained.
 
     Raises:
         NodeError: kubeadm or a program failed.
@@ -106,7 +106,7 @@ def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> bool:
 
 
 def finish_join(node: RemoteNode, after: t.Sequence[JoinCommand], ended: int | None) -> bool:
-    """On a machine that has joined, run the remaining ones of the programs that run after kubeadm.
+    """On a machine that has joined, run the programs after kubeadm that have not run yet.
 
     Args:
         node: the machine.
@@ -179,7 +179,7 @@ def calls(joining: KubeadmJoin, *, again: bool = False) -> tuple[Call, ...]:
 
 
 def _stop_if_registered() -> tuple[Call, ...]:
-    """Return the calls that end the batch if the kubelet received its certificate shortly before it was stopped.
+    """Return the calls that end the batch if the kubelet received its certificate just before it was stopped.
 
     After a power failure, the kubelet of an incomplete join starts by itself and continues to request its certificate.
     If it receives the certificate after the first call of the batch, the machine has joined, and needs the files of
@@ -302,7 +302,7 @@ def problem(seen: Observation, known: t.Iterable[str] = ()) -> str | None:
     """Return why the join failed, with kubeadm's output, or None if the join did not fail.
 
     Args:
-        seen: results of the batch.
+        seen: the results of the batch.
         known: the secrets of the programs that run before and after kubeadm.
     """
     if had_joined(seen) or seen.stopped is None:

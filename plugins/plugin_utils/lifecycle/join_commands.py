@@ -46,7 +46,7 @@ class JoinCommand:
 
     def __post_init__(self) -> None:
         if not self.program.lower().endswith(".exe"):
-            hint = "For a script, set powershell.exe or cmd.exe, and give its path in arguments."
+            hint = "For a script, set powershell.exe or cmd.exe, and give the script's path in arguments."
             # The text may be a whole command line with a password.
             raise ResourceError("program", AsItIs(hidden("a text")), "expected a program whose name ends in .exe", hint)
         if not 0 < self.timeout <= 86400:
@@ -74,11 +74,11 @@ def commands(listed: t.Any, where: str) -> tuple[JoinCommand, ...]:
 
 
 def of_entry(entry: Listed, where: str) -> JoinCommand:
-    """Return one program.
+    """Return the program that an entry of the user's list describes.
 
     Args:
-        entry: the entry of the user's list.
-        where: its place, for messages.
+        entry: the entry.
+        where: the entry's place in the list, for messages.
 
     Raises:
         ResourceError: the entry is invalid.
@@ -113,7 +113,7 @@ def record(ended: int) -> Call:
     """Return the call that records how many of the programs after kubeadm have ended.
 
     Args:
-        ended: the number.
+        ended: how many have ended.
     """
     parameters = {"path": RECORD, "content": f"{ended}\n", "sddl": ADMINISTRATORS_ONLY_FILE}
     return action(f"record-{ended}", "@write-file", parameters)

@@ -16,7 +16,7 @@ class KnownFailure:
     """A known cause of a failure."""
 
     pattern: str
-    """Regular expression of a text that the program prints or logs. Case is ignored."""
+    """Regular expression for text that the program prints or logs. Case is ignored."""
     cause: str
     """The cause. `{1}` is replaced by the first group of the pattern."""
     remedy: str

@@ -24,7 +24,7 @@ _SHORT = 15
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Replacement:
-    """What a run does with a node."""
+    """A run's plan for one node."""
 
     status: t.Literal["replace", "up_to_date", "not_a_node"]
     host: str
@@ -68,7 +68,7 @@ def _in_name(generation: str) -> str:
 def plan(
     host: str, node: str, nodes: t.Mapping[str, t.Mapping[str, t.Any]], generation: str, name: str = ""
 ) -> Replacement:
-    """Return what a run does with the node of a host.
+    """Return a run's plan for a host's node.
 
     Args:
         host: name of the host.
@@ -118,7 +118,7 @@ def _record_problem(planned: Replacement, record: t.Mapping[str, t.Any], generat
 
 def _name_problem(planned: Replacement, nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> str:
     """Return why a new machine cannot have its name; empty if it can have the name."""
-    hint = "Set node_replace_name to a template with another name for each node"
+    hint = "Set node_replace_name to a template with a different name for each node"
     where = f"{planned.node}: name of the new machine"
     if not NODE_NAME.fullmatch(planned.new):
         return f"{where}: expected at most 63 lower-case letters, digits and hyphens, got {planned.new[:80]!r}. {hint}"

@@ -10,7 +10,7 @@ import typing as t
 RING_FIELDS = ("ring", "ring_place")
 """The fields of a host's record that describe its ring."""
 RingOrder: t.TypeAlias = tuple[int, tuple[tuple[int, int | str], ...]]
-"""The sort key of a ring. Two names with the same key are the same ring."""
+"""The sort key of a ring. Two names with the same key denote the same ring."""
 
 
 def name_order(ring: str) -> tuple[tuple[int, int | str], ...]:

@@ -44,7 +44,7 @@ CONFIRMATION = 900
 START_LIMIT = 86400
 """Maximum number of seconds that the batch waits for TASK to run."""
 _PAUSE = 3.0
-"""Seconds between the confirmation and the closing of WinRM, in which the controller receives the response."""
+"""Seconds between the confirmation and the closing of WinRM, during which the controller receives the response."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -180,7 +180,7 @@ def followed(seen: Observation) -> bool | None:
 
 
 def failure(seen: Observation) -> str:
-    """Return which call of the batch failed; empty if none failed."""
+    """Return the id and the error of the call that failed; empty if none failed."""
     if seen.stopped is None or seen.stopped.id not in seen.calls:
         return ""
     return f"{seen.stopped.id}: {seen[seen.stopped.id].error}"

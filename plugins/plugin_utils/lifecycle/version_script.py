@@ -3,8 +3,8 @@
 """The resources of the script with which a machine from an image installs cached versions (no I/O).
 
 The script (data/install_cached_versions.ps1) runs the batches of cached_versions.py with the collection's own module
-for batches, which is in the same folder, with its parts and the modules of Ansible that they need. Only SYSTEM and
-administrators have access to the folder, because the calls may contain secrets, such as the password of a proxy.
+for batches. That module, its parts and the Ansible modules that they need are in the same folder. Only SYSTEM and
+administrators have access to the folder, because the calls may contain secrets, such as a proxy's password.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _BATCHES = "batches."
 
 @functools.cache
 def programs() -> t.Mapping[str, str]:
-    """Return the script, the module for batches and all that it requires, by their names in the folder."""
+    """Return the text of the script, of the module for batches, and of all that the module requires, by file name."""
     module = (_PLUGINS / "modules" / _MODULE).read_text(encoding="utf-8")
     parts: dict[str, str] = {}
     needed = _REQUIRED.findall(module)
@@ -94,7 +94,7 @@ def _entry(version: InstallableVersion) -> dict[str, t.Any]:
 
 
 def resources(versions: t.Sequence[InstallableVersion]) -> list[Resource]:
-    """Return the folder with the script, its programs, the batches and the index, which comes last.
+    """Return the folder, the script and its modules, the batches, and last the index, as resources.
 
     Args:
         versions: as for `index`.

@@ -65,7 +65,7 @@ class Sources:
     """The content of data/log_sources.yml."""
 
     files: t.Mapping[str, tuple[str, ...]]
-    """Paths (with wildcards) by source."""
+    """Paths by source. The paths may contain wildcards."""
     event_logs: tuple[str, ...]
     commands: tuple[Command, ...]
     facts: tuple[StateCmdlet, ...]
@@ -143,12 +143,12 @@ class RequestedLogs:
     namespaces: tuple[str, ...]
     """Namespaces whose pod logs are collected."""
     paths: tuple[str, ...]
-    """The user's own files, as Windows paths (with wildcards)."""
+    """The user's own files, as Windows paths that may contain wildcards."""
     hns_timeout: float
     """Time limit of each HNS query in seconds, because HNS may hang."""
 
     def files(self) -> dict[str, list[str]]:
-        """Return the paths (with wildcards) of the selected file sources, by source."""
+        """Return the paths of the selected file sources, by source. The paths may contain wildcards."""
         by_source: dict[str, list[str]] = {}
         for name, paths in sources().files.items():
             if name in self.chosen:

@@ -68,7 +68,7 @@ class Selection:
 
     @property
     def required_space(self) -> int:
-        """Free bytes that the node needs: for copies, for an archive of the same size, and a reserve."""
+        """Free bytes that the node needs: for copies, for an archive of the same size, and as a reserve."""
         files, exports = (item.expected for item in self.files), (item.expected for item in self.exports)
         return 2 * (sum(files) + sum(exports)) + _SPARE_SPACE
 

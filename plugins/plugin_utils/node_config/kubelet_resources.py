@@ -18,7 +18,7 @@ from ..values.versions import Version
 from .configuration_fields import DURATION, Objection
 
 _QUANTITY = re.compile(r"(\d+(\.\d*)?|\.\d+)(m|[kMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?")
-"""A quantity of Kubernetes that is not negative (kubernetes.io: Quantity)."""
+"""A Kubernetes quantity that is not negative (kubernetes.io: Quantity)."""
 _PERCENTAGE = re.compile(r"(100|\d{1,2})(\.\d+)?%")
 _LIMITS = ("evictionHard", "evictionSoft", "evictionMinimumReclaim")
 _RESERVED = ("kubeReserved", "systemReserved")
@@ -66,7 +66,7 @@ def hard_thresholds(given: t.Mapping[str, str], version: str) -> dict[str, str]:
 
 
 def objections(configuration: t.Mapping[str, t.Any], version: str) -> list[Objection]:
-    """Return which reserved resources and eviction thresholds a kubelet on Windows does not support.
+    """Return the reserved resources and eviction thresholds that a kubelet on Windows does not support.
 
     Args:
         configuration: fields of KubeletConfiguration. Values of the wrong type are ignored.
@@ -123,7 +123,7 @@ def _reserved_objections(path: str, resource: str, value: str) -> t.Iterator[Obj
 
 
 def _texts(value: object) -> dict[str, str]:
-    """Return the entries of a mapping whose values are texts."""
+    """Return those entries of a mapping that have a string as their value; empty if the value is not a mapping."""
     entries = value.items() if isinstance(value, t.Mapping) else ()
     return {str(name): text for name, text in entries if isinstance(text, str)}
 

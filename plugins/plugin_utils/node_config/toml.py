@@ -37,7 +37,7 @@ def literals(values: t.Iterable[str]) -> str:
 
 
 def render(template: str, **values: t.Any) -> str:
-    """Return the content of a TOML file. Its template can use the filters `literal` and `literals`.
+    """Return the content of a TOML file. The template can use the filters `literal` and `literals`.
 
     Args:
         template: name of a file in `data`.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where artifacts are downloaded from: `bundle_sites` and variables `artifact_*` that all roles share, as one value."""
+"""The sources of artifacts: `bundle_sites` and the variables `artifact_*`, which all roles share, as one value."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def artifact_sources(optional: t.Callable[[str, t.Any], t.Any]) -> dict[str, t.A
     """Return the sources of artifacts in the form of the roles' variable `ROLE_artifact_sources`.
 
     Args:
-        optional: returns the value of one of NAMES, or the given default if the host does not have it.
+        optional: the function that returns the value of one of NAMES, or a default if the host has no such variable.
     """
     sites: list[t.Any] = []
     for name in SITES:

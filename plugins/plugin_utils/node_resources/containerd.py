@@ -27,7 +27,7 @@ class ContainerdSettings(ContainerdVariables):
     network_services: tuple[str, ...] = ()
     """Services of the pod network, which depend on the kubelet, in the order in which they stop."""
     unsupported_versions: bool = False
-    """Whether to accept an unsupported version, because users allow it or have set a URL of containerd."""
+    """Whether to accept an unsupported version, because users allow it or have set a URL for containerd."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> ContainerdSettings:

@@ -84,7 +84,7 @@ class Downloads(DownloadVariables):
 
     @classmethod
     def of_downloading_role(cls, variables: Variables, prefix: str) -> Downloads:
-        """Read the variables of a role that uses its proxy only for downloads, so it has one proxy variable.
+        """Read the variables of a role that needs a proxy only for downloads, and thus has only one proxy variable.
 
         Args:
             variables: the host's variables.

@@ -52,9 +52,9 @@ class BatchOptions:
     hns_timeout: float = 60.0
     """Time limit of one HNS call in seconds. For a removal, 1/60 of this limit is added for each object."""
     port_pool_timeout: int = 60
-    """Maximum number of seconds to wait until HNS releases reserved ports (the same as in AgentBaker)."""
+    """Maximum number of seconds to wait for HNS to release reserved ports (the same as in AgentBaker)."""
     network_timeout: int = 60
-    """Maximum number of seconds to wait until a CNI recreates its network. The new network may remove a static address
+    """Maximum number of seconds to wait for a CNI to recreate its network. The new network may remove a static address
     again."""
     programs: Programs = dataclasses.field(default_factory=Programs)
     singly: bool = False

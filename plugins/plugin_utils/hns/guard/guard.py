@@ -17,7 +17,7 @@ from . import addresses
 
 
 class AddressGuard:
-    """Protects the static addresses of a node while a CNI creates its network.
+    """A guard that protects a node's static addresses while a CNI creates its network.
 
     Args:
         session: the session with the node.

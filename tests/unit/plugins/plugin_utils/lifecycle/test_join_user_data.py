@@ -88,8 +88,8 @@ def test_versions_of_the_image_are_accepted() -> None:
     ("versions", "message"),
     [
         ({"kubernetes": "1.35.0"}, "kubernetes: expected one of 1.37.1, 1.36.3, got '1.35.0'"),
-        ({"network": "1.8.0"}, "network: expected PROGRAM=VERSION with a PROGRAM of cni-plugins, flannel, got '1.8.0'"),
-        ({"network": "calico=3.1.0"}, "network: expected PROGRAM=VERSION with a PROGRAM of cni-plugins, flannel"),
+        ({"network": "1.8.0"}, "expected PROGRAM=VERSION, with PROGRAM one of cni-plugins, flannel, got '1.8.0'"),
+        ({"network": "calico=3.1.0"}, "network: expected PROGRAM=VERSION, with PROGRAM one of cni-plugins, flannel"),
         ({"network": "flannel=0.28.9,cni-plugins=1.7.1"}, "network: expected one of 1.9.0, 1.8.0, got 'cni-pl"),
         ({"runtime": "2.2.9 & del C:\\"}, "runtime: expected one version such as 1.37.1, got '2.2.9 & del"),
         ({"runtime": "containerd=2.2.9"}, "runtime: expected one version such as 1.37.1, got 'containerd=2.2.9'"),
