@@ -19,7 +19,7 @@ class AppliedChange:
     seconds: float = 0.0
 
     def to_result(self) -> dict[str, t.Any]:
-        """Return the change as a part of the module's result."""
+        """Return the change as part of the module's result."""
         return {**self.planned.to_result(), "seconds": round(self.seconds, 3)}
 
 

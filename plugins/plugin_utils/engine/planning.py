@@ -31,7 +31,7 @@ ENVELOPE = 20_000
 
 
 class Questions:
-    """The observe calls of all resources; a question that several resources ask is sent once.
+    """The observe calls of all resources; a question that several resources ask is sent only once.
 
     Args:
         resources: the resources, each at its position.
@@ -93,7 +93,7 @@ class Questions:
         return [tuple(concatenate(*both)) for both in zip(batches, map(interleave, lanes), strict=True) if both[0]]
 
     def answers(self, calls: t.Mapping[str, CallResult], position: int) -> dict[str, CallResult]:
-        """Return the answers to the questions of one resource, by its own call ids."""
+        """Return the answers to the questions of one resource, by the resource's own call ids."""
         ids = {own: scope(position).id(own) for own in self._ids[position]}
         return {
             own: calls[self._same.get(full, full)] for own, full in ids.items() if self._same.get(full, full) in calls
@@ -256,8 +256,8 @@ def next_work(
 def _may_overlap(first: Planned, second: Planned) -> bool:
     """Return whether a change may begin before the previous one has ended.
 
-    Only changes of independent resources of the same type may overlap. Such changes do not wait for each other, as in
-    `group_parallel`.
+    Only changes of independent resources of the same type may overlap. `group_parallel` has put such changes next to
+    each other.
     """
     alone = is_independent(first.resource) and _same_type(first, second)
     return alone and first.change.reboot == second.change.reboot == "never"

@@ -34,7 +34,7 @@ class SizeProbe(abc.ABC):
 
     @abc.abstractmethod
     def size(self, results: Results) -> int | t.Mapping[str, int] | None:
-        """Return the size that the answers give.
+        """Return the size that the answers show.
 
         Args:
             results: the results of `calls`, by their ids.
@@ -61,8 +61,8 @@ class SpaceRequirement:
     (the `path` of that change's requirement), the size of this requirement is UNPACKED times the archive's size."""
 
     UNPACKED: t.ClassVar[int] = 4
-    """Unpacked programs may be this many times larger than their archive: Go programs such as Kubernetes' and
-    containerd's have 3.2 to 3.8 times the size of their gzip archive (measured on kubeadm 1.30 to 1.36)."""
+    """Unpacked programs may be this many times as large as their archive: Go programs such as those of Kubernetes and
+    containerd have 3.2 to 3.8 times the size of their gzip archive (measured on kubeadm 1.30 to 1.36)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,7 @@ class ServiceInterruption:
     service: str
     """The service's name."""
     start: str | None = None
-    """The id of the call that starts the service again with its present definition; None if the change has no such
+    """The id of the call that starts the service again with its current definition; None if the change has no such
     call."""
 
 
@@ -103,8 +103,8 @@ class Change:
     """Whether the node reboots before later changes: never, only if a result reports RestartNeeded=Yes, or always.
     Consecutive changes that may need a reboot share one."""
     reboot_codes: tuple[int, ...] = ()
-    """Exit codes of the change's programs that mean that the change needs a reboot. The node then reboots at the end of
-    the batch, after the other changes in it."""
+    """Exit codes with which the change's programs report that a reboot is needed. The node then reboots at the end of
+    the batch, after the batch's other changes."""
     observe_again: bool = False
     """Whether this change may make observations of other resources invalid; the engine then observes and plans again
     after it."""
@@ -122,7 +122,7 @@ class Change:
     """The services that the calls stop, restart or delete. The change disrupts pods if pods need any of these
     services."""
     changes_network: bool = False
-    """Whether the change changes the network of the node, which disrupts pods."""
+    """Whether the change modifies the node's network, which disrupts pods."""
     warnings: tuple[str, ...] = ()
     """Warnings for the user, shown whether the change is made or only planned."""
 
@@ -133,7 +133,7 @@ class Resource(abc.ABC):
 
     type: t.ClassVar[str]
     independent: t.ClassVar[bool] = False
-    """Whether later resources are applied even if this resource fails (the run still fails at its end)."""
+    """Whether later resources are applied even if this resource fails (the run still fails at the end)."""
     name: str = dataclasses.field(metadata={"help": "Identifies the resource among those of its type."})
     windows: tuple[str, ...] = dataclasses.field(
         default=(),
@@ -224,7 +224,7 @@ class Resource(abc.ABC):
 
     @property
     def brings(self) -> str | None:
-        """The Windows path of the file that the resource brings to the node; None if no other resource can need it."""
+        """The Windows path of the file that the resource puts on the node; None if no other resource can need it."""
         return None
 
     def lacks(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for subclasses

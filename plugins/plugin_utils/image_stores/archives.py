@@ -47,7 +47,7 @@ class ImageArchive:
 
     def __post_init__(self) -> None:
         if not curl.is_url(self.url):
-            raise ResourceError("url", redact_url(self.url), "expected a URL with http, https or file")
+            raise ResourceError("url", redact_url(self.url), "expected an http, https or file URL")
         if len(self.sha256) != 64 or any(letter not in "0123456789abcdefABCDEF" for letter in self.sha256):
             raise ResourceError("sha256", self.sha256, "expected 64 hexadecimal digits")
 

@@ -59,7 +59,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def list_calls(self) -> tuple[Call, ...]:
-        """Return the calls that list the images. They are the same for all images, so the engine sends them once."""
+        """Return the calls that list all images; the engine sends them once, because they do not depend on an image."""
 
     @abc.abstractmethod
     def read(self, seen: Results) -> dict[str, StoredImage]:

@@ -67,7 +67,7 @@ class InstallableVersion:
     batch: str = ""
     """The batch that installs the version, as JSON; empty for the version that the image contains."""
     changes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """The resources that the batch checks or changes, by the first part of the ids of their calls, for messages."""
+    """The resources that the batch checks or changes, by the first part of their calls' ids, for messages."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ class InstallationPlan:
     versions: tuple[InstallableVersion, ...]
     """The versions by component, in the order in which a machine installs the components."""
     refused: tuple[str, ...] = ()
-    """Why a cached version cannot be installed, one sentence each."""
+    """Sentences, each of which says why a cached version cannot be installed."""
     pending: tuple[str, ...] = ()
     """The resources whose state differs from the machine's own variables. If there are any, no version is offered."""
 

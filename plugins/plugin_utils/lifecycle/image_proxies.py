@@ -48,7 +48,7 @@ def calls(docker_configuration: str = DOCKER_CONFIGURATION) -> tuple[Call, ...]:
 
 
 def findings(seen: Observation) -> list[PasswordFinding]:
-    """Return the passwords that the results of `calls` contain."""
+    """Return the places in which the results of `calls` show a password."""
     machine, notes, *services = seen["proxies"].output
     results = [*_machine(machine), *_notes_kept(notes)]
     for name, entry in zip(_SERVICES, services, strict=True):
@@ -57,7 +57,7 @@ def findings(seen: Observation) -> list[PasswordFinding]:
 
 
 def refusal(passwords: t.Sequence[PasswordFinding]) -> str:
-    """Return why a machine with these passwords must not become an image, and the remedy."""
+    """Return why a machine with these passwords must not become an image, and how to fix this."""
     places = ", ".join(finding.place for finding in passwords)
     return (
         f"the image would contain a proxy's password, which every user of its machines could read: {places}. "

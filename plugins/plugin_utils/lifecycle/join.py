@@ -106,7 +106,7 @@ def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> bool:
 
 
 def finish_join(node: RemoteNode, after: t.Sequence[JoinCommand], ended: int | None) -> bool:
-    """On a machine that has joined, run the programs after kubeadm that have not run yet.
+    """Run the remaining programs after kubeadm, on a machine that has already joined.
 
     Args:
         node: the machine.
@@ -294,7 +294,7 @@ def _write_discovery(content: str) -> Call:
 
 
 def had_joined(seen: Observation) -> bool:
-    """Return whether the machine had joined earlier, so that the batch did not join it."""
+    """Return whether the machine had joined earlier, in which case the batch did not join it."""
     return seen.stopped is not None and seen.stopped.id in ("stop-if-joined", "stop-if-registered")
 
 

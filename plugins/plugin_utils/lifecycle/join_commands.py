@@ -150,7 +150,7 @@ def problem(call_id: str, result: CallResult, known: t.Iterable[str] = ()) -> st
 
     Args:
         call_id: id of the call that failed.
-        result: its result. It has no output if the program's output is secret.
+        result: the call's result. It contains no output if the program's output is secret.
         known: the secrets of the programs, which their output may repeat.
     """
     stage, dash, index = call_id.partition("-")

@@ -271,7 +271,7 @@ def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[
 
 
 def network_warnings(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[str]:
-    """Yield what may harm the machine's pod network, although the machine is not refused.
+    """Yield warnings about problems that may harm the machine's pod network, but do not prevent its join.
 
     Args:
         state: the reported state.

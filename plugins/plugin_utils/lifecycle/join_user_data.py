@@ -90,7 +90,7 @@ def _check_full(option: str, value: str) -> None:
 def _check_network(option: str, value: str, components: t.Sequence[NotedComponent]) -> None:
     names = [_check_word(option, word, components) for word in value.split(",")]
     if len(set(names)) < len(names):
-        raise ResourceError(option, value, "expected each PROGRAM once")
+        raise ResourceError(option, value, "expected each PROGRAM only once")
 
 
 def _check_word(option: str, word: str, components: t.Sequence[NotedComponent]) -> str:
@@ -124,7 +124,7 @@ def user_data(versions: ChosenVersions, join: Join, kubernetes: str, install_dir
     Args:
         versions: the versions that the machine installs.
         join: the cluster and the token.
-        kubernetes: the version of kubeadm, which determines the format of its configuration.
+        kubernetes: kubeadm's version, which determines the format of kubeadm's configuration.
         install_dir: the folder of kubeadm.exe.
 
     Raises:

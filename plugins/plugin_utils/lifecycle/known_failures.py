@@ -18,7 +18,7 @@ class KnownFailure:
     pattern: str
     """Regular expression for text that the program prints or logs. Case is ignored."""
     cause: str
-    """The cause. `{1}` is replaced by the first group of the pattern."""
+    """The cause. `{1}` is replaced by the text that matches the pattern's first group."""
     remedy: str
     source: str
 

@@ -110,7 +110,7 @@ def connection_variables(document: t.Any, name: str, others: t.Mapping[str, str]
         BadMachine: the document cannot be used.
     """
     if not isinstance(document, t.Mapping):
-        raise BadMachine(f"the hook returned {kind(document)}. {_EXAMPLE}")
+        raise BadMachine(f"the hook returned a value of the wrong type ({kind(document)}). {_EXAMPLE}")
     unknown = sorted(str(key)[:60] for key in document if key not in _KEYS)
     if unknown:
         raise BadMachine(

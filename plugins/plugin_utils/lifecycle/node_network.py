@@ -81,7 +81,7 @@ def _address(item: t.Mapping[str, t.Any]) -> ipaddress.IPv4Interface | None:
 
 
 def type_problem(own: NodeNetwork, mode: Mode) -> str:
-    """Return a message about HNS networks with the wrong type whose names the pod network needs; empty if none exist.
+    """Return a message about existing HNS networks of the wrong type for the pod network; empty if there are none.
 
     Args:
         own: the machine's networks.

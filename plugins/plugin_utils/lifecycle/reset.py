@@ -86,7 +86,7 @@ class Reset:
         return f" ({'; '.join(self.outcome.errors)})" if self.outcome.errors else ""
 
     def _observe(self) -> ResetPlan:
-        """Observe the machine. If an earlier reset left its batch, wait for that batch and observe again.
+        """Observe the machine. If an earlier reset left a batch running, wait for that batch and observe again.
 
         Raises:
             NodeError: the machine could not be observed, its answers cannot be used, or HNS cannot be queried.

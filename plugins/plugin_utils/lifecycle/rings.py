@@ -40,7 +40,7 @@ def ring_name(own: str, label: str, labels: t.Mapping[str, str]) -> str:
 
 
 def ring_place(ring: str, order: t.Sequence[str], *, by_label: bool) -> int:
-    """Return the place of a ring among all rings. Rings with the same place follow in the order of their names.
+    """Return the place of a ring among all rings. Rings with the same place are ordered by name.
 
     Listed rings come first. If rings are values of a label, nodes without the label come last, because a forgotten
     label must not put a node into the first ring.

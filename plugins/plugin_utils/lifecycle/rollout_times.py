@@ -32,7 +32,7 @@ class MaintenanceWindow:
 
     @classmethod
     def parse(cls, text: str) -> MaintenanceWindow:
-        """Read a window such as `Sat,Sun 22:00-04:00`; without days, it begins every day.
+        """Read a window such as `Sat,Sun 22:00-04:00`; a window without days begins every day.
 
         Raises:
             ValueError: the text is not a window.
@@ -102,7 +102,7 @@ def zone(name: str) -> datetime.tzinfo:
 def batch_sizes(rings: t.Sequence[RingOrder], serial: str) -> list[int]:
     """Return how many hosts each batch of a rollout has. A batch contains hosts of only one ring.
 
-    If there are no hosts, there is one batch of 1.
+    If there are no hosts, there is one batch of size 1.
 
     Args:
         rings: the ring of each host, in the order of the rollout.
@@ -121,7 +121,7 @@ def batch_sizes(rings: t.Sequence[RingOrder], serial: str) -> list[int]:
 
 
 def earlier_rings(batch: t.Sequence[Record], records: t.Sequence[Record]) -> list[Record]:
-    """Return the records of nodes in other rings that this run worked on, if a batch is the first of its ring.
+    """Return the records of the nodes that this run worked on in other rings, if a batch is the first of its ring.
 
     Nodes on which an earlier run left its work unfinished come first, whatever their ring is, so their batch does not
     count as the first batch of a ring.

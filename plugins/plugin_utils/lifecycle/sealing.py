@@ -27,8 +27,9 @@ from ..wire.messages import Call, Input, Json, Observation
 from . import sysprep_failures
 
 End = t.Literal["power_off", "leave_running", "shutdown_command"]
-"""How a build ends: the batch powers the machine off; the builder stops the machine after the play; the builder runs a
-command with which the waiting batch continues, and then waits until the machine is off."""
+"""How a build ends. `power_off`: the batch powers the machine off. `leave_running`: the builder stops the machine after
+the play. `shutdown_command`: the builder runs a command that lets the waiting batch continue, and then waits until the
+machine is off."""
 SEALED = "IMAGE_STATE_GENERALIZE_RESEAL_TO_OOBE"
 _STATE_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Setup\\State"
 TASK = "winkube-seal"

@@ -35,7 +35,7 @@ of the build machine as the first boot."""
 _CLOUDBASE_NOTE = {"path": managed_marks.KEY, "name": f"Service {CLOUDBASE}"}
 _LOGINS = f"{registries.DOCKER_CONFIG}\\config.json"
 _HEADER = re.compile(r"^[ \t]*\[[^\]\n]*\bheader[\"']?[ \t]*\]|^[^#\n]*\bheader[\"']?[ \t]*=", re.MULTILINE)
-"""Matches a table of HTTP headers in a hosts.toml. Such headers may contain credentials (containerd docs/hosts.md)."""
+"""Pattern for a table of HTTP headers in a hosts.toml. Headers may contain credentials (containerd docs/hosts.md)."""
 _CLOUDBASE_FILES = tuple(
     f"{folder}\\Cloudbase Solutions\\Cloudbase-Init\\conf\\Unattend.xml"
     for folder in ("C:\\Program Files", "C:\\Program Files (x86)")
@@ -152,7 +152,7 @@ def _restore_start_mode(start_mode: str) -> t.Iterator[Call]:
 
 
 def _wait_for_agents() -> tuple[Call, ...]:
-    """Return the calls that wait until the installed cloud agents run; sysprep breaks agents that are starting."""
+    """Return the calls that wait until installed Azure agents are running; sysprep breaks agents that are starting."""
     return tuple(
         call
         for name in _AGENTS

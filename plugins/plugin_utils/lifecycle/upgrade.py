@@ -37,7 +37,7 @@ class UpgradePlan:
     """Why the node cannot be upgraded; empty if it can be."""
 
     def to_result(self) -> dict[str, t.Any]:
-        """Return the plan as a variable of Ansible."""
+        """Return the plan as the value of an Ansible variable."""
         return {**dataclasses.asdict(self), "steps": list(self.steps)}
 
 

@@ -33,10 +33,10 @@ _PLUGINS = DATA.parents[1]
 _MODULE = "invoke_calls.ps1"
 _OWN = "..module_utils."
 _ANSIBLE = "ansible.module_utils.powershell"
-"""The package in which Ansible has its own PowerShell modules."""
+"""The package that contains Ansible's own PowerShell modules."""
 _REQUIRED = re.compile(r"^#AnsibleRequires -PowerShell (\S+)", re.MULTILINE)
 _BATCHES = "batches."
-"""Prefix of the names of files with batches."""
+"""Prefix of the names of the files that contain batches."""
 
 
 @functools.cache
@@ -94,7 +94,7 @@ def _entry(version: InstallableVersion) -> dict[str, t.Any]:
 
 
 def resources(versions: t.Sequence[InstallableVersion]) -> list[Resource]:
-    """Return the folder, the script and its modules, the batches, and last the index, as resources.
+    """Return the resources for the folder, the script and its modules, the batches, and finally the index.
 
     Args:
         versions: as for `index`.

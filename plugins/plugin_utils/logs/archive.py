@@ -24,11 +24,11 @@ import zlib
 from ...module_utils.redaction.texts import Redaction
 
 _IN_MEMORY = 4 * 1024 * 1024
-"""Bytes of one file that are kept in memory; a larger file is written to a temporary file."""
+"""Maximum number of bytes of one file to keep in memory; a larger file is written to a temporary file."""
 _COPY = 1024 * 1024
 EVENT_LOGS = "event-logs/"
-"""The folder of exported event logs in the archive. Only chosen channels are exported, so these files are not redacted.
-Event logs that a user names by path are left out like all other binary files."""
+"""The archive's folder for exported event logs. These files are not redacted, because only channels that the collection
+lists are exported. Event logs that a user names by path are left out, as are all other binary files."""
 _LATEST = 2**33 - 1
 """The latest time that tar can store in plain octal digits."""
 
@@ -69,8 +69,8 @@ def write(
         target: file to which the tar.gz is written.
         folder: the top folder in the archive.
         members: names in the target by names in the source; all other members are left out.
-        documents: function that gets the content and returns further files by name: text, or data to write as JSON.
-        redaction: redacts secrets in text and data. Exported event logs (in EVENT_LOGS) are not changed.
+        documents: function that receives the content and returns more files by name: text, or data to write as JSON.
+        redaction: the redaction of secrets in text and data. Exported event logs (in EVENT_LOGS) are not changed.
         limit: maximum size of the decompressed source in bytes; gzip data can expand a thousandfold.
         temporary: folder for temporary files; if None, the system's folder is used.
 

@@ -102,7 +102,7 @@ class Sources:
 
 @functools.cache
 def sources() -> Sources:
-    """Return the sources that the collection ships."""
+    """Return the log sources that the collection defines."""
     data = yaml_load((DATA / "log_sources.yml").read_text(encoding="utf-8"))
     return Sources(
         files={name: tuple(entry["paths"]) for name, entry in data["files"].items()},
@@ -139,7 +139,7 @@ class RequestedLogs:
     limit: int
     """Maximum size of each source and each event log before compression, in bytes; the newest data is kept."""
     chosen: frozenset[str]
-    """Names of sources."""
+    """Names of the chosen sources."""
     namespaces: tuple[str, ...]
     """Namespaces whose pod logs are collected."""
     paths: tuple[str, ...]
@@ -179,7 +179,7 @@ def requested_logs(options: t.Mapping[str, t.Any]) -> RequestedLogs:
 
 
 def span(text: str) -> datetime.timedelta:
-    """Return a time span such as `24h`.
+    """Convert a text such as `24h` to a time span.
 
     Raises:
         ResourceError: the text is not a time span.

@@ -88,7 +88,7 @@ class Collection:
         session: the session with the node.
         requested: the user's selection.
         directory: folder for archives on the controller.
-        redaction: redacts secrets.
+        redaction: the redaction of secrets.
     """
 
     def __init__(

@@ -183,7 +183,7 @@ def _unused(name: str, names: set[str]) -> str:
 
 
 def _export(log: EventLog, requested: catalogue.RequestedLogs) -> Export:
-    """Return the export of a log's newest events, selected by age, and by number if the log exceeds the limit.
+    """Return the export of a log's newest events, selected by age and, if the log exceeds the limit, by record number.
 
     Queries: learn.microsoft.com/windows/win32/wes/consuming-events (a subset of XPath 1.0).
     """

@@ -53,7 +53,7 @@ def hard_thresholds(given: t.Mapping[str, str], version: str) -> dict[str, str]:
     If a configuration sets any hard threshold, the kubelet disables all other hard thresholds.
 
     Args:
-        given: thresholds by signal; if there are none, the kubelet's own defaults apply, and nothing is returned.
+        given: thresholds by signal; if there are none, the kubelet's own defaults apply, and the result is empty.
         version: version of Kubernetes.
 
     Raises:
@@ -123,7 +123,7 @@ def _reserved_objections(path: str, resource: str, value: str) -> t.Iterator[Obj
 
 
 def _texts(value: object) -> dict[str, str]:
-    """Return those entries of a mapping that have a string as their value; empty if the value is not a mapping."""
+    """Return a mapping's entries whose values are strings; empty if the argument is not a mapping."""
     entries = value.items() if isinstance(value, t.Mapping) else ()
     return {str(name): text for name, text in entries if isinstance(text, str)}
 

@@ -176,7 +176,7 @@ def buildkit_files(registries: t.Sequence[RegistryConfig], folder: str, config_d
 
 @dataclasses.dataclass
 class _BuildkitRegistry:
-    """The table of a registry in buildkitd.toml."""
+    """A registry's table in buildkitd.toml."""
 
     mirrors: list[str] = dataclasses.field(default_factory=list)
     http: bool = False
@@ -331,7 +331,7 @@ def _all_headers(where: str, given: ServerSettings) -> dict[str, str]:
     if not username or given.password is None or ":" in username:
         raise ResourceError(where, _HIDDEN, "expected both password and username, and no colon in the username")
     if any(name.casefold() == "authorization" for name in headers):
-        raise ResourceError(where, AsItIs("both"), "expected either username and password or a header Authorization")
+        raise ResourceError(where, AsItIs("both"), "expected either username and password or an Authorization header")
     login = base64.b64encode(f"{username}:{given.password}".encode()).decode()
     return {**headers, "Authorization": f"Basic {login}"}
 

@@ -16,7 +16,7 @@ VARIABLES: t.Mapping[str, tuple[str, t.Any]] = {
     "verify": ("artifact_verify", "warn"),
     "allowed_signers": ("artifact_allowed_signers", []),
 }
-"""The settings that correspond to one variable each: the variable's name and its default."""
+"""The settings that each come from a single variable, with the variable's name and default."""
 SITES = ("bundle_sites", "artifact_sites")
 """Variables that list additional sources. The sources of a bundle come first."""
 UPSTREAM = "artifact_upstream"

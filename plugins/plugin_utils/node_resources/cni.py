@@ -36,7 +36,7 @@ def pod_network(variables: Variables, *, in_azure: bool | None = None) -> PodNet
         in_azure: whether the network is for machines in Azure; None: use what this host reported.
 
     Raises:
-        ResourceError: a variable is not acceptable.
+        ResourceError: a variable is invalid.
     """
     values = variables.read(PodNetworkVariables, ROLE)
     known = network(values.plugin)
@@ -148,7 +148,7 @@ def image_archive(variables: Variables) -> ResourceMapping | None:
         variables: the host's variables.
 
     Raises:
-        ArtifactError: a variable is not acceptable.
+        ArtifactError: a variable is invalid.
     """
     known = network(str(variables.value("cni_plugin"))).image_archive
     url = "" if known is None else str(variables.value(f"{ROLE}_{known.variables}_url"))
@@ -201,7 +201,7 @@ def resources(settings: CniSettings) -> list[ResourceMapping]:
         The resources, in the order in which they are applied.
 
     Raises:
-        ArtifactError: a variable is not acceptable.
+        ArtifactError: a variable is invalid.
     """
     programs = settings.network.known.programs
     unpacks = [_unpacks(settings, kind, program) for kind, program in programs.items()]

@@ -64,7 +64,7 @@ class Cni:
     """Address range of the cluster's pods, from flannel's subnet.env; empty if unknown."""
 
     def made(self, network: HnsNetwork) -> bool:
-        """Return whether a CNI created a network."""
+        """Return whether a CNI created the network."""
         if network.name.lower() in self.names:
             return True
         return network.type.lower() not in _NEVER and _NAMES.fullmatch(network.name) is not None

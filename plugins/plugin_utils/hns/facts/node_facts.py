@@ -91,7 +91,7 @@ class HnsFacts:
         return self.observations[-1]
 
     def from_cni(self, network: HnsNetwork) -> bool:
-        """Return whether a CNI created a network."""
+        """Return whether a CNI created the network."""
         return self.cni.made(network)
 
 

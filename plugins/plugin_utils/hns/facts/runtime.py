@@ -76,7 +76,7 @@ class Runtime:
     """Whether the node's containerd has a lease for each sandbox, which shows the sandboxes that are being created."""
 
     def find(self, claimed: str) -> Owner | None:
-        """Return the owner with an id, or None. The id may be shortened: HNS stores 12 characters, azure-cni 8."""
+        """Return the owner with the given id, or None. HNS shortens ids to 12 characters, and azure-cni to 8."""
         claimed = claimed.lower()
         if claimed in self.owners or len(claimed) < 8:
             return self.owners.get(claimed)
@@ -85,7 +85,7 @@ class Runtime:
 
     @functools.cached_property
     def _beginnings(self) -> t.Mapping[str, t.Sequence[Owner]]:
-        """Return owners by the first eight characters of their ids."""
+        """The owners by the first eight characters of their ids."""
         known: dict[str, list[Owner]] = {}
         for identity, owner in self.owners.items():
             known.setdefault(identity[:8], []).append(owner)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The services of a node that use HNS networks, and the order in which they stop and start (no I/O).
+"""A node's services that use HNS networks, and the order in which they stop and start (no I/O).
 
 Sources of the orders: AgentBaker windowsnodereset.ps1 (kube-proxy, kubelet, csi-proxy stop first);
 kubernetes-for-windows, "Networking with kube-proxy and flanneld services" (docker, kubelet, kube-proxy, flanneld).

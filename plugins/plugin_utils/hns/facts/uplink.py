@@ -35,7 +35,7 @@ class Uplink:
     dns: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Json]:
-        """Return the form that is stored on the node."""
+        """Return the settings as JSON data, in the form that is stored on the node."""
         return {
             "mac": self.mac,
             "alias": self.alias,

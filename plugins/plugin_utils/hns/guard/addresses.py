@@ -36,7 +36,7 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
     """Return the guard's batch: it records the adapters' settings, waits for a switch, and compares the settings twice.
 
     Args:
-        uplinks: the present settings of the adapters.
+        uplinks: the adapters' current settings.
         key: the batch's idempotency key, by which a later run finds the batch.
         network_timeout: time limit for a network to appear, in seconds; the settings are compared even if none appears.
         settle: seconds until the second comparison, because settings may be lost shortly after the switch appears.
@@ -151,7 +151,7 @@ def failures(uplinks: t.Sequence[Uplink], seen: t.Mapping[str, CallResult]) -> t
     """Return a message for each adapter that did not get its static address back."""
     return tuple(
         f"{one.alias} does not have its static address {one.addresses[0][0]}; "
-        f"{NOTE} on the node has its former settings"
+        f"{NOTE} on the node contains its former settings"
         for number, one in enumerate(uplinks)
         if not (check := seen.get(_last_check(number))) or not check.ok
     )

@@ -96,7 +96,7 @@ def test_versions_of_the_image_are_accepted() -> None:
         ({"kubernetes": "kubernetes=1.36.3"}, "kubernetes: expected one version such as 1.37.1, got 'kubernetes="),
         ({"kubernetes": "1.36.3,1.37.1"}, "kubernetes: expected one version such as 1.37.1, got '1.36.3,1.37.1'"),
         ({"kubernetes": "1.37"}, "kubernetes: expected MAJOR.MINOR.PATCH such as 1.37.1, got '1.37'"),
-        ({"network": "flannel=0.28.9,flannel=0.28.9"}, "network: expected each PROGRAM once, got 'flannel="),
+        ({"network": "flannel=0.28.9,flannel=0.28.9"}, "network: expected each PROGRAM only once, got 'flannel="),
         ({"network": "a b=1.8.0"}, "network: expected a version such as 1.37.1, or PROGRAM=VERSION"),
         ({"network": "cni-plugins=1.8.0,"}, "network: expected a version such as 1.37.1, or PROGRAM=VERSION"),
     ],

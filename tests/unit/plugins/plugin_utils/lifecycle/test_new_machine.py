@@ -40,8 +40,8 @@ def test_connection_variables_are_used() -> None:
 @pytest.mark.parametrize(
     ("document", "text"),
     [
-        (None, "the hook returned null"),
-        ([SECRET], "the hook returned list"),
+        (None, "the hook returned a value of the wrong type (null)"),
+        ([SECRET], "the hook returned a value of the wrong type (list)"),
         ({}, "address of the new machine: expected an IP address or a DNS name, got nothing"),
         (
             {"address": "10.0.0.7", SECRET[:4]: SECRET},
