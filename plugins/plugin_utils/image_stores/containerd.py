@@ -122,8 +122,8 @@ class ContainerdStore(Store):
 
     def ask_size(self, reference: str) -> tuple[Call, ...]:
         # A separate namespace keeps these names out of the kubelet's store. Do not use `remove --sync`, because it
-        # collects garbage at once, including content that an interrupted pull would resume (containerd core/metadata:
-        # an ingest lives as long as its pull's lease, or until the next collection).
+        # collects garbage immediately, including content that an interrupted pull would resume (containerd
+        # core/metadata: an ingest lives as long as its pull's lease, or until the next collection).
         hosts = ("--hosts-dir", self.hosts_dir) if self.hosts_dir else ()
         asked = (
             ("fetch", ("content", "fetch", "--metadata-only", *hosts, reference), ()),

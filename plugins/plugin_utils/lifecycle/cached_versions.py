@@ -87,7 +87,7 @@ class CannotInstall(ValueError):
 
 
 class VersionPlans:
-    """A planner for the installation of all variants, which needs only one observation.
+    """A planner that plans the installation of all variants from a single observation.
 
     Args:
         components: the components, in the order in which a machine installs them.

@@ -84,7 +84,7 @@ class Inspected:
 
 
 class Generalization:
-    """The generalization of a machine, which finishes the build of an image.
+    """The generalization of a machine, as the final step of building an image.
 
     Args:
         session: the session with the machine.

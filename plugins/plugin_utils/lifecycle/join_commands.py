@@ -35,7 +35,7 @@ class JoinCommand:
     """A program to run on the node."""
 
     program: str
-    """Path or name of the program, which ends in `.exe`."""
+    """Path or name of the program, ending in `.exe`."""
     arguments: tuple[str, ...] = dataclasses.field(default=(), metadata=SECRET)
     environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict, metadata=SECRET)
     timeout: int = 600
@@ -137,7 +137,7 @@ def ended(content: object) -> int | None:
 
 
 def secrets(listed: t.Iterable[JoinCommand]) -> tuple[str, ...]:
-    """Return the arguments of programs and the values of their environment variables, which messages must not contain.
+    """Return the programs' arguments and the values of their environment variables; messages must not contain these.
 
     Args:
         listed: the programs.
@@ -151,7 +151,7 @@ def problem(call_id: str, result: CallResult, known: t.Iterable[str] = ()) -> st
     Args:
         call_id: id of the call that failed.
         result: the call's result. It contains no output if the program's output is secret.
-        known: the secrets of the programs, which their output may repeat.
+        known: the programs' secrets, which the output may repeat.
     """
     stage, dash, index = call_id.partition("-")
     if stage not in ("pre", "post") or not dash:

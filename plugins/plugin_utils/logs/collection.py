@@ -190,7 +190,7 @@ class Collection:
 
     def _keep(self, work_folder: gathering.WorkFolder, gathered: gathering.GatherResult) -> None:
         name = host_file_name(self._node.name)
-        # A temporary file is readable by its owner only.
+        # A temporary file is readable only by its owner.
         with tempfile.TemporaryFile(dir=self._directory) as raw:
             self._node.fetch(work_folder.archive, gathered.size, gathered.sha256, t.cast("t.BinaryIO", raw))
             raw.seek(0)

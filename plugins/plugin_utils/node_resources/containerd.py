@@ -25,7 +25,7 @@ class ContainerdSettings(ContainerdVariables):
 
     downloads: Downloads
     network_services: tuple[str, ...] = ()
-    """Services of the pod network, which depend on the kubelet, in the order in which they stop."""
+    """The pod network's services, which depend on the kubelet, in the order in which they stop."""
     unsupported_versions: bool = False
     """Whether to accept an unsupported version, because users allow it or have set a URL for containerd."""
 

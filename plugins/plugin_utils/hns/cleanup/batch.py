@@ -255,8 +255,8 @@ def _once_more(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
         "network-again",
         "Get-HnsNetwork",
         select=("Name",),
-        # The first external network takes over the adapter. If an external network was kept, it has the adapter already
-        # and its type would match at once, so wait for the names of the removed networks.
+        # The first external network takes over the adapter. If an external network was kept, it already has the adapter
+        # and its type would match immediately, so wait for the names of the removed networks.
         until={"Name": names} if plan.external_left and names else {"Type": list(EXTERNAL)},
         retries=max(0, options.network_timeout // 2),
         delay=2.0,

@@ -60,7 +60,7 @@ class CleanupOutcome:
     def plan_made(self, plan: CleanupPlan, facts: HnsFacts) -> None:
         """Record a plan."""
         self.plan, self.planned, self.kept, self.failures = plan, plan.items, plan.kept, ()
-        # A further round may find an adapter that has lost its address in the meantime.
+        # A later round may find an adapter that has lost its address in the meantime.
         names = (uplink.alias for uplink in (*plan.uplinks, *facts.adapters.uplinks))
         self.static_adapters = tuple(dict.fromkeys((*self.static_adapters, *names)))
         for endpoint in plan.endpoints:

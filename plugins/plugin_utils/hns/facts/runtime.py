@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read the containers and pod sandboxes of a node's runtime, which can own HNS objects (no I/O).
+"""Read from a node's runtime the containers and pod sandboxes that can own HNS objects (no I/O).
 
 Sources: kubernetes-sigs/cri-tools docs/crictl.md; containerd internal/cri/server/
 sandbox_run.go (RunPodSandbox takes a lease under the sandbox's id before it creates the namespace and calls the CNI
@@ -73,7 +73,7 @@ class Runtime:
     problem: str = ""
     """Why the list of owners is incomplete, in which case nothing counts as stale; empty if the list is complete."""
     has_leases: bool = False
-    """Whether the node's containerd has a lease for each sandbox, which shows the sandboxes that are being created."""
+    """Whether the node's containerd has a lease for each sandbox. Leases show which sandboxes are being created."""
 
     def find(self, claimed: str) -> Owner | None:
         """Return the owner with the given id, or None. HNS shortens ids to 12 characters, and azure-cni to 8."""

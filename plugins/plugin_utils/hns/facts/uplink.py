@@ -81,8 +81,9 @@ class AdapterFacts:
     routes: tuple[AdapterRoute, ...] = ()
     """Routes with a next hop."""
     at_risk: tuple[Uplink, ...] = ()
-    """Working adapters with static addresses, which the first external network may take over. Empty if a virtual switch
-    already exists, because a second adapter with a static address, such as one for storage, may never get a switch."""
+    """Working adapters that have static addresses and may be taken over by the first external network. Empty if a
+    virtual switch already exists, because a second adapter with a static address, such as one for storage, may never
+    get a switch."""
 
 
 def calls() -> tuple[Call, ...]:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A guard for static addresses, which waits on the node for a CNI to create its first network (no I/O).
+"""A guard that waits on the node for a CNI's first network, and then restores lost static addresses (no I/O).
 
 The first external network turns the adapter into a virtual switch and may reset it to DHCP (microsoft/SDN#498), which
 makes the node unreachable. A pod or service creates the network some time after the node has joined. So a detached
