@@ -117,10 +117,10 @@ def test_a_file_that_depends_on_several_versions_is_not_overwritten(image: Image
     result = store(machine, image.server, {"container_runtime_sandbox_image": pause})
     assert result["versions"]["containerd"] == ["2.3.7"]
     assert result["versions"]["kubernetes"] == ["1.36.3", "1.37.1"]
-    reason = "depends on the versions of several components"
+    reason = "the versions of several components affect"
     file = r"File C:\Program Files\containerd\config.toml"
     assert result["warnings"][-2:] == [
-        f"win1: {version} cannot be installed at first boot: {file} {reason}"
+        f"win1: {version} cannot be installed at first boot: {reason} {file}"
         for version in ("containerd 1.7.35", "Kubernetes 1.33.8")
     ]
 

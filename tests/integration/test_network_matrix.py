@@ -331,5 +331,5 @@ def test_networks_that_cannot_share_a_run_or_run_on_a_machine_are_refused(start_
     assert "got 'flannel vxlan (old25), sdnbridge (pods22)'" in refused.output.replace("\n", " ")
     run = site.run("site.yml", "--limit", "old25,metal22").expect(2)
     assert "has the update build revision 2314, expected 6899 (KB5066835)" in run.messages("old25")
-    assert "it is not a virtual machine of Azure" in run.messages("metal22")
+    assert "it is not an Azure virtual machine" in run.messages("metal22")
     assert {name: run.changes(name) for name in ("old25", "metal22")} == {"old25": [], "metal22": []}

@@ -68,7 +68,7 @@ def failures(folder: Path, *parts: tuple[str, str], limit: str = "all") -> dict[
 def test_names_of_others_are_refused_and_nothing_of_theirs_is_changed(tmp_path: Path) -> None:
     found = failures(tmp_path, ("node_join", "names"), ("cni", "cluster"), ("cni", "change"))
     assert set(found) == {"winb", "linux", "moved", "liar"}
-    assert "the machine reports the name wina, but that is the name of the inventory's host wina" in found["winb"]
+    assert "the machine reports the name wina, but that is the name of host wina in the inventory" in found["winb"]
     assert "a node with the operating system linux" in found["linux"]
     assert "while only the machine itself reports that name. Set kubernetes_node_hostname" in found["moved"]
     assert "but elsewhere may need it" in found["liar"]

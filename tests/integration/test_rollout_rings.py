@@ -57,7 +57,7 @@ def test_a_label_that_no_node_has_is_refused(site: Site) -> None:
 
 def test_no_node_is_drained_outside_of_the_maintenance_windows(site: Site, closed: PlayRun) -> None:
     closed.expect()
-    assert "is outside of the maintenance windows" in closed.output
+    assert "is outside the maintenance windows" in closed.output
     assert 0 < closed.output.index('"west-2: b"') < closed.output.index('"west-1: a, c"')
     assert statuses(site, "upgrade") == dict.fromkeys(RINGS, "not_started")
     assert cordons(site) == {}

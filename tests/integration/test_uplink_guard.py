@@ -122,7 +122,7 @@ def test_a_guard_survives_a_request_that_comes_too_early(fleet: Fleet) -> None:
     started = guard(machine, **QUICK)
     early = guard(machine, state="absent", guard=started["guard"], timeout=1)
     assert early["guard"] == started["guard"]
-    assert "the guard of the static address keeps waiting" in early["warnings"][0]
+    assert "the address guard is still waiting" in early["warnings"][0]
     assert not early["changed"]
 
 

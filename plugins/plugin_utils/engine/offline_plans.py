@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Refuse changes that would download something, for nodes that must take everything from their image (no I/O)."""
+"""Reject plans that need downloads if the node is not allowed to download anything (no I/O)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .planned import Planned
 
 
 def refusal(changes: t.Iterable[Planned], *, begun: bool = False) -> str | None:
-    """Return what the node lacks and would have to download, as an error message; None if it needs no download.
+    """Return an error message that lists what the node would have to download; None if it needs no downloads.
 
     Args:
         changes: the plan.

@@ -13,13 +13,13 @@ from .planned import Planned
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AppliedChange:
-    """A change that was made, or in check mode would be made."""
+    """A change that was made or, in check mode, would have been made."""
 
     planned: Planned
     seconds: float = 0.0
 
     def to_result(self) -> dict[str, t.Any]:
-        """Return the change as a part of the module's result."""
+        """Return the change as part of the module's result."""
         return {**self.planned.to_result(), "seconds": round(self.seconds, 3)}
 
 
@@ -33,7 +33,7 @@ class ConvergenceOutcome:
     planned: list[Planned] = dataclasses.field(default_factory=list)
     """The last plan, including changes that were not made."""
     deferred: list[Planned] = dataclasses.field(default_factory=list)
-    """Changes that were left for later because they disrupt pods, or because they build on such changes."""
+    """Changes that were postponed because they disrupt pods, or because they build on such changes."""
     failures: list[str] = dataclasses.field(default_factory=list)
     """Messages, each of which names the node and what failed."""
     warnings: list[str] = dataclasses.field(default_factory=list)

@@ -31,13 +31,13 @@ ENVELOPE = 20_000
 
 
 class Questions:
-    """The observe calls of all resources; a question that several resources ask is sent once.
+    """The observe calls of all resources; a question that several resources ask is sent only once.
 
     Args:
         resources: the resources, each at its position.
         general: calls that belong to no resource. They are sent before the calls of the resources.
-        sizes: the calls that ask how much disk space missing resources need, by position. They are sent last,
-            so that their programs run in parallel.
+        sizes: the calls that ask how much disk space each missing resource needs, by the resource's position. They are
+            sent last, so that their programs run in parallel.
         offline: whether to leave out questions for which the node contacts other machines.
     """
 
@@ -93,7 +93,7 @@ class Questions:
         return [tuple(concatenate(*both)) for both in zip(batches, map(interleave, lanes), strict=True) if both[0]]
 
     def answers(self, calls: t.Mapping[str, CallResult], position: int) -> dict[str, CallResult]:
-        """Return the answers to the questions of one resource, by its own call ids."""
+        """Return the answers to the questions of one resource, by the resource's own call ids."""
         ids = {own: scope(position).id(own) for own in self._ids[position]}
         return {
             own: calls[self._same.get(full, full)] for own, full in ids.items() if self._same.get(full, full) in calls
@@ -148,7 +148,8 @@ def plan(
 def group_parallel(changes: t.Sequence[Planned]) -> list[Planned]:
     """Group the changes that may run in parallel, such as the downloads of several roles.
 
-    An independent change moves up to the last earlier change of its type, unless it builds on a change in between.
+    An independent change is moved up to follow the last earlier change of its type, unless it builds on a change in
+    between.
 
     Args:
         changes: the changes, in the order in which their resources are listed.
@@ -212,7 +213,7 @@ def next_work(
         restarts: services that must restart because of earlier changes.
         limit: the maximum size of the batch's calls, in bytes.
         reboot_order: calls that request a reboot. The batch ends with them if a reboot is needed, so that the request
-            costs no remote command of its own.
+            needs no remote command of its own.
     """
     calls: list[Call] = []
     lanes: list[list[Call]] = []
@@ -255,8 +256,8 @@ def next_work(
 def _may_overlap(first: Planned, second: Planned) -> bool:
     """Return whether a change may begin before the previous one has ended.
 
-    Only changes of independent resources of the same type may overlap. Such changes do not wait for each other, as in
-    `group_parallel`.
+    Only changes of independent resources of the same type may overlap. `group_parallel` has put such changes next to
+    each other.
     """
     alone = is_independent(first.resource) and _same_type(first, second)
     return alone and first.change.reboot == second.change.reboot == "never"
@@ -267,7 +268,7 @@ def _size(calls: t.Sequence[Call]) -> int:
 
 
 def apply_calls(planned: Planned) -> list[Call]:
-    """Return a change's calls for a batch: with prefixed ids, and secret if the resource has `no_log`.
+    """Return a change's calls for a batch, with prefixed ids, and marked secret if the resource has `no_log`.
 
     If the resource is independent, a failure skips only its own remaining calls, and the batch continues.
     """
@@ -306,7 +307,8 @@ def _barrier(group: t.Sequence[Planned]) -> Call | None:
 def _order_if_needed(barrier: Call, reboot_order: t.Sequence[Call]) -> t.Iterator[Call]:
     """Yield the calls that request a reboot if the barrier will stop the batch.
 
-    The first call is skipped, which counts as a success, if no change reported that it needs a reboot.
+    The first call is skipped if no change reported that it needs a reboot. A skipped call counts as successful, so the
+    calls that request the reboot are then skipped as well.
     """
     if not reboot_order:
         return

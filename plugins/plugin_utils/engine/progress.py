@@ -13,7 +13,7 @@ from .planned import Planned
 
 
 class ProgressReporter:
-    """Prints the progress of one node, never the same line twice in a row.
+    """A reporter that prints one node's progress, never the same line twice in a row.
 
     Args:
         session: the session with the node, which prints the lines.
@@ -25,7 +25,7 @@ class ProgressReporter:
         self._growing: dict[str, str] = {}
         """The calls whose files were growing at the last poll, with the names of their resources."""
         self.sizes: t.Mapping[str, int | None] = {}
-        """The total bytes that each change needs, by the title of its resource (`Measurement.sizes`); None: unknown."""
+        """The number of bytes that each change needs, by its resource's title (`Measurement.sizes`); None: unknown."""
 
     def report(self, progress: Progress, changes: t.Sequence[Planned]) -> None:
         """Print the progress of a batch.

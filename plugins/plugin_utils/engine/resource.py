@@ -22,7 +22,7 @@ _COMMON = {"common": True}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SizeProbe(abc.ABC):
-    """Asks how many bytes a change will write, before the first byte is written."""
+    """A probe that asks how many bytes a change will write, before the first byte is written."""
 
     calls: tuple[Call, ...]
     """The calls that ask for the size, without changing the state of any resource. Their ids are local to the resource.
@@ -34,15 +34,15 @@ class SizeProbe(abc.ABC):
 
     @abc.abstractmethod
     def size(self, results: Results) -> int | t.Mapping[str, int] | None:
-        """Return the size that the answers give.
+        """Return the size that the answers show.
 
         Args:
             results: the results of `calls`, by their ids.
 
         Returns:
             The number of bytes; or the number of bytes of each part, by a name that identifies the part's content. A
-            part that several changes bring to one volume, such as a layer of container images, is counted once. None
-            or an exception means that the size is unknown, which counts as 0 bytes.
+            part that several changes write to the same volume, such as a layer of container images, is counted once.
+            None or an exception means that the size is unknown, which counts as 0 bytes.
         """
 
 
@@ -57,12 +57,12 @@ class SpaceRequirement:
     probe: SizeProbe | None = None
     """The question that determines the size if `size` is None."""
     unpacks: str | None = None
-    """The Windows path of the archive that the change unpacks. If an earlier change of the plan brings the archive
-    (as the `path` of its own requirement), the size of this requirement is UNPACKED times the size of the archive."""
+    """The Windows path of the archive that the change unpacks. If an earlier change of the plan writes the archive
+    (the `path` of that change's requirement), the size of this requirement is UNPACKED times the archive's size."""
 
     UNPACKED: t.ClassVar[int] = 4
-    """Unpacked programs may be this many times larger than their archive: Go programs such as Kubernetes' and
-    containerd's have 3.2 to 3.8 times the size of their gzip archive (measured on kubeadm 1.30 to 1.36)."""
+    """Unpacked programs may be this many times as large as their archive: Go programs such as those of Kubernetes and
+    containerd have 3.2 to 3.8 times the size of their gzip archive (measured on kubeadm 1.30 to 1.36)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,8 @@ class ServiceEffect:
     service: str
     """The service's name."""
     effect: t.Literal["starts", "restarts", "stops"]
-    """`restarts`: a service that was running now runs with its new definition. `stops`: the service does not run."""
+    """`starts`: the service runs afterwards. `restarts`: a running service restarts with its new definition. `stops`:
+    the service does not run afterwards."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -82,7 +83,7 @@ class ServiceInterruption:
     service: str
     """The service's name."""
     start: str | None = None
-    """The id of the call that starts the service again with its present definition; None if the change has no such
+    """The id of the call that starts the service again with its current definition; None if the change has no such
     call."""
 
 
@@ -102,8 +103,8 @@ class Change:
     """Whether the node reboots before later changes: never, only if a result reports RestartNeeded=Yes, or always.
     Consecutive changes that may need a reboot share one."""
     reboot_codes: tuple[int, ...] = ()
-    """Exit codes of the change's programs that mean that the change needs a reboot. The node then reboots at the end of
-    the batch, after the other changes in it."""
+    """Exit codes with which the change's programs report that a reboot is needed. The node then reboots at the end of
+    the batch, after the batch's other changes."""
     observe_again: bool = False
     """Whether this change may make observations of other resources invalid; the engine then observes and plans again
     after it."""
@@ -121,7 +122,7 @@ class Change:
     """The services that the calls stop, restart or delete. The change disrupts pods if pods need any of these
     services."""
     changes_network: bool = False
-    """Whether the change changes the network of the node, which disrupts pods."""
+    """Whether the change modifies the node's network, which disrupts pods."""
     warnings: tuple[str, ...] = ()
     """Warnings for the user, shown whether the change is made or only planned."""
 
@@ -132,7 +133,7 @@ class Resource(abc.ABC):
 
     type: t.ClassVar[str]
     independent: t.ClassVar[bool] = False
-    """Whether later resources are applied even if this resource fails (the run still fails at its end)."""
+    """Whether later resources are applied even if this resource fails (the run still fails at the end)."""
     name: str = dataclasses.field(metadata={"help": "Identifies the resource among those of its type."})
     windows: tuple[str, ...] = dataclasses.field(
         default=(),
@@ -168,7 +169,7 @@ class Resource(abc.ABC):
 
     @property
     def title(self) -> str:
-        """Type and name, as messages show the resource."""
+        """The resource's type and name, as shown in messages."""
         return f"{self.type} {self.name}"
 
     @property
@@ -177,7 +178,7 @@ class Resource(abc.ABC):
         return self.no_log
 
     def _set(self, **values: t.Any) -> None:
-        """Normalize properties; only for `__post_init__`, because resources are frozen."""
+        """Set properties to normalized values; only for `__post_init__`, because resources are frozen."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -214,7 +215,7 @@ class Resource(abc.ABC):
         return None
 
     def failure(self, results: Results) -> str | None:  # noqa: ARG002  # for subclasses
-        """Return why a change failed, if several results explain it better than the failed call's result; else None.
+        """Return why a change failed; None if the result of the failed call alone explains it well enough.
 
         Args:
             results: the results of the change's calls, by the ids that the resource gave them.
@@ -223,7 +224,7 @@ class Resource(abc.ABC):
 
     @property
     def brings(self) -> str | None:
-        """The Windows path of the file that the resource brings to the node; None if no other resource can need it."""
+        """The Windows path of the file that the resource puts on the node; None if no other resource can need it."""
         return None
 
     def lacks(self, call_id: str, result: CallResult) -> str | None:  # noqa: ARG002  # for subclasses

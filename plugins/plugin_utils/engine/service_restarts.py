@@ -64,10 +64,10 @@ def restart_calls(services: t.Sequence[str], started: t.Collection[str] = ()) ->
 
 
 def started_later(calls: t.Sequence[Call], changes: t.Sequence[Planned]) -> list[Call]:
-    """Return the calls; a service's start is allowed to fail if a later change redefines and restarts the service.
+    """Return the calls, allowing a service's start to fail if a later change redefines and restarts the service.
 
-    A new kubelet, for example, does not start with flags that only its predecessor knew: its program is replaced and
-    started before the service gets its new command line.
+    A new kubelet, for example, does not start with flags that only its predecessor supported, and its program is
+    replaced and started before the service gets its new command line.
     """
     again = {
         effect.service.lower(): planned.position
@@ -93,7 +93,7 @@ def _started(changes: t.Iterable[Planned]) -> set[str]:
 
 
 def unique(names: t.Iterable[str]) -> list[str]:
-    """Return the names in order, each once; service names are not case-sensitive."""
+    """Return the names in order, without duplicates; service names are not case-sensitive."""
     seen: dict[str, str] = {}
     for name in names:
         seen.setdefault(name.lower(), name)

@@ -1,3 +1,3 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The image stores of container runtimes: start at store.py."""
+"""The image stores of container runtimes. Start with store.py."""

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Archives of container images: choose the archive for the node's version of Windows, and import it into the store.
 
-A downloaded archive is removed after its import, because a cache of archives would need the disk space twice.
+A downloaded archive is removed after its import, because keeping it would take up the disk space twice.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ImageArchive:
 
     def __post_init__(self) -> None:
         if not curl.is_url(self.url):
-            raise ResourceError("url", redact_url(self.url), "expected a URL with http, https or file")
+            raise ResourceError("url", redact_url(self.url), "expected an http, https or file URL")
         if len(self.sha256) != 64 or any(letter not in "0123456789abcdefABCDEF" for letter in self.sha256):
             raise ResourceError("sha256", self.sha256, "expected 64 hexadecimal digits")
 

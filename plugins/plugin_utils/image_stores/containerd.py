@@ -4,7 +4,7 @@
 
 Pulls use CRI (`crictl pull`), because containerd then reads certs.d, uses the proxies of its service and drops unpacked
 layers (discard_unpacked_layers). `ctr images pull` ignores that setting and reads certs.d only with --hosts-dir
-(containerd docs/hosts.md; cmd/ctr/commands/images/pull.go); golden images would be 1.5 times as large. ctr does what
+(containerd docs/hosts.md; cmd/ctr/commands/images/pull.go), so golden images would be 1.5 times as large. ctr does what
 CRI does not offer: list, check, tag, label, import and remove images.
 """
 
@@ -27,7 +27,7 @@ _MANAGED = "io.cri-containerd.image=managed"
 _NAMESPACE = "k8s.io"
 _PART = re.compile(r"(\S+) @(sha256:[0-9a-f]{64}) \((\d+) bytes\)")
 SIZES = "winkube-sizes"
-"""The namespace that is used to read sizes from registries. It is never removed, and never contains containers."""
+"""The namespace that is used to read image sizes from registries. It is never removed and never has containers."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -122,8 +122,8 @@ class ContainerdStore(Store):
 
     def ask_size(self, reference: str) -> tuple[Call, ...]:
         # A separate namespace keeps these names out of the kubelet's store. Do not use `remove --sync`, because it
-        # collects garbage at once, including content that an interrupted pull would resume (containerd core/metadata:
-        # an ingest lives as long as its pull's lease, or until the next collection).
+        # collects garbage immediately, including content that an interrupted pull would resume (containerd
+        # core/metadata: an ingest lives as long as its pull's lease, or until the next collection).
         hosts = ("--hosts-dir", self.hosts_dir) if self.hosts_dir else ()
         asked = (
             ("fetch", ("content", "fetch", "--metadata-only", *hosts, reference), ()),

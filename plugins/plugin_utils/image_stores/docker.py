@@ -28,7 +28,7 @@ class DockerStore(Store):
     docker: str
     path: str
     config_dir: str | None = None
-    """Folder of the `config.json` with credentials of registries."""
+    """Folder of the `config.json` that contains registry credentials."""
 
     def list_calls(self) -> tuple[Call, ...]:
         return (self._question("images", "image", "ls", "--digests", "--no-trunc", "--format", "{{json .}}"),)

@@ -52,14 +52,14 @@ class TransferOptions:
 
 
 class Store(abc.ABC):
-    """A runtime's image store: builds the calls, and interprets their results (no I/O)."""
+    """A runtime's image store, which builds calls and interprets their results (no I/O)."""
 
     path: str
     """A folder on the volume that stores the images."""
 
     @abc.abstractmethod
     def list_calls(self) -> tuple[Call, ...]:
-        """Return the calls that list the store. They are the same for all images, so the engine sends them once."""
+        """Return the calls that list all images; the engine sends them once, because they do not depend on an image."""
 
     @abc.abstractmethod
     def read(self, seen: Results) -> dict[str, StoredImage]:
@@ -83,7 +83,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def check(self, reference: str) -> tuple[Call, ...]:
-        """Return the calls that fail if the store does not have this name."""
+        """Return the calls that check an image's name; they fail if the store does not contain this name."""
 
     @abc.abstractmethod
     def tag(self, call_id: str, reference: str, names: t.Sequence[str]) -> tuple[Call, ...]:
@@ -91,7 +91,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def pin(self, reference: str) -> tuple[Call, ...]:
-        """Return the calls that protect an image from the kubelet's garbage collection, if the runtime can do this."""
+        """Return the calls that protect an image from the kubelet's garbage collection, if the runtime supports it."""
 
     def removable(self, names: t.Sequence[str], images: t.Mapping[str, StoredImage]) -> list[str]:
         """Return the names that must be passed to `remove`; the store removes the other names along with them."""

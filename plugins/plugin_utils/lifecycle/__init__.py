@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What happens to a machine: its join, maintenance, upgrade, replacement and reset, and its image (generalization.py).
+"""The lifecycle of a machine: join, maintenance, upgrade, replacement, reset and generalization (generalization.py).
 
 join.py joins a machine, join_state.py reads whether it has joined, and join_renewal.py undoes a join.
 """

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Give the built-in administrator of a machine a random password, once per machine.
 
-All machines from an image would otherwise have the same password, if the image has one. PowerShell's Set-LocalUser
-needs a SecureString, which no call of the wire can create, so ansible.windows.win_user sets the password. A mark on the
+Otherwise, all machines from an image would have the same password, if the image has one. PowerShell's Set-LocalUser
+needs a SecureString, which no call of a batch can create, so ansible.windows.win_user sets the password. A mark on the
 machine contains the SID of the account, which differs for each machine that starts from an image.
 """
 
@@ -36,8 +36,8 @@ _PRODUCT = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\ProductOptions"
 _CONTROLLER = "LanmanNT"
 """The product type of every kind of domain controller (gitlab.com/samba-team/samba, merge request 4063)."""
 _GROUPS = (string.ascii_lowercase, string.ascii_uppercase, string.digits, "+-.:=_")
-"""Windows can require characters of three of these groups. In quotation marks, none of the characters needs an escape
-in a shell, XML or YAML."""
+"""Windows can require characters of three of these groups. Inside quotation marks, none of the characters needs
+escaping in a shell, XML or YAML."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class BuiltInAdministrator:
     is_marked: bool
     """Whether an earlier run has set the password on this machine."""
     is_of_domain: bool
-    """Whether the machine is a domain controller, so that this is the domain's administrator."""
+    """Whether the machine is a domain controller, in which case this is the domain's administrator."""
 
 
 def random_password(length: int) -> str:
@@ -107,7 +107,7 @@ def read(seen: Observation) -> BuiltInAdministrator | None:
 
 
 class AdministratorPassword:
-    """Sets the password of one machine's built-in administrator.
+    """The password of one machine's built-in administrator.
 
     Args:
         session: the session with the machine.
@@ -120,7 +120,7 @@ class AdministratorPassword:
         self._session, self._file, self._length, self._by_key = session, file, length, by_key
 
     def set(self, *, check_mode: bool) -> dict[str, t.Any]:
-        """Set the password if no earlier run has, or if the file with the password is gone.
+        """Set the password if no earlier run has set it, or if the file with the password is gone.
 
         Returns:
             Values of the action's result.
@@ -150,7 +150,11 @@ class AdministratorPassword:
                 "because this change would prevent it from connecting again. Use another account, or set "
                 "node_prepare_administrator_password: keep"
             )
-        why = "its file does not exist" if account.is_marked else "this machine has no password of its own"
+        why = (
+            "the file with its password does not exist"
+            if account.is_marked
+            else "this machine has no password of its own"
+        )
         change = {"type": "LocalUser", "name": account.name, "action": "update", "why": why}
         if not check_mode:
             self._apply(account)
@@ -172,7 +176,9 @@ class AdministratorPassword:
                 message = str(result.get("msg") or "the module failed").replace(password, BLANK)
                 raise self._failed(f"{' '.join(message.split())}")
             return
-        raise self._failed("the connection failed before it was known whether the password was set. Run it again")
+        raise self._failed(
+            "the connection failed before it was known whether the password was set. Run the playbook again"
+        )
 
     def _failed(self, why: str) -> NodeError:
         return NodeError(f"{self._session.name}: {_STEP}: {why}")

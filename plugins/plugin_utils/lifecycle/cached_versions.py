@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Which cached versions a machine from an image can install by itself, and the batches that install them (no I/O).
 
-While the image is built, the resources of each cached version are compared with the machine, as a playbook would do it
-later. The calls of the resulting changes are stored in the image. So the script of version_script.py decides nothing:
-it runs the stored calls.
+While the image is built, the resources of each cached version are compared with the machine, as a playbook would do
+later. The calls of the resulting changes are stored in the image. The script of version_script.py therefore decides
+nothing: it only runs the stored calls.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ Parameter = t.Literal["Kubernetes", "Runtime", "Network"]
 """The script's parameters."""
 _CACHED, _SETTLED, _RUNNING, _PRESENT = (Scope(f"{name}.") for name in ("cached", "settled", "running", "present"))
 _FINDS: t.Mapping[str, str] = {"Remove-Item": "Get-Item", "Remove-ItemProperty": "Get-ItemProperty"}
-"""For each cmdlet that removes something, the cmdlet that finds it."""
+"""For each cmdlet that removes an object, the cmdlet that finds the object."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VersionedComponent:
-    """A part of the node whose version a new machine may choose: Kubernetes, the runtime, a program of the network."""
+    """A part of the node whose version a new machine may choose: Kubernetes, the runtime, or a network program."""
 
     kind: str
-    """The component's kind of artifacts, such as `containerd`. No two components have the same kind."""
+    """The kind of the component's artifacts, such as `containerd`. No two components have the same kind."""
     title: str
     parameter: Parameter
     installed: str
@@ -63,36 +63,36 @@ class InstallableVersion:
     archive: str
     """The Windows path of the cached archive."""
     record: str
-    """The Windows path of the file that names the archive that was unpacked."""
+    """The Windows path of the file that records which archive was unpacked."""
     batch: str = ""
     """The batch that installs the version, as JSON; empty for the version that the image contains."""
     changes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """The resources that the batch checks or changes, by the first part of the ids of their calls, for messages."""
+    """The resources that the batch checks or changes, by the first part of their calls' ids, for messages."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InstallationPlan:
-    """What an image offers."""
+    """The versions that machines from an image can install, and the reasons why other cached versions are refused."""
 
     versions: tuple[InstallableVersion, ...]
     """The versions by component, in the order in which a machine installs the components."""
     refused: tuple[str, ...] = ()
-    """Why a cached version cannot be installed, one sentence each."""
+    """Sentences, each of which says why a cached version cannot be installed."""
     pending: tuple[str, ...] = ()
-    """The resources in which the machine differs from its own variables. If there are any, nothing can be offered."""
+    """The resources whose state differs from the machine's own variables. If there are any, no version is offered."""
 
 
 class CannotInstall(ValueError):
-    """A machine cannot install a version by itself."""
+    """The reason why a machine cannot install a version by itself."""
 
 
 class VersionPlans:
-    """Plans the installation of all variants from one observation.
+    """A planner that plans the installation of all variants from a single observation.
 
     Args:
         components: the components, in the order in which a machine installs them.
-        installed: the machine's resources with the versions that it has.
-        variants: the cached versions that differ from these.
+        installed: the machine's resources, with the installed versions.
+        variants: the cached versions that differ from the installed versions.
     """
 
     def __init__(
@@ -105,14 +105,14 @@ class VersionPlans:
 
     @property
     def resources(self) -> list[Resource]:
-        """All resources, whose questions the machine has to answer."""
+        """All resources whose state has to be read on the machine."""
         return [*self._installed, *(one for variant in self._variants for one in variant.resources)]
 
     def plan(self, questions: Questions, calls: t.Mapping[str, CallResult], windows: WindowsInfo) -> InstallationPlan:
         """Compare all variants with the machine.
 
         Args:
-            questions: the questions about `resources`, which questions about other resources may follow.
+            questions: the questions about `resources`; questions about other resources may follow them.
             calls: the results of the questions.
             windows: the machine's version of Windows.
 
@@ -157,7 +157,7 @@ def _independent(
     """Return the versions that share no change with versions of other components, and why all others are refused.
 
     A machine may install versions of several components. Each batch assumes that the other components have the versions
-    of the image, so the last one would overwrite what an earlier one has written.
+    of the image, so a later batch would overwrite what an earlier batch has written.
     """
     components: dict[tuple[str, str], set[str]] = {}
     for version, changes in candidates:
@@ -167,7 +167,7 @@ def _independent(
     for version, changes in candidates:
         shared = [one.resource.title for one in changes if len(components[_identity(one.resource)]) > 1]
         if shared:
-            reason = f"{', '.join(shared)} depends on the versions of several components"
+            reason = f"the versions of several components affect {', '.join(shared)}"
             refused.append(not_installable(version.component, version.version, reason))
         else:
             offered.append(version)
@@ -181,7 +181,7 @@ def _identity(resource: Resource) -> tuple[str, str]:
 def installable(
     component: VersionedComponent, version: str, resources: t.Sequence[Resource], batch: str = ""
 ) -> InstallableVersion:
-    """Return a version with the paths of its archive and of the record of what was unpacked.
+    """Return a version with the paths of its archive and of the file that records which archive was unpacked.
 
     Args:
         component: the component.
@@ -204,7 +204,7 @@ def installs(component: VersionedComponent, resources: t.Sequence[Resource]) -> 
 
     Args:
         component: the component.
-        resources: the resources of the node.
+        resources: the node's resources.
     """
     return bool(_unpacked(component, resources))
 
@@ -232,7 +232,7 @@ def not_installable(component: VersionedComponent, version: str, reason: object)
 
 
 def _batch(changes: t.Sequence[Planned], resources: t.Sequence[Resource], *checks: Call) -> str:
-    """Return the batch of a variant's changes as JSON. It can run again after a power failure at any call.
+    """Return the batch of a variant's changes as JSON. The batch can be repeated after a power failure at any call.
 
     Args:
         changes: the changes.
@@ -250,7 +250,7 @@ def _batch(changes: t.Sequence[Planned], resources: t.Sequence[Resource], *check
         raise CannotInstall(f"{', '.join(reboots)} may need a reboot")
     steps = [one.resource.title for one in changes if one.change.observe_again]
     if steps:
-        raise CannotInstall(f"{', '.join(steps)} needs several steps")
+        raise CannotInstall(f"{', '.join(steps)} cannot be changed in one step")
     work = next_work(changes)
     early, late = _starts_twice(repeatable(work.calls), changes)
     starts = [*_started(changes, resources)]
@@ -270,7 +270,7 @@ def _fits(text: str) -> bool:
 def repeatable(calls: t.Iterable[Call]) -> t.Iterator[Call]:
     """Yield calls that succeed again if an earlier run was interrupted after some of them.
 
-    Only a call that removes something fails if it has already succeeded. It is skipped if its object no longer exists.
+    Only a call that removes an object would fail when it is repeated. It is skipped if the object no longer exists.
     """
     for call in calls:
         finds = _FINDS.get(call.command)
@@ -311,7 +311,7 @@ def _starts(changes: t.Sequence[Planned]) -> t.Iterator[tuple[Scope, str]]:
 def _settled(changes: t.Sequence[Planned], starts: t.Sequence[Call]) -> t.Iterator[Call]:
     """Yield the calls that start the services, and wait until each service either runs or is stopped.
 
-    User data runs while Windows still starts services, and a service that is still starting cannot be stopped. After an
+    User data runs while Windows is starting services, and a service that is still starting cannot be stopped. After an
     interruption, a service might not start at all, which is not a failure here.
 
     Args:
@@ -339,7 +339,7 @@ def _settled(changes: t.Sequence[Planned], starts: t.Sequence[Call]) -> t.Iterat
 def _started(changes: t.Sequence[Planned], resources: t.Sequence[Resource]) -> t.Iterator[Call]:
     """Yield the calls that start the services that were stopped and have to run.
 
-    The changes themselves start only services that ran before, and after an interrupted run such a service may be
+    The changes themselves start only services that were running before; after an interrupted run, such a service may be
     stopped.
     """
     stopped = {one.service.casefold() for planned in changes for one in planned.change.interruptions}

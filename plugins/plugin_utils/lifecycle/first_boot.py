@@ -40,7 +40,7 @@ def calls(*, accounts: t.Sequence[str], winrm_https: bool, certificates: t.Seque
     Args:
         accounts: the accounts to remove.
         certificates: thumbprints of the build machine's certificates that no other machine may have.
-        winrm_https: whether the machine gets an HTTPS listener of WinRM with a certificate of its own.
+        winrm_https: whether the machine gets a WinRM HTTPS listener with a certificate of its own.
     """
     settings = json.dumps(
         {"accounts": list(accounts), "certificates": list(certificates), "winrm_https": winrm_https}, sort_keys=True
@@ -73,7 +73,7 @@ def calls(*, accounts: t.Sequence[str], winrm_https: bool, certificates: t.Seque
                 "User": "SYSTEM",
                 "RunLevel": "Highest",
                 "Force": True,
-                "Description": "Finishes a machine that starts from an image of winkube.node",
+                "Description": "Finishes the first boot of a machine from an image of winkube.node",
             },
             input=Input(calls=("first-boot-action",), parameter="Action"),
         ),
@@ -86,10 +86,10 @@ def wait_calls(seconds: float = 120.0) -> tuple[Call, ...]:
     """Return the calls that wait until a machine that was started from an image has finished its first boot.
 
     This includes a build machine that restarted after sysprep: this restart was a first boot. On a machine that is
-    generalized and has not restarted since, they do not wait.
+    generalized and has not restarted since, the calls do not wait.
 
     Args:
-        seconds: how long to wait at most.
+        seconds: the maximum number of seconds to wait.
     """
     sealed = dataclasses.replace(
         sealing.image_state("first-boot-later"), until={"value": sealing.SEALED}, on_error="continue"
@@ -116,8 +116,8 @@ def unfinished(seen: Observation) -> str:
     if seen["first-boot-finished"].ok:
         return ""
     return (
-        f"expected a machine that finished its first boot from an image, got one whose first boot continues ({FOLDER} "
-        f"exists). {FOLDER}\\error.txt may contain the reason. Reboot the machine, and run the playbook again"
+        "expected a machine that has finished its first boot from an image, got one whose first boot is not finished "
+        f"({FOLDER} exists). {FOLDER}\\error.txt may contain the reason. Reboot the machine, and run the playbook again"
     )
 
 

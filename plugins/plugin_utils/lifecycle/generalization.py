@@ -30,7 +30,7 @@ _GIB = 2**30
 _HTTP = 5985
 """Port of WinRM's default listener."""
 _BETWEEN = 1.0
-"""Seconds between two checks whether a port is closed."""
+"""Seconds between two checks of whether a port is closed."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class GeneralizationOptions:
 
 @dataclasses.dataclass(frozen=True)
 class Link:
-    """How Ansible connects to the machine."""
+    """Ansible's connection to the machine."""
 
     address: str
     port: int
@@ -71,20 +71,20 @@ class Link:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Inspected:
-    """The machine before it is generalized."""
+    """What was observed on the machine before its generalization."""
 
     machine: sysprep.PreparedMachine = dataclasses.field(default_factory=sysprep.PreparedMachine)
     identity: MachineIdentity = dataclasses.field(default_factory=MachineIdentity)
     removals: tuple[Call, ...] = ()
-    """The calls that remove passwords of proxies."""
+    """The calls that remove the passwords of proxies."""
     hosts_files: tuple[str, ...] = ()
-    """The registries' hosts.toml files, which may send credentials."""
+    """The registries' hosts.toml files, which may contain headers with credentials."""
     credentials: tuple[str, ...] = ()
-    """Files that always contain credentials of registries."""
+    """Files that always contain registry credentials."""
 
 
 class Generalization:
-    """Generalizes a machine and finishes the build.
+    """The generalization of a machine, as the final step of building an image.
 
     Args:
         session: the session with the machine.
@@ -97,7 +97,7 @@ class Generalization:
         self._options, self._link = options, link
 
     def inspect(self) -> Inspected:
-        """Observe the machine, and refuse it if it must not become an image.
+        """Observe the machine, and reject it if it must not become an image.
 
         Raises:
             UnsupportedWindows: the collection does not support the machine's Windows.
@@ -159,10 +159,10 @@ class Generalization:
         return {"changed": bool(freed), "freed_bytes": freed}
 
     def check_windows(self) -> None:
-        """Check the machine's Windows only.
+        """Check only whether the collection supports the machine's Windows.
 
         Raises:
-            UnsupportedWindows: the collection does not support it.
+            UnsupportedWindows: the collection does not support the machine's Windows.
             NodeError: the machine did not return its version.
             AnsibleConnectionFailure: the machine cannot be reached.
         """
@@ -176,8 +176,8 @@ class Generalization:
             inspected: the observed machine.
 
         Raises:
-            NodeError: sysprep or another call of the batch failed, the controller lost the machine before the image was
-                sealed, or the machine does not shut down or close its HTTPS listener.
+            NodeError: sysprep or another call of the batch failed, the connection was lost before the image was sealed,
+                or the machine does not shut down or close its HTTPS listener.
             AnsibleConnectionFailure: the machine cannot be reached.
         """
         unattend = self._unattend(inspected.machine)

@@ -28,7 +28,7 @@ blogs.technet.microsoft.com/askpfeplat/2017/02/01/removing-self-signed-rdp-certi
 _STORE = "HKLM:\\SOFTWARE\\Microsoft\\SystemCertificates\\Remote Desktop\\Certificates"
 """Registry key of the store Remote Desktop: learn.microsoft.com/windows/win32/seccrypto/system-store-locations."""
 _ADMINISTRATOR = "-500"
-"""End of the SID of the built-in administrator, whom Windows does not delete: learn.microsoft.com
+"""End of the SID of the built-in administrator, an account that Windows does not delete: learn.microsoft.com
 (security identifiers)."""
 _ACCOUNT = re.compile(r"[^\"/\\\[\]:;|=,+*?<>@\x00-\x1f]{1,20}")
 """Names that Windows accepts for a local account: learn.microsoft.com/windows-server/administration/windows-commands
@@ -52,7 +52,7 @@ def local_names(names: t.Iterable[str], computer: str | None) -> list[str]:
 
     Args:
         names: names in any of these forms: `NAME`, `.\NAME`, `COMPUTER\NAME`, `DOMAIN\NAME`, `NAME@domain`.
-        computer: the computer's name; None if it is unknown, so that any name in front is accepted.
+        computer: the computer's name; None if it is unknown, in which case any name in front is accepted.
     """
     by_name: dict[str, str] = {}
     for name in names:
@@ -86,7 +86,7 @@ def inspection_calls(accounts: t.Sequence[str]) -> tuple[Call, ...]:
 
 
 def read(seen: Observation, accounts: t.Sequence[str], computer: str) -> MachineIdentity:
-    """Read the results of `inspection_calls`. If Server Core lacks the cmdlets for apps, no apps are returned.
+    """Read the results of `inspection_calls`. Without the cmdlets for apps (Server Core), no apps are returned.
 
     Args:
         seen: the results.
@@ -154,9 +154,9 @@ def removal_calls(identity: MachineIdentity) -> tuple[Call, ...]:
 
 
 def _drop_certificate(number: int, mark: str) -> t.Iterator[Call]:
-    """Yield the calls that remove a certificate of Remote Desktop, if possible with its key, and verify the removal.
+    """Yield the calls that remove a Remote Desktop certificate, if possible with its key, and verify the removal.
 
-    Only SYSTEM and the service of Remote Desktop may be able to delete the key.
+    Only SYSTEM and the Remote Desktop service may be able to delete the key.
     """
     path, call_id = f"{_REMOTE_DESKTOP}\\{mark}", f"remote-desktop-{number}"
     quiet: dict[str, Json] = {"LiteralPath": path, "Force": True, "ErrorAction": "SilentlyContinue"}

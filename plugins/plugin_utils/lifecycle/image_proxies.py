@@ -37,7 +37,7 @@ class PasswordFinding:
 
 
 def calls(docker_configuration: str = DOCKER_CONFIGURATION) -> tuple[Call, ...]:
-    """Return the calls that read all places where such proxies may be. Their results may contain passwords."""
+    """Return the calls that read all places where proxies may be set. Their results may contain passwords."""
     values: list[Json] = [{"path": ENVIRONMENT}, {"path": managed_marks.KEY}]
     values += [{"path": _service_key(name), "name": "Environment"} for name in _SERVICES]
     docker: dict[str, Json] = {"paths": [docker_configuration], "content": True}
@@ -48,7 +48,7 @@ def calls(docker_configuration: str = DOCKER_CONFIGURATION) -> tuple[Call, ...]:
 
 
 def findings(seen: Observation) -> list[PasswordFinding]:
-    """Read the results of `calls`."""
+    """Return the places in which the results of `calls` show a password."""
     machine, notes, *services = seen["proxies"].output
     results = [*_machine(machine), *_notes_kept(notes)]
     for name, entry in zip(_SERVICES, services, strict=True):
@@ -57,7 +57,7 @@ def findings(seen: Observation) -> list[PasswordFinding]:
 
 
 def refusal(passwords: t.Sequence[PasswordFinding]) -> str:
-    """Return why a machine with these passwords must not become an image, and the remedy."""
+    """Return why a machine with these passwords must not become an image, and how to fix this."""
     places = ", ".join(finding.place for finding in passwords)
     return (
         f"the image would contain a proxy's password, which every user of its machines could read: {places}. "

@@ -37,9 +37,9 @@ LEFTOVERS = (node_paths.JOIN_CONFIGURATION, node_paths.BOOTSTRAP_KUBELET_CONF, D
 """Files with the token. If a machine goes down while kubeadm runs, these files stay until the role node_join removes
 them."""
 MADE_FILES = (*LEFTOVERS, node_paths.KUBELET_CONF, node_paths.JOIN_RECORD)
-"""Files that a join makes. A reset removes them."""
+"""Files that a join creates. A reset removes them."""
 MADE_FOLDERS = (ntpath.dirname(_CA), f"{node_paths.KUBERNETES}\\tmp")
-"""Folders that kubeadm makes for certificates, and for backups when it upgrades a node. A reset removes them."""
+"""Folders that kubeadm creates for certificates, and for backups when it upgrades a node. A reset removes them."""
 FILLED_FOLDERS = (
     node_paths.KUBELET,
     f"{node_paths.KUBERNETES}\\manifests",
@@ -69,7 +69,7 @@ class JoinChange(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KubeadmJoin:
-    """How a machine joins a cluster."""
+    """The settings with which a machine joins a cluster."""
 
     configuration: str
     """The JoinConfiguration as YAML. It contains the token."""
@@ -80,9 +80,9 @@ class KubeadmJoin:
     discovery: str = ""
     """Content of the file `kubeadm.DISCOVERY`. It may contain the token."""
     kubelet: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """What makes the kubelet start with the flags that kubeadm will write: the `command_line` of its service, or its
-    arguments (`parameters`) if nssm runs it. Empty if kubeadm passes on no flags, or if the launcher runs the
-    kubelet."""
+    """The setting that makes the kubelet start with the flags that kubeadm will write: the `command_line` of its
+    service, or its arguments (`parameters`) if nssm runs it. Empty if kubeadm passes on no flags, or if the launcher
+    runs the kubelet."""
     before: tuple[JoinCommand, ...] = ()
     """Programs to run before kubeadm."""
     after: tuple[JoinCommand, ...] = ()
@@ -102,7 +102,7 @@ def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> JoinChange | None:
         joining: how the machine joins.
 
     Returns:
-        What the run changed; None if the machine had joined and no program after kubeadm remained.
+        What the run changed, or None if the machine had joined and no program remained to run after kubeadm.
 
     Raises:
         NodeError: kubeadm or a program failed.
@@ -124,7 +124,7 @@ def join_cluster(node: RemoteNode, joining: KubeadmJoin) -> JoinChange | None:
 
 
 def finish_join(node: RemoteNode, after: t.Sequence[JoinCommand], ended: int | None) -> JoinChange | None:
-    """On a machine that has joined, run the remaining ones of the programs that run after kubeadm.
+    """Run the remaining programs after kubeadm, on a machine that has already joined.
 
     Args:
         node: the machine.
@@ -197,7 +197,7 @@ def calls(joining: KubeadmJoin, *, again: bool = False) -> tuple[Call, ...]:
 
 
 def _stop_if_registered() -> tuple[Call, ...]:
-    """Return the calls that end the batch if the kubelet received its certificate shortly before it was stopped.
+    """Return the calls that end the batch if the kubelet received its certificate just before it was stopped.
 
     After a power failure, the kubelet of an incomplete join starts by itself and continues to request its certificate.
     If it receives the certificate after the first call of the batch, the machine has joined, and needs the files of
@@ -312,7 +312,7 @@ def _write_discovery(content: str) -> Call:
 
 
 def had_joined(seen: Observation) -> bool:
-    """Return whether the machine had joined earlier, so that the batch did not join it."""
+    """Return whether the machine had joined earlier, in which case the batch did not join it."""
     return seen.stopped is not None and seen.stopped.id in ("stop-if-joined", "stop-if-registered")
 
 
@@ -320,7 +320,7 @@ def problem(seen: Observation, known: t.Iterable[str] = ()) -> str | None:
     """Return why the join failed, with kubeadm's output, or None if the join did not fail.
 
     Args:
-        seen: results of the batch.
+        seen: the results of the batch.
         known: the secrets of the programs that run before and after kubeadm.
     """
     if had_joined(seen) or seen.stopped is None:

@@ -35,7 +35,7 @@ class JoinCommand:
     """A program to run on the node."""
 
     program: str
-    """Path or name of the program, which ends in `.exe`."""
+    """Path or name of the program, ending in `.exe`."""
     arguments: tuple[str, ...] = dataclasses.field(default=(), metadata=SECRET)
     environment: t.Mapping[str, str] = dataclasses.field(default_factory=dict, metadata=SECRET)
     timeout: int = 600
@@ -46,7 +46,7 @@ class JoinCommand:
 
     def __post_init__(self) -> None:
         if not self.program.lower().endswith(".exe"):
-            hint = "For a script, set powershell.exe or cmd.exe, and give its path in arguments."
+            hint = "For a script, set powershell.exe or cmd.exe, and give the script's path in arguments."
             # The text may be a whole command line with a password.
             raise ResourceError("program", AsItIs(hidden("a text")), "expected a program whose name ends in .exe", hint)
         if not 0 < self.timeout <= 86400:
@@ -74,11 +74,11 @@ def commands(listed: t.Any, where: str) -> tuple[JoinCommand, ...]:
 
 
 def of_entry(entry: Listed, where: str) -> JoinCommand:
-    """Return one program.
+    """Return the program that an entry of the user's list describes.
 
     Args:
-        entry: the entry of the user's list.
-        where: its place, for messages.
+        entry: the entry.
+        where: the entry's place in the list, for messages.
 
     Raises:
         ResourceError: the entry is invalid.
@@ -113,7 +113,7 @@ def record(ended: int) -> Call:
     """Return the call that records how many of the programs after kubeadm have ended.
 
     Args:
-        ended: the number.
+        ended: how many have ended.
     """
     parameters = {"path": RECORD, "content": f"{ended}\n", "sddl": ADMINISTRATORS_ONLY_FILE}
     return action(f"record-{ended}", "@write-file", parameters)
@@ -137,7 +137,7 @@ def ended(content: object) -> int | None:
 
 
 def secrets(listed: t.Iterable[JoinCommand]) -> tuple[str, ...]:
-    """Return the arguments of programs and the values of their environment variables, which messages must not contain.
+    """Return the programs' arguments and the values of their environment variables; messages must not contain these.
 
     Args:
         listed: the programs.
@@ -150,8 +150,8 @@ def problem(call_id: str, result: CallResult, known: t.Iterable[str] = ()) -> st
 
     Args:
         call_id: id of the call that failed.
-        result: its result. It has no output if the program's output is secret.
-        known: the secrets of the programs, which their output may repeat.
+        result: the call's result. It contains no output if the program's output is secret.
+        known: the programs' secrets, which the output may repeat.
     """
     stage, dash, index = call_id.partition("-")
     if stage not in ("pre", "post") or not dash:

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Undo the join of a node that cannot return to its cluster by itself, so that it can join again.
 
-A machine that was off for a long time may come back with an expired certificate, with the CA that the cluster had
-before, or without a Node object. Its kubelet cannot get a new certificate without a bootstrap token (kubernetes.io: TLS
+A machine that was off for a long time may come back with an expired certificate, with the cluster's former CA, or
+without a Node object. Its kubelet cannot get a new certificate without a bootstrap token (kubernetes.io: TLS
 bootstrapping, "Certificate rotation"), and does not register a deleted node again (kubernetes/kubernetes#71398).
 """
 
@@ -28,8 +28,8 @@ _REMOVED: t.Sequence[str] = (node_paths.KUBELET_CONF, CURRENT_CERTIFICATE, f"{no
 _STOP = 120.0
 """Time limit for the kubelet to stop, in seconds."""
 _SETTLED = datetime.timedelta(minutes=15)
-"""A machine with a younger certificate may have joined after the run listed the nodes, or its kubelet may not have
-registered its node yet. Kubernetes issues certificates whose validity begins five minutes in the past (kubernetes
+"""A machine whose certificate is newer than this may have joined after the run listed the nodes, or its kubelet may not
+have registered its node yet. Kubernetes issues certificates whose validity begins five minutes in the past (kubernetes
 pkg/controller/certificates/signer/signer.go, Backdate)."""
 
 
@@ -40,8 +40,8 @@ class KubeletCredentials:
     joined: bool
     kubeconfig: KubeletKubeconfig
     has_certificate: bool
-    """False only if the client certificate is the file that the kubelet rotates, and this file does not exist, or
-    contains no PEM data, for example after a power failure."""
+    """False only if the client certificate is the file that the kubelet rotates, and this file is missing or contains
+    no PEM data, for example after a power failure."""
     certificate: ClientCertificate | None
     """The client certificate; None if it is missing or cannot be read."""
 

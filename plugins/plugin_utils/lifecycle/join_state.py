@@ -55,7 +55,7 @@ class JoinState:
     uplink_at_risk: bool = False
     """Whether an adapter has a static address that may be lost when the first CNI network is created (hns/guard)."""
     azure: bool = False
-    """Whether the machine is a virtual machine of Azure."""
+    """Whether the machine is an Azure virtual machine."""
     secondary_addresses: int | None = None
     """Number of addresses that Azure CNI can give to pods; None: unknown, or not requested."""
     network: NodeNetwork = dataclasses.field(default_factory=NodeNetwork)
@@ -89,7 +89,7 @@ class ExpectedNetwork:
 
     @property
     def needs_azure(self) -> bool:
-        """Whether the network works only on virtual machines of Azure."""
+        """Whether the network works only on Azure virtual machines."""
         return self.plugin in catalogue() and catalogue()[self.plugin].needs_azure
 
 
@@ -224,9 +224,9 @@ def problems(
 
 
 def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[str]:
-    """Yield why the machine cannot have the expected network.
+    """Yield the reasons why the machine cannot have the expected network.
 
-    A node that has this network already is refused only if `cni_mtu` is too large.
+    A node that already has this network is refused only if `cni_mtu` is too large.
 
     Args:
         state: the reported state.
@@ -259,7 +259,7 @@ def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[
     count = state.secondary_addresses
     if not state.azure:
         yield (
-            f"it is not a virtual machine of Azure, which cni_plugin: {expected.plugin} requires, because pods get "
+            f"it is not an Azure virtual machine, which cni_plugin: {expected.plugin} requires, because pods get "
             "addresses of the virtual machine's network interface. Use another network, such as flannel or calico"
         )
     elif count is not None and count < max(expected.max_pods, 1):
@@ -271,7 +271,7 @@ def network_problems(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[
 
 
 def network_warnings(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[str]:
-    """Yield what may harm the machine's pod network, although the machine is not refused.
+    """Yield warnings about problems that may harm the machine's pod network, but do not prevent its join.
 
     Args:
         state: the reported state.
@@ -289,5 +289,5 @@ def network_warnings(state: JoinState, expected: ExpectedNetwork) -> t.Iterator[
 
 
 def _has_network(state: JoinState, expected: ExpectedNetwork) -> bool:
-    """Return whether the machine is a node that has the expected network already."""
+    """Return whether the machine is a node that already has the expected network."""
     return state.joined and (state.cni.get("plugin"), state.cni.get("mode")) == (expected.plugin, expected.mode)

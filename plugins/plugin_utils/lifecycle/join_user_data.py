@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""User data and Azure extensions with which a machine from an image installs its versions and joins (no I/O).
+"""User data and Azure extensions with which a machine from an image installs versions and joins a cluster (no I/O).
 
 `|| exit /b 1`: cloudbase-init runs the list `runcmd` as the lines of one batch file, so a command that fails would not
 prevent the next one (cloudbase-init 1.1.8, plugins/common/userdataplugins/cloudconfigplugins/runcmd.py).
@@ -34,7 +34,7 @@ _PROGRAM = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ChosenVersions:
-    """The versions that a machine installs from its cache. An empty text keeps the version that the image has."""
+    """The versions that a machine installs from its cache. An empty string keeps the image's version."""
 
     kubernetes: str = ""
     runtime: str = ""
@@ -43,7 +43,7 @@ class ChosenVersions:
 
     @property
     def given(self) -> dict[str, str]:
-        """The versions to install, by the script's parameter; without the parameters that are empty."""
+        """The versions to install, by the script's parameter, without empty ones."""
         all_versions = {"Kubernetes": self.kubernetes, "Runtime": self.runtime, "Network": self.network}
         return {name: value for name, value in all_versions.items() if value}
 
@@ -90,7 +90,7 @@ def _check_full(option: str, value: str) -> None:
 def _check_network(option: str, value: str, components: t.Sequence[NotedComponent]) -> None:
     names = [_check_word(option, word, components) for word in value.split(",")]
     if len(set(names)) < len(names):
-        raise ResourceError(option, value, "expected each PROGRAM once")
+        raise ResourceError(option, value, "expected each PROGRAM only once")
 
 
 def _check_word(option: str, word: str, components: t.Sequence[NotedComponent]) -> str:
@@ -106,7 +106,7 @@ def _check_word(option: str, word: str, components: t.Sequence[NotedComponent]) 
     if components:
         named = [one for one in components if one.name == name] if equals else list(components)
         if len(named) != 1:
-            expected = f"expected PROGRAM=VERSION with a PROGRAM of {', '.join(one.name for one in components)}"
+            expected = f"expected PROGRAM=VERSION, with PROGRAM one of {', '.join(one.name for one in components)}"
             raise ResourceError(option, word, expected)
         _check_offered(option, word, version, named[0])
         return named[0].name
@@ -124,7 +124,7 @@ def user_data(versions: ChosenVersions, join: Join, kubernetes: str, install_dir
     Args:
         versions: the versions that the machine installs.
         join: the cluster and the token.
-        kubernetes: the version of kubeadm, which determines the format of its configuration.
+        kubernetes: kubeadm's version, which determines the format of kubeadm's configuration.
         install_dir: the folder of kubeadm.exe.
 
     Raises:

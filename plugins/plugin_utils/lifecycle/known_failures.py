@@ -16,9 +16,9 @@ class KnownFailure:
     """A known cause of a failure."""
 
     pattern: str
-    """Regular expression of a text that the program prints or logs. Case is ignored."""
+    """Regular expression for text that the program prints or logs. Case is ignored."""
     cause: str
-    """The cause. `{1}` is replaced by the first group of the pattern."""
+    """The cause. `{1}` is replaced by the text that matches the pattern's first group."""
     remedy: str
     source: str
 

@@ -10,7 +10,7 @@ DATA = "kubeadm_failures.yml"
 
 
 def message(output: str, exit_code: int | None) -> str:
-    """Return a message about a failed run of kubeadm: the cause and the remedy if they are known, and its output.
+    """Return a message about a failed run of kubeadm: the cause and the remedy if known, and kubeadm's output.
 
     Args:
         output: the output, without secrets.

@@ -18,7 +18,7 @@ Record: t.TypeAlias = t.Mapping[str, t.Any]
 
 
 class Stage(enum.Enum):
-    """How far the maintenance of a node has come."""
+    """The stage that a node's maintenance has reached."""
 
     WAITING = "waiting"
     """It is not yet the node's turn."""
@@ -104,7 +104,7 @@ class RolloutHosts(t.NamedTuple):
 
 
 def select(records: t.Sequence[Record], play_hosts: t.Container[str]) -> RolloutHosts:
-    """Return which hosts a rollout works on.
+    """Return the hosts that a rollout works on.
 
     Nodes on which an earlier run left its work unfinished come first: they may be cordoned, and no more nodes may be
     out of service than `serial` allows. The other nodes follow ring by ring.

@@ -3,7 +3,7 @@
 """Read what the user's hook returned about a machine that it created (no I/O).
 
 The output of a program is untrusted, so only known variables of known types are accepted. Messages contain the value of
-no variable except ansible_connection, because other values may be passwords.
+only one variable, ansible_connection, because other values may be passwords.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LONGEST_OUTPUT, _LONGEST_VALUE = 65536, 4096
 
 
 class BadMachine(ValueError):
-    """A hook failed, or its output cannot be used."""
+    """A hook's failure, or output that cannot be used."""
 
 
 def hooks_problem(values: t.Mapping[str, t.Any], prefix: str, *, must_delete: bool = False) -> str:
@@ -46,18 +46,18 @@ def hooks_problem(values: t.Mapping[str, t.Any], prefix: str, *, must_delete: bo
 
     Args:
         values: the variables of the hooks, by name.
-        prefix: the text with which their names begin.
+        prefix: the prefix of their names.
         must_delete: whether a hook that deletes machines is required.
     """
     creates, deletes = ([f"{prefix}_{work}_{kind}" for kind in ("command", "tasks")] for work in ("create", "delete"))
     given, deleting = ([name for name in names if values[name]] for names in (creates, deletes))
     if len(given) != 1:
-        expected = "expected one of them, which creates the new machine"
+        expected = "expected exactly one of them, to create the new machine"
         return refusal(", ".join(creates), " and ".join(given) or None, expected)
     if len(deleting) > 1:
         return refusal(", ".join(deletes), " and ".join(deleting), "expected at most one of them")
     if must_delete and not deleting:
-        return refusal(", ".join(deletes), None, "expected one of them, which deletes the machine")
+        return refusal(", ".join(deletes), None, "expected one of them, to delete the machine")
     return ""
 
 
@@ -69,14 +69,16 @@ def of_command(result: t.Mapping[str, t.Any], variable: str) -> t.Any:
         variable: the variable with the command, for messages.
 
     Raises:
-        BadMachine: the command failed, or printed no JSON or too much of it.
+        BadMachine: the command failed, printed too much, or printed something other than JSON.
     """
     failed = command_problem(result)
     if failed:
         raise BadMachine(f"{variable} {failed}")
     output = str(result.get("stdout") or "")
     if len(output) > _LONGEST_OUTPUT:
-        raise BadMachine(f"{variable} printed {len(output)} characters, expected one JSON document")
+        raise BadMachine(
+            f"{variable}: expected output of at most {_LONGEST_OUTPUT} characters, got {len(output)}. {_EXAMPLE}"
+        )
     try:
         return json.loads(output)
     except ValueError:
@@ -102,17 +104,17 @@ def connection_variables(document: t.Any, name: str, others: t.Mapping[str, str]
     Args:
         document: what the hook returned.
         name: the expected name of the machine.
-        others: the addresses of all other hosts of the inventory, by host.
+        others: the addresses of all other hosts in the inventory, by host.
 
     Raises:
         BadMachine: the document cannot be used.
     """
     if not isinstance(document, t.Mapping):
-        raise BadMachine(f"the hook returned {kind(document)}. {_EXAMPLE}")
+        raise BadMachine(f"the hook returned a value of the wrong type ({kind(document)}). {_EXAMPLE}")
     unknown = sorted(str(key)[:60] for key in document if key not in _KEYS)
     if unknown:
         raise BadMachine(
-            f"the hook returned unknown keys: {', '.join(map(repr, unknown))}. Allowed are {', '.join(_KEYS)}"
+            f"the hook returned unknown keys: {', '.join(map(repr, unknown))}. Allowed keys: {', '.join(_KEYS)}"
         )
     if document.get("name") not in (None, name):
         raise BadMachine(refusal("name of the new machine", document["name"], f"expected {name}"))
@@ -125,7 +127,7 @@ def _address(address: t.Any, others: t.Mapping[str, str]) -> str:
     owner = next((host for host, other in others.items() if other.casefold() == address.casefold()), None)
     if owner is not None:
         raise BadMachine(
-            refusal("address of the new machine", address, f"expected an unused one; {owner} has this address")
+            refusal("address of the new machine", address, f"expected an unused address; {owner} has this address")
         )
     return address
 
@@ -140,10 +142,10 @@ def _variables(variables: t.Any) -> dict[str, t.Any]:
         if name not in VARIABLES:
             raise BadMachine(f"{where}: expected one of {', '.join(sorted(VARIABLES))}")
         if isinstance(value, bool) or not isinstance(value, VARIABLES[name]):
-            expected = "a number" if int in VARIABLES[name] else "a text"
+            expected = "a number" if int in VARIABLES[name] else "a string"
             raise BadMachine(f"{where}: expected {expected}, got {kind(value)}")
         if len(str(value)) > _LONGEST_VALUE:
-            raise BadMachine(f"{where}: expected a text of at most {_LONGEST_VALUE} characters, got {len(str(value))}")
+            raise BadMachine(f"{where}: expected at most {_LONGEST_VALUE} characters, got {len(str(value))}")
     if variables.get("ansible_connection", "psrp") not in _CONNECTIONS:
         given = variables["ansible_connection"]
         raise BadMachine(refusal("ansible_connection of the new machine", given, "expected psrp, winrm or ssh"))

@@ -17,7 +17,7 @@ _REMEDY = "set kubernetes_node_hostname for this host"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NameClaim:
-    """A host of the inventory and its node name."""
+    """A host in the inventory and its node name."""
 
     host: str
     """Name in the inventory."""
@@ -32,7 +32,7 @@ class NameClaim:
 
 
 def claim(host: str, inventory: t.Sequence[str], address: str, facts: t.Mapping[str, t.Any]) -> NameClaim:
-    """Return the claim of a host of the inventory.
+    """Return the claim of a host in the inventory.
 
     Args:
         host: name in the inventory.
@@ -49,14 +49,14 @@ def claim(host: str, inventory: t.Sequence[str], address: str, facts: t.Mapping[
 
 
 def problems(claims: t.Sequence[NameClaim], nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, str]:
-    """Return the hosts that must not use the names that they report.
+    """Return why hosts must not use the node names that they report.
 
     Args:
-        claims: all hosts of the inventory.
+        claims: the claims of all hosts in the inventory.
         nodes: the cluster's nodes by name, as in the result of cluster_info.
 
     Returns:
-        Reasons by host.
+        The reasons, by host. Hosts that may use their names are left out.
     """
     owners: dict[str, str] = {}
     for claim in claims:
@@ -77,7 +77,7 @@ def _objection(
 ) -> str:
     node = nodes.get(claim.name)
     if owner is not None and owner != claim.host:
-        return f"that is the name of the inventory's host {owner}"
+        return f"that is the name of host {owner} in the inventory"
     if reported[claim.name] > 1:
         return "another host reports the same name"
     if node is None:

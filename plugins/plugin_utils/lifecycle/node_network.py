@@ -81,7 +81,7 @@ def _address(item: t.Mapping[str, t.Any]) -> ipaddress.IPv4Interface | None:
 
 
 def type_problem(own: NodeNetwork, mode: Mode) -> str:
-    """Return which HNS network has a name that the pod network needs, but the wrong type; empty if there is none.
+    """Return a message about existing HNS networks of the wrong type for the pod network; empty if there are none.
 
     Args:
         own: the machine's networks.
@@ -126,8 +126,8 @@ def mtu_warnings(
         own: the machine's network adapters.
         mode: the mode of its pod network.
         expected: the cluster's pod network.
-        in_azure: whether the machine is a virtual machine of Azure, whose virtual networks have a smaller MTU than
-            their network adapters show.
+        in_azure: whether the machine is an Azure virtual machine. Azure's virtual networks have a smaller MTU than
+            network adapters report.
         joined: whether the machine is a node. An unknown MTU of Linux nodes is reported only in Azure, and only for
             machines that are not nodes yet.
     """
@@ -158,9 +158,9 @@ def mtu_warnings(
 
 
 def subnet_problem(own: NodeNetwork, mode: Mode, expected: ClusterNetwork) -> str:
-    """Return which nodes the machine cannot reach without a router; empty if there are none.
+    """Return a message about nodes that the machine cannot reach without a router; empty if there are none.
 
-    The text is also empty if the mode's routes may cross routers, or if the machine's addresses are unknown.
+    The message is also empty if the mode's routes may cross routers, or if the machine's addresses are unknown.
 
     Args:
         own: the machine's network adapters.

@@ -20,7 +20,7 @@ class PasswordFile:
     """A file with one password.
 
     Args:
-        path: its path. Its folder is created with mode 0700, together with the file.
+        path: the file's path. Its folder is created with mode 0700, together with the file.
         option: the option that contains the path, for messages.
     """
 
@@ -28,7 +28,7 @@ class PasswordFile:
         self._path, self._option = pathlib.Path(path), option
 
     def check(self) -> None:
-        """Check that the file is private, or that it can be created. This writes nothing.
+        """Check that the file is private, or that it can be created, without writing anything.
 
         Raises:
             ResourceError: other users can access the file, or its folder is not writable.
@@ -57,7 +57,7 @@ class PasswordFile:
         """Return the password in the file, or write a new one to it.
 
         Args:
-            create: returns a new password.
+            create: the function that returns a new password.
 
         Raises:
             ResourceError: the file is encrypted, or cannot be read or written.

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Which nodes a run replaces, the names of the new machines, and the order of the work (no I/O).
 
-The rollout has batches of two kinds that alternate. In the first kind, new machines join. In the second kind, the old
-nodes that these machines replace leave. So there are never more than `surge` machines in addition to the nodes.
+The rollout alternates between two kinds of batches. In the first kind, new machines join. In the second kind, the old
+nodes that they replace leave the cluster. So there are never more than `surge` machines in addition to the nodes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SHORT = 15
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Replacement:
-    """What a run does with a node."""
+    """A run's plan for one node."""
 
     status: t.Literal["replace", "up_to_date", "not_a_node"]
     host: str
@@ -41,7 +41,7 @@ class Replacement:
     """Why the node cannot be replaced; empty if it can be."""
 
     def to_result(self) -> dict[str, t.Any]:
-        """Return the plan as a variable of Ansible."""
+        """Return the plan as the value of an Ansible variable."""
         return dataclasses.asdict(self)
 
 
@@ -68,7 +68,7 @@ def _in_name(generation: str) -> str:
 def plan(
     host: str, node: str, nodes: t.Mapping[str, t.Mapping[str, t.Any]], generation: str, name: str = ""
 ) -> Replacement:
-    """Return what a run does with the node of a host.
+    """Return a run's plan for a host's node.
 
     Args:
         host: name of the host.
@@ -118,7 +118,7 @@ def _record_problem(planned: Replacement, record: t.Mapping[str, t.Any], generat
 
 def _name_problem(planned: Replacement, nodes: t.Mapping[str, t.Mapping[str, t.Any]]) -> str:
     """Return why a new machine cannot have its name; empty if it can have the name."""
-    hint = "Set node_replace_name to a template with another name for each node"
+    hint = "Set node_replace_name to a template with a different name for each node"
     where = f"{planned.node}: name of the new machine"
     if not NODE_NAME.fullmatch(planned.new):
         return f"{where}: expected at most 63 lower-case letters, digits and hyphens, got {planned.new[:80]!r}. {hint}"
@@ -136,7 +136,7 @@ def _name_problem(planned: Replacement, nodes: t.Mapping[str, t.Mapping[str, t.A
 
 
 def shared_names(plans: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, list[str]]:
-    """Return the names of new machines that several hosts share, with these hosts.
+    """Return the new machines' names that are not unique, with the hosts that share each name.
 
     Args:
         plans: plans as `Replacement.to_result` returns them.
@@ -173,7 +173,7 @@ class Turns(t.NamedTuple):
     """The order of a rollout."""
 
     hosts: list[str]
-    """The hosts. Pairs of batches follow each other: first new machines, then the old machines that they replace."""
+    """The hosts, in pairs of batches: first new machines, then the old machines that they replace."""
     sizes: list[int]
     """How many hosts each batch has."""
 

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reset a machine, so that it is like a machine that was prepared and never joined a cluster.
+"""Reset a machine to the state of a machine that was prepared but never joined a cluster.
 
 `Reset.run` is the whole process: one remote command observes everything (the join, HNS, the resources of role
-node_reset). One detached batch removes what the reset must remove, and observes the resources again. reset_plan.py
-builds the calls.
+node_reset). Then one detached batch removes what the reset must remove, and observes the resources again.
+reset_plan.py builds the calls.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Reset:
         session: the session with the machine.
         resources: the resources of the machine after the reset (node_resources/node_reset.py).
         options: options of the reset.
-        check_mode: whether only to observe and plan.
+        check_mode: whether to only observe and plan.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Reset:
         self._questions = Questions(resources)
         self._waited = False
         self.outcome = ResetOutcome()
-        """The outcome, which is filled during the run, so that it shows what was done even after an exception."""
+        """The outcome. It is filled during the run, so it shows what was done even after an exception."""
 
     @property
     def _facts(self) -> FactsOptions:
@@ -86,7 +86,7 @@ class Reset:
         return f" ({'; '.join(self.outcome.errors)})" if self.outcome.errors else ""
 
     def _observe(self) -> ResetPlan:
-        """Observe the machine. If an earlier reset left its batch, wait for that batch and observe again.
+        """Observe the machine. If an earlier reset left a batch running, wait for that batch and observe again.
 
         Raises:
             NodeError: the machine could not be observed, its answers cannot be used, or HNS cannot be queried.
@@ -135,7 +135,7 @@ class Reset:
         return left is not None and not left
 
     def _finish_hns(self) -> None:
-        """Let a cleanup of HNS remove what is left, because a cleanup can also restart HNS if it hangs.
+        """Let a cleanup of HNS remove what is left, because a cleanup can also restart HNS if HNS hangs.
 
         Raises:
             NodeError: the cleanup failed.

@@ -26,7 +26,7 @@ class ResetOutcome:
     errors: list[str] = dataclasses.field(default_factory=list)
     """Why the changes in `left` were not made."""
     kubeadm: str = ""
-    """How `kubeadm reset` failed; empty if it did not fail or did not run."""
+    """Why `kubeadm reset` failed; empty if it did not fail or did not run."""
     hns: CleanupOutcome = dataclasses.field(default_factory=lambda: CleanupOutcome(scope="all"))
 
     def planned(self, plan: ResetPlan) -> None:

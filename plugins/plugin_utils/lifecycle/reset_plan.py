@@ -44,7 +44,7 @@ _AFTER = Scope("after.")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KubeadmReset:
-    """How `kubeadm reset` runs."""
+    """The settings with which `kubeadm reset` runs."""
 
     program: str
     """Windows path of kubeadm.exe."""
@@ -72,12 +72,12 @@ class ResetPlan:
     """What is removed from HNS; empty if HNS hangs or is not installed."""
     hns_facts: HnsFacts
     interrupted: bool
-    """Whether an earlier reset left its own files."""
+    """Whether an earlier reset left its own files behind."""
     windows: WindowsInfo
 
     @property
     def hns_hangs(self) -> bool:
-        """Whether HNS does not respond, so that its objects are unknown."""
+        """Whether HNS does not respond, in which case its objects are unknown."""
         return bool(self.hns_facts.hang)
 
     @property
@@ -108,7 +108,7 @@ def observation_calls(questions: Questions, kubeadm: KubeadmReset, facts: FactsO
 
 
 def running_batch(seen: Observation) -> str:
-    """Return the key of the batch that an earlier reset left; empty if there is none."""
+    """Return the key of the batch that an earlier reset left running; empty if there is none."""
     note = seen[_OWN.id("files")].output[1]
     try:
         return str(json.loads(note.get("content") or "{}").get("key") or "")
@@ -187,13 +187,13 @@ def batch_calls(
 ) -> tuple[Call, ...]:
     """Return the calls of the batch that resets the machine.
 
-    Services stop and containers are removed first, as in each cleanup of HNS. Then kubeadm runs, and everything that it
-    leaves is removed. A failure of kubeadm or of a resource's call does not stop the batch, because kubeadm may already
-    have removed what a later call removes. The questions at the end show what is left.
+    First, services are stopped and containers are removed, as in every cleanup of HNS. Then kubeadm runs, and all that
+    it leaves behind is removed. A failure of kubeadm or of a resource's call does not stop the batch, because kubeadm
+    may already have removed what a later call removes. The questions at the end show what is left.
 
     Args:
         plan: the plan.
-        key: key of the batch.
+        key: the batch's idempotency key.
         kubeadm: how kubeadm runs.
         options: options of the cleanup of HNS.
         questions: the questions of the resources.

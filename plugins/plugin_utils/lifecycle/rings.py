@@ -10,7 +10,7 @@ import typing as t
 RING_FIELDS = ("ring", "ring_place")
 """The fields of a host's record that describe its ring."""
 RingOrder: t.TypeAlias = tuple[int, tuple[tuple[int, int | str], ...]]
-"""The sort key of a ring. Two names with the same key are the same ring."""
+"""The sort key of a ring. Two names with the same key denote the same ring."""
 
 
 def name_order(ring: str) -> tuple[tuple[int, int | str], ...]:
@@ -40,7 +40,7 @@ def ring_name(own: str, label: str, labels: t.Mapping[str, str]) -> str:
 
 
 def ring_place(ring: str, order: t.Sequence[str], *, by_label: bool) -> int:
-    """Return the place of a ring among all rings. Rings with the same place follow in the order of their names.
+    """Return the place of a ring among all rings. Rings with the same place are ordered by name.
 
     Listed rings come first. If rings are values of a label, nodes without the label come last, because a forgotten
     label must not put a node into the first ring.

@@ -22,7 +22,7 @@ _DAY = 24 * 60
 
 @dataclasses.dataclass(frozen=True)
 class MaintenanceWindow:
-    """A weekly maintenance window. If its end is not after its beginning, it ends on the next day."""
+    """A weekly maintenance window. A window whose end is not after its beginning ends on the next day."""
 
     days: frozenset[int]
     """Weekdays on which the window begins, with 0 for Monday."""
@@ -32,7 +32,7 @@ class MaintenanceWindow:
 
     @classmethod
     def parse(cls, text: str) -> MaintenanceWindow:
-        """Read a window such as `Sat,Sun 22:00-04:00`; without days, it begins every day.
+        """Read a window such as `Sat,Sun 22:00-04:00`; a window without days begins every day.
 
         Raises:
             ValueError: the text is not a window.
@@ -84,7 +84,7 @@ def closed(windows: t.Sequence[str], time_zone: str, now: datetime.datetime) -> 
     local = now.astimezone(zone(time_zone))
     if not windows or any(MaintenanceWindow.parse(one).is_open(local) for one in windows):
         return ""
-    return f"{local:%a %H:%M} ({time_zone}) is outside of the maintenance windows: {'; '.join(windows)}"
+    return f"{local:%a %H:%M} ({time_zone}) is outside the maintenance windows: {'; '.join(windows)}"
 
 
 def zone(name: str) -> datetime.tzinfo:
@@ -100,9 +100,9 @@ def zone(name: str) -> datetime.tzinfo:
 
 
 def batch_sizes(rings: t.Sequence[RingOrder], serial: str) -> list[int]:
-    """Return how many hosts each batch of a rollout has. A batch has hosts of one ring only.
+    """Return how many hosts each batch of a rollout has. A batch contains hosts of only one ring.
 
-    If there are no hosts, there is one batch of 1.
+    If there are no hosts, there is one batch of size 1.
 
     Args:
         rings: the ring of each host, in the order of the rollout.
@@ -121,7 +121,7 @@ def batch_sizes(rings: t.Sequence[RingOrder], serial: str) -> list[int]:
 
 
 def earlier_rings(batch: t.Sequence[Record], records: t.Sequence[Record]) -> list[Record]:
-    """Return the records of nodes in other rings that this run worked on, if a batch is the first of its ring.
+    """Return the records of the nodes that this run worked on in other rings, if a batch is the first of its ring.
 
     Nodes on which an earlier run left its work unfinished come first, whatever their ring is, so their batch does not
     count as the first batch of a ring.
@@ -141,7 +141,7 @@ def earlier_rings(batch: t.Sequence[Record], records: t.Sequence[Record]) -> lis
 
 
 def soak_left(earlier: t.Sequence[Record], soak: float, now: float) -> int:
-    """Return how many seconds the rollout waits before it begins with the next ring.
+    """Return how many seconds the rollout waits before it begins the next ring.
 
     Args:
         earlier: result of `earlier_rings`.

@@ -27,8 +27,9 @@ from ..wire.messages import Call, Input, Json, Observation
 from . import sysprep_failures
 
 End = t.Literal["power_off", "leave_running", "shutdown_command"]
-"""How a build ends: the batch powers the machine off; the builder stops the machine after the play; the builder runs a
-command with which the waiting batch continues, and then waits until the machine is off."""
+"""How a build ends. `power_off`: the batch powers the machine off. `leave_running`: the builder stops the machine after
+the play. `shutdown_command`: the builder runs a command that lets the waiting batch continue, and then waits until the
+machine is off."""
 SEALED = "IMAGE_STATE_GENERALIZE_RESEAL_TO_OOBE"
 _STATE_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Setup\\State"
 TASK = "winkube-seal"
@@ -44,7 +45,7 @@ CONFIRMATION = 900
 START_LIMIT = 86400
 """Maximum number of seconds that the batch waits for TASK to run."""
 _PAUSE = 3.0
-"""Seconds between the confirmation and the closing of WinRM, in which the controller receives the response."""
+"""Seconds between the confirmation and the closing of WinRM, during which the controller receives the response."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -180,7 +181,7 @@ def followed(seen: Observation) -> bool | None:
 
 
 def failure(seen: Observation) -> str:
-    """Return which call of the batch failed; empty if none failed."""
+    """Return the id and the error of the call that failed; empty if none failed."""
     if seen.stopped is None or seen.stopped.id not in seen.calls:
         return ""
     return f"{seen.stopped.id}: {seen[seen.stopped.id].error}"

@@ -13,7 +13,7 @@ from ..wire.messages import Batch, Call, Observation
 
 STEP = "shut down"
 _DELAY = 5
-"""Seconds between the request and the shutdown, in which the node responds to the request."""
+"""Seconds between the request and the shutdown, during which the node responds to the request."""
 _SCHEDULED = 1190
 """ERROR_SHUTDOWN_IS_SCHEDULED: learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-"""
 _IN_PROGRESS = 1115
@@ -64,7 +64,7 @@ def problem(seen: Observation) -> str | None:
 
 
 def changes(name: str) -> list[dict[str, t.Any]]:
-    """Return the change for the task's result.
+    """Return the list of changes for the task's result.
 
     Args:
         name: name of the host.

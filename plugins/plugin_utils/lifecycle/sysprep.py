@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The calls that turn a machine into an image: inspect it, clean up, generalize it, close WinRM.
+"""The calls that turn a machine into an image: they inspect it, clean up, generalize it and close WinRM.
 
-generalization.py and sealing.py build batches from them. Facts:
+generalization.py and sealing.py build batches from them. Sources:
 learn.microsoft.com/windows-hardware/manufacture/desktop (Sysprep command-line options, Windows Setup states). The
 registry value `ImageState` shows the result; the exit code does not.
 """
@@ -35,7 +35,7 @@ of the build machine as the first boot."""
 _CLOUDBASE_NOTE = {"path": managed_marks.KEY, "name": f"Service {CLOUDBASE}"}
 _LOGINS = f"{registries.DOCKER_CONFIG}\\config.json"
 _HEADER = re.compile(r"^[ \t]*\[[^\]\n]*\bheader[\"']?[ \t]*\]|^[^#\n]*\bheader[\"']?[ \t]*=", re.MULTILINE)
-"""Matches a table of HTTP headers in a hosts.toml. Such headers may contain credentials (containerd docs/hosts.md)."""
+"""Pattern for a table of HTTP headers in a hosts.toml. Headers may contain credentials (containerd docs/hosts.md)."""
 _CLOUDBASE_FILES = tuple(
     f"{folder}\\Cloudbase Solutions\\Cloudbase-Init\\conf\\Unattend.xml"
     for folder in ("C:\\Program Files", "C:\\Program Files (x86)")
@@ -44,7 +44,7 @@ _CLOUDBASE_FILES = tuple(
 
 @dataclasses.dataclass(frozen=True)
 class WinRmListener:
-    """An HTTPS listener of WinRM."""
+    """A WinRM HTTPS listener."""
 
     address: str
     thumbprint: str
@@ -58,7 +58,7 @@ class PreparedMachine:
     http: bool = False
     """Whether WinRM also listens on HTTP."""
     sealed: bool = False
-    """Whether the machine is generalized already."""
+    """Whether the machine is already generalized."""
     cloudbase_init: bool = False
     """Whether cloudbase-init is installed."""
     cloudbase_unattend: str = ""
@@ -152,7 +152,7 @@ def _restore_start_mode(start_mode: str) -> t.Iterator[Call]:
 
 
 def _wait_for_agents() -> tuple[Call, ...]:
-    """Return the calls that wait until the installed cloud agents run; sysprep breaks agents that are starting."""
+    """Return the calls that wait until installed Azure agents are running; sysprep breaks agents that are starting."""
     return tuple(
         call
         for name in _AGENTS
@@ -174,7 +174,7 @@ def _wait_for_agents() -> tuple[Call, ...]:
 
 
 def cleaning_calls(clean_paths: t.Sequence[str]) -> tuple[Call, ...]:
-    """Return the calls that remove files and the entries of the event logs. A file that is in use is kept.
+    """Return the calls that remove files and clear the event logs. A file that is in use is kept.
 
     Args:
         clean_paths: Windows paths to remove, wildcards allowed.
@@ -242,7 +242,7 @@ def sysprep_call(unattend: str | None, timeout: float) -> Call:
 def winrm_calls(listeners: t.Sequence[WinRmListener]) -> tuple[Call, ...]:
     """Return the calls that reset insecure settings of WinRM and remove its HTTPS listeners.
 
-    They may close the connection.
+    These calls may close the connection.
 
     Args:
         listeners: the HTTPS listeners, which are removed with their certificates.
@@ -260,7 +260,7 @@ def winrm_calls(listeners: t.Sequence[WinRmListener]) -> tuple[Call, ...]:
 
 
 def _drop(number: int, listener: WinRmListener) -> t.Iterator[Call]:
-    """Yield the calls that remove a listener and its certificate, which all machines of the image would share.
+    """Yield the calls that remove a listener and its certificate, which all machines from the image would share.
 
     The listener is removed last, so that a closed port shows that the certificate is gone, too. If the batch runs
     again, it finds neither of them.

@@ -26,18 +26,18 @@ FOLDER = f"{node_paths.TRUSTED_FOLDER}\\upgrade"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UpgradePlan:
-    """How a node gets from one version of Kubernetes to another."""
+    """The steps of a node's upgrade from one version of Kubernetes to another."""
 
     before: str
     """Version of the node's kubelet; empty if unknown."""
     after: str
     steps: tuple[str, ...] = ()
-    """The versions whose kubeadm runs, in order; empty if the node has the version already, or cannot be upgraded."""
+    """The versions whose kubeadm runs, in order; empty if the node already has the version, or cannot be upgraded."""
     problem: str = ""
     """Why the node cannot be upgraded; empty if it can be."""
 
     def to_result(self) -> dict[str, t.Any]:
-        """Return the plan as a variable of Ansible."""
+        """Return the plan as the value of an Ansible variable."""
         return {**dataclasses.asdict(self), "steps": list(self.steps)}
 
 
@@ -46,7 +46,7 @@ def plan(before: str, after: str, known: t.Iterable[str]) -> UpgradePlan:
 
     Args:
         before: version of the node's kubelet, as the cluster reports it.
-        after: version that the node gets.
+        after: the version to which the node is upgraded.
         known: versions that may be used for steps between the two versions.
     """
     before = before.removeprefix("v")

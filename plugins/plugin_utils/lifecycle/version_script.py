@@ -3,8 +3,8 @@
 """The resources of the script with which a machine from an image installs cached versions (no I/O).
 
 The script (data/install_cached_versions.ps1) runs the batches of cached_versions.py with the collection's own module
-for batches, which is in the same folder, with its parts and the modules of Ansible that they need. Only SYSTEM and
-administrators have access to the folder, because the calls may contain secrets, such as the password of a proxy.
+for batches. That module, its parts and the Ansible modules that they need are in the same folder. Only SYSTEM and
+administrators have access to the folder, because the calls may contain secrets, such as a proxy's password.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _PLUGINS = DATA.parents[1]
 _MODULE = "invoke_calls.ps1"
 _OWN = "..module_utils."
 _ANSIBLE = "ansible.module_utils.powershell"
-"""The package in which Ansible has its own PowerShell modules."""
+"""The package that contains Ansible's own PowerShell modules."""
 _REQUIRED = re.compile(r"^#AnsibleRequires -PowerShell (\S+)", re.MULTILINE)
 _BATCHES = "batches."
-"""Prefix of the names of files with batches."""
+"""Prefix of the names of the files that contain batches."""
 
 
 @functools.cache
 def programs() -> t.Mapping[str, str]:
-    """Return the script, the module for batches and all that it requires, by their names in the folder."""
+    """Return the text of the script, of the module for batches, and of all that the module requires, by file name."""
     module = (_PLUGINS / "modules" / _MODULE).read_text(encoding="utf-8")
     parts: dict[str, str] = {}
     needed = _REQUIRED.findall(module)
@@ -94,7 +94,7 @@ def _entry(version: InstallableVersion) -> dict[str, t.Any]:
 
 
 def resources(versions: t.Sequence[InstallableVersion]) -> list[Resource]:
-    """Return the folder with the script, its programs, the batches and the index, which comes last.
+    """Return the resources for the folder, the script and its modules, the batches, and finally the index.
 
     Args:
         versions: as for `index`.

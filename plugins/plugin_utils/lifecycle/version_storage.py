@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Store the installation of cached versions on a machine that becomes an image, with few remote commands."""
+"""Store the batches that install cached versions on a machine that becomes an image, with few remote commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .cached_versions import (
 
 
 class VersionStorage:
-    """Observes a machine once, plans all versions, and writes the plans with the script that runs them.
+    """The plans of all versions, made from one observation, and stored on the machine with the script that runs them.
 
     Args:
         session: the session with the machine.
@@ -83,10 +83,10 @@ class VersionStorage:
         return bool(self._calls)
 
     def write(self, clean_up: t.Sequence[Call] = ()) -> bool:
-        """Write what has changed, with one remote command unless its size requires more.
+        """Write what has changed, with one remote command unless the size requires more.
 
         Args:
-            clean_up: calls that clean the machine up with the last remote command, if there is one.
+            clean_up: calls that clean up the machine. They run in the last remote command, if there is one.
 
         Returns:
             Whether anything was written.
@@ -113,7 +113,7 @@ class VersionStorage:
         calls: t.Mapping[str, CallResult],
         windows: WindowsInfo,
     ) -> list[list[Call]]:
-        """Return the calls that write the files which differ, and remove the batches that are no longer needed."""
+        """Return the calls that write the files that differ, and remove the batches that are no longer needed."""
         first = len(self._plans.resources)
         positions = {one.name: first + number for number, one in enumerate(version_script.resources(self._expected))}
         self._changes = []

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Write the archive of a node: the collected files, named after their paths, and the node's state, with redacted texts.
+"""Write a node's archive: the collected files, named after their paths, and the node's state, with secrets redacted.
 
 Files are copied in pieces, so memory use does not grow with the archive.
 """
@@ -24,11 +24,11 @@ import zlib
 from ...module_utils.redaction.texts import Redaction
 
 _IN_MEMORY = 4 * 1024 * 1024
-"""Bytes of one file that are kept in memory; a larger file is written to a temporary file."""
+"""Maximum number of bytes of one file to keep in memory; a larger file is written to a temporary file."""
 _COPY = 1024 * 1024
 EVENT_LOGS = "event-logs/"
-"""The folder of exported event logs in the archive. Only chosen channels are exported, so these files are not redacted.
-Event logs that a user names by path are left out like all other binary files."""
+"""The archive's folder for exported event logs. These files are not redacted, because only channels that the collection
+lists are exported. Event logs that a user names by path are left out, as are all other binary files."""
 _LATEST = 2**33 - 1
 """The latest time that tar can store in plain octal digits."""
 
@@ -38,7 +38,7 @@ _UNSAFE_NAME = re.compile(r"(?:^|/)\.{0,2}(?:/|\Z)|[\\:\x00-\x1f\x7f]")
 
 
 class ArchiveError(Exception):
-    """The node sent something that is not an archive, or more than was requested."""
+    """An archive from the node that is damaged, too large, or not safe to unpack."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class ArchiveContent:
     """The content of the archive."""
 
     members: t.Mapping[str, int]
-    """Sizes in bytes, by name."""
+    """The files' sizes in bytes, by name."""
     not_texts: tuple[str, ...]
     """Binary files, which cannot be redacted and were left out."""
 
@@ -62,15 +62,15 @@ def write(
     limit: int,
     temporary: pathlib.Path | None = None,
 ) -> ArchiveContent:
-    """Write the archive of a node.
+    """Write a node's archive, and return what it contains.
 
     Args:
         source: the archive from the node, a tar.gz.
         target: file to which the tar.gz is written.
         folder: the top folder in the archive.
         members: names in the target by names in the source; all other members are left out.
-        documents: function that gets the content and returns further files by name: text, or data to write as JSON.
-        redaction: redacts secrets in text and data. Exported event logs (in EVENT_LOGS) are not changed.
+        documents: function that receives the content and returns more files by name: text, or data to write as JSON.
+        redaction: the redaction of secrets in text and data. Exported event logs (in EVENT_LOGS) are not changed.
         limit: maximum size of the decompressed source in bytes; gzip data can expand a thousandfold.
         temporary: folder for temporary files; if None, the system's folder is used.
 
@@ -116,7 +116,7 @@ def document_text(document: t.Any) -> str:
 
 
 class _Bounded(io.RawIOBase):
-    """Reads a decompressed stream, and fails if it is longer than a limit."""
+    """A decompressed stream that fails if it is longer than a limit."""
 
     def __init__(self, plain: gzip.GzipFile, limit: int) -> None:
         self._plain, self._left, self._limit = plain, limit, limit
@@ -146,7 +146,7 @@ def _read(source: t.BinaryIO, limit: int) -> t.Iterator[tuple[tarfile.TarInfo, t
 
 
 def _add(archive: tarfile.TarFile, name: str, content: t.Any, modified: float) -> int:
-    """Add a finished file.
+    """Add a file to the archive, and return the file's size.
 
     Raises:
         ArchiveError: the name would unpack outside the folder.

@@ -65,7 +65,7 @@ class Sources:
     """The content of data/log_sources.yml."""
 
     files: t.Mapping[str, tuple[str, ...]]
-    """Paths (with wildcards) by source."""
+    """Paths by source. The paths may contain wildcards."""
     event_logs: tuple[str, ...]
     commands: tuple[Command, ...]
     facts: tuple[StateCmdlet, ...]
@@ -102,7 +102,7 @@ class Sources:
 
 @functools.cache
 def sources() -> Sources:
-    """Return the sources that the collection ships."""
+    """Return the log sources that the collection defines."""
     data = yaml_load((DATA / "log_sources.yml").read_text(encoding="utf-8"))
     return Sources(
         files={name: tuple(entry["paths"]) for name, entry in data["files"].items()},
@@ -139,16 +139,16 @@ class RequestedLogs:
     limit: int
     """Maximum size of each source and each event log before compression, in bytes; the newest data is kept."""
     chosen: frozenset[str]
-    """Names of sources."""
+    """Names of the chosen sources."""
     namespaces: tuple[str, ...]
     """Namespaces whose pod logs are collected."""
     paths: tuple[str, ...]
-    """The user's own files, as Windows paths (with wildcards)."""
+    """The user's own files, as Windows paths that may contain wildcards."""
     hns_timeout: float
     """Time limit of each HNS query in seconds, because HNS may hang."""
 
     def files(self) -> dict[str, list[str]]:
-        """Return the paths (with wildcards) of the selected file sources, by source."""
+        """Return the paths of the selected file sources, by source. The paths may contain wildcards."""
         by_source: dict[str, list[str]] = {}
         for name, paths in sources().files.items():
             if name in self.chosen:
@@ -179,7 +179,7 @@ def requested_logs(options: t.Mapping[str, t.Any]) -> RequestedLogs:
 
 
 def span(text: str) -> datetime.timedelta:
-    """Return a time span such as `24h`.
+    """Convert a text such as `24h` to a time span.
 
     Raises:
         ResourceError: the text is not a time span.

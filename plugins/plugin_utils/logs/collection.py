@@ -82,13 +82,13 @@ class CollectionOutcome:
 
 
 class Collection:
-    """Collects the logs of one node.
+    """The collection of one node's logs.
 
     Args:
         session: the session with the node.
         requested: the user's selection.
         directory: folder for archives on the controller.
-        redaction: redacts secrets.
+        redaction: the redaction of secrets.
     """
 
     def __init__(
@@ -122,7 +122,12 @@ class Collection:
         return survey, self.outcome.selection
 
     def preview(self) -> None:
-        """Observe the node, and report how much would be collected; raises the same exceptions as `survey`."""
+        """Observe the node, and report how much would be collected.
+
+        Raises:
+            NodeError: as in `survey`.
+            AnsibleConnectionFailure: as in `survey`.
+        """
         dummy, selection = self.survey()
         taken = page.size(sum(file.expected for file in selection.files))
         self._session.report_progress(
@@ -185,7 +190,7 @@ class Collection:
 
     def _keep(self, work_folder: gathering.WorkFolder, gathered: gathering.GatherResult) -> None:
         name = host_file_name(self._node.name)
-        # A temporary file is readable by its owner only.
+        # A temporary file is readable only by its owner.
         with tempfile.TemporaryFile(dir=self._directory) as raw:
             self._node.fetch(work_folder.archive, gathered.size, gathered.sha256, t.cast("t.BinaryIO", raw))
             raw.seek(0)
@@ -214,7 +219,7 @@ class Collection:
         self._node.observe((gathering.remove(),), step="clean up")
 
     def _documents(self, kept: logs_archive.ArchiveContent) -> dict[str, t.Any]:
-        """Return the documents that the archive has in addition to the node's files."""
+        """Return the documents that the archive contains in addition to the node's files."""
         outcome = self.outcome
         documents: dict[str, t.Any] = {"manifest.json": self._manifest(kept)}
         if outcome.survey is not None:
@@ -281,7 +286,7 @@ def not_running(survey: logs_survey.Survey) -> list[str]:
 def without_log(survey: logs_survey.Survey) -> list[str]:
     """Return which of containerd, the kubelet and kube-proxy are services of the node but have no log.
 
-    A kubelet that is a native service, and containerd without --log-file, write no log: kubernetes/kubernetes
+    A kubelet that runs as a native service, and containerd without --log-file, write no log: kubernetes/kubernetes
     pkg/windows/service/service.go, containerd/containerd cmd/containerd/command/service_windows.go.
     """
     with_log = {file.source for file in survey.files}

@@ -31,7 +31,7 @@ def resources(
         commit: commit of microsoft/SDN, 40 hexadecimal digits; empty for the commit that the collection pins.
         directory: Windows path of the folder for the scripts. The scripts themselves expect `C:\k\debug`.
         cache_dir: Windows path of the node's cache folder.
-        sources: settings of downloads that all roles share (`sites`, `upstream` and others).
+        sources: the download settings that all roles share (`sites`, `upstream` and others).
         options: `mirror`, `url`, `sha256`, `proxy`, `no_proxy`; as in `locations.resource`.
 
     Raises:

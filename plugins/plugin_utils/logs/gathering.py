@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The batch that gathers logs on the node: copies, exports, and one archive of them all (no I/O).
 
-On the node every file gets a short name, because paths of pod logs are long and may contain any character; the
+On the node, every file gets a short name, because paths of pod logs are long and may contain any character; the
 controller maps the names back. The work folder is in the folder that contains the results of batches, to which only
 SYSTEM and Administrators have access.
 """
@@ -58,7 +58,7 @@ class GatherResult:
     members: t.Mapping[str, str]
     """Names in the stored archive, by names in the node's archive."""
     versions: t.Mapping[str, str]
-    """Printed versions of the services' programs, by service."""
+    """Versions that the services' programs printed, by service."""
     sizes: t.Mapping[str, tuple[int, int]]
     """Size of each file, and the number of bytes that were copied from it, by member."""
     problems: tuple[str, ...]

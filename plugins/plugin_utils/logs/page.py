@@ -107,7 +107,7 @@ def page(nodes: t.Sequence[t.Mapping[str, t.Any]], *, written: str, since: str =
 
 
 def _minute(moment: t.Any) -> str:
-    """Return an ISO 8601 time in UTC as `2026-11-21 14:05`."""
+    """Convert an ISO 8601 time in UTC to the form `2026-11-21 14:05`."""
     text = str(moment or "")
     return text[:16].replace("T", " ")
 

@@ -68,7 +68,7 @@ class Selection:
 
     @property
     def required_space(self) -> int:
-        """Free bytes that the node needs: for copies, for an archive of the same size, and a reserve."""
+        """Free bytes that the node needs: for copies, for an archive of the same size, and as a reserve."""
         files, exports = (item.expected for item in self.files), (item.expected for item in self.exports)
         return 2 * (sum(files) + sum(exports)) + _SPARE_SPACE
 
@@ -183,7 +183,7 @@ def _unused(name: str, names: set[str]) -> str:
 
 
 def _export(log: EventLog, requested: catalogue.RequestedLogs) -> Export:
-    """Return the export of a log's newest events, selected by age, and by number if the log exceeds the limit.
+    """Return the export of a log's newest events, selected by age and, if the log exceeds the limit, by record number.
 
     Queries: learn.microsoft.com/windows/win32/wes/consuming-events (a subset of XPath 1.0).
     """

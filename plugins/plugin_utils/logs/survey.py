@@ -19,7 +19,7 @@ from . import catalogue
 _SERVICES = "HKLM:\\SYSTEM\\CurrentControlSet\\Services"
 _VOLUME = "C:\\"
 SCOPE = Scope("survey.")
-"""The scope of the calls in a batch with other calls."""
+"""The scope of these calls in a batch that also contains other calls."""
 _FILES = Scope("files.")
 _NSSM = ("AppStdout", "AppStderr", "Application")
 _LOG_FLAG = re.compile(r"--?log-file(?:=(.*))?", re.IGNORECASE)
@@ -131,7 +131,7 @@ def read(seen: Observation, windows: WindowsInfo) -> Survey:
     """Read the results of `calls`.
 
     Args:
-        seen: the observation, with the results of the calls of `calls` only.
+        seen: the observation, with only the results of `calls`.
         windows: the version of Windows that was read at the same time.
     """
     problems = [f"{call_id}: {result.error or 'failed'}" for call_id, result in seen.calls.items() if not result.ok]
@@ -212,7 +212,7 @@ def _output(seen: Observation, call_id: str) -> tuple[t.Any, ...]:
 
 
 def _real_program(program: str, arguments: t.Sequence[str]) -> str:
-    """Return the command behind kube-log-runner (k8s.io/component-base/logs/kube-log-runner), or the program itself."""
+    """Return the program that kube-log-runner starts (k8s.io/component-base/logs), or else the program itself."""
     if program.casefold().endswith("kube-log-runner.exe"):
         return next((word for word in arguments[1:] if word.casefold().endswith(".exe")), program)
     return program

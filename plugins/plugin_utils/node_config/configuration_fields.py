@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The configuration that a version of kubelet and kube-proxy accepts (data/kubernetes_configuration.json).
+"""The configuration that a version of the kubelet or kube-proxy accepts (data/kubernetes_configuration.json).
 
-Both programs do not start with a value of the wrong type, an unknown feature gate, or a value other than the default
-for a gate that is locked. They ignore an unknown field with a warning (kubernetes cmd/kube-proxy/app/options.go and
+Neither program starts with a value of the wrong type, an unknown feature gate, or a value other than the default for a
+locked gate. They ignore an unknown field with a warning (kubernetes cmd/kube-proxy/app/options.go and
 pkg/kubelet/kubeletconfig/util/codec), so a misspelled setting has no effect.
 """
 
@@ -23,7 +23,7 @@ from ..values.versions import DATA, Version, numbers
 Kind = t.Literal["KubeletConfiguration", "KubeProxyConfiguration"]
 GATES = "featureGates"
 DURATION = re.compile(r"0|[+-]?((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+")
-"""A duration of Go (pkg.go.dev/time: ParseDuration)."""
+"""A Go duration (pkg.go.dev/time: ParseDuration)."""
 
 
 class Objection(t.NamedTuple):
@@ -68,7 +68,7 @@ def gate_objections(gates: t.Mapping[str, t.Any], version: str, path: str = GATE
     """Return the feature gates that a version does not have, or does not allow to be changed.
 
     Args:
-        gates: whether each gate is enabled.
+        gates: whether each gate is enabled, by name.
         version: version of Kubernetes.
         path: where the gates are set, for messages.
 
@@ -105,7 +105,7 @@ def _gate_history(name: str) -> str:
     """Return which recorded versions have a gate; empty if none has it."""
     spans = _data()["feature_gates"].get(name, ())
     have = [minor for minor in _measured() if any(_includes(span, minor) for span, dummy, dummy2 in spans)]
-    return f"Kubernetes {have[0]} to {have[-1]} has it." if have else ""
+    return f"It exists in Kubernetes {have[0]} to {have[-1]}." if have else ""
 
 
 def _object(
@@ -156,8 +156,8 @@ _FITS: t.Mapping[str, t.Callable[[object], bool]] = types.MappingProxyType(
         "duration": lambda value: isinstance(value, str) and bool(DURATION.fullmatch(value)),
     }
 )
-"""Functions that check whether a value has a type of the data file. Values of other types are not checked, because
-these types accept several forms."""
+"""Functions that check whether a value has a given type in the data file. Values of other types are not checked,
+because those types accept several forms."""
 _EXPECTED: t.Mapping[str, str] = types.MappingProxyType(
     {
         "string": "text in quotes",
@@ -207,7 +207,7 @@ def _recorded(minor: str) -> tuple[str, ...]:
 
 
 def _is_newer(minor: str) -> bool:
-    """Return whether a version is newer than all recorded versions, so that it may have further fields and gates."""
+    """Return whether a version is newer than all recorded versions, and may thus have more fields and gates."""
     return numbers(minor) > numbers(_measured()[-1])
 
 

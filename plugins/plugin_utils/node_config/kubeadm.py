@@ -15,7 +15,7 @@ DISCOVERY = f"{node_paths.PROGRAM_DATA}\\discovery.conf"
 """A kubeconfig from which kubeadm reads the address of the cluster. If the ConfigMap cluster-info is not public, the
 kubeconfig contains the bootstrap token."""
 _DISCOVERY_PATH = "/ProgramData/winkube/discovery.conf"
-"""The path of DISCOVERY without the drive, because kubeadm would take `C:` for the scheme of a URL and refuse it
+"""The path of DISCOVERY without the drive, because kubeadm would mistake `C:` for the scheme of a URL and reject it
 (cmd/kubeadm/app/apis/kubeadm/validation, ValidateDiscoveryKubeConfigPath)."""
 
 

@@ -3,8 +3,8 @@
 """Read a kubelet's client certificate and the CA that it trusts (no I/O).
 
 The kubelet keeps its certificate and its private key in one file, in this order (k8s.io/client-go
-util/certificate/certificate_store.go, Update). Only a part at the beginning of the file is read. This part ends before
-the key, and contains all that is needed here. So this module reads certificates that are cut off (RFC 5280, section
+util/certificate/certificate_store.go, Update). Only the beginning of the file is read. It ends before the key, but
+contains all that is needed here. This module can therefore read certificates whose end is missing (RFC 5280, section
 4.1).
 """
 
@@ -22,7 +22,7 @@ from ..windows import node_paths
 CURRENT_CERTIFICATE = f"{node_paths.KUBELET_PKI}\\kubelet-client-current.pem"
 """The kubelet's certificate and key (k8s.io/client-go util/certificate/certificate_store.go, CurrentPath)."""
 READ_BYTES = 500
-"""How much of the file is read. The shortest possible certificate of a kubelet is longer."""
+"""Number of bytes to read from the file. Even the shortest possible certificate of a kubelet is longer."""
 _PEM = re.compile(rb"-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]*)")
 _SEQUENCE, _SET, _INTEGER, _OBJECT, _UTC_TIME, _GENERALIZED_TIME, _VERSION = 0x30, 0x31, 0x02, 0x06, 0x17, 0x18, 0xA0
 _COMMON_NAME = b"\x55\x04\x03"
@@ -30,7 +30,7 @@ _USER = "system:node:"
 
 
 class _CutOffError(ValueError):
-    """The certificate ends before the requested value, or is not a certificate."""
+    """A certificate that ends before the requested value, or data that is not a certificate."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -66,8 +66,8 @@ def first_certificate(pem: bytes) -> ClientCertificate | None:
 def authorities(pem: str) -> frozenset[str]:
     """Return the public keys of the CA certificates in a PEM file, in base64, so that they can be compared.
 
-    A CA certificate that is issued again with the same key is the same CA for everyone who trusts the former
-    certificate. A certificate that cannot be read is returned whole instead of its key.
+    A CA certificate that is issued again with the same key is the same CA for everyone who trusts the earlier
+    certificate. If a certificate cannot be read, its whole text is returned instead of its key.
     """
     texts = (b"".join(match.split()) for match in _PEM.findall(pem.encode()))
     return frozenset(_key(text) or text.decode() for text in texts)
@@ -113,7 +113,7 @@ def _value(data: bytes, tag: int, *, whole: bool = True) -> tuple[bytes, bytes]:
     Args:
         data: the data.
         tag: the expected type.
-        whole: whether the end of the value must exist.
+        whole: whether the value must be complete.
 
     Raises:
         ValueError: the data begins with another type, or the value is cut off.

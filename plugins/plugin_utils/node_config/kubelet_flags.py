@@ -3,7 +3,7 @@
 """The flags that a version of the kubelet accepts (data/kubelet_flags.json).
 
 A kubelet does not start with an unknown flag, but an update of the kubelet does not change the file to which kubeadm
-wrote its flags. For example, `kubeadm join` of 1.34 writes `--pod-infra-container-image`, which the kubelet of 1.35 no
+wrote the flags. For example, `kubeadm join` of 1.34 writes `--pod-infra-container-image`, which the kubelet of 1.35 no
 longer has (kubernetes/kubernetes#133779).
 """
 

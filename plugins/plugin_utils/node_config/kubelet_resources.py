@@ -18,7 +18,7 @@ from ..values.versions import Version
 from .configuration_fields import DURATION, Objection
 
 _QUANTITY = re.compile(r"(\d+(\.\d*)?|\.\d+)(m|[kMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?")
-"""A quantity of Kubernetes that is not negative (kubernetes.io: Quantity)."""
+"""A Kubernetes quantity that is not negative (kubernetes.io: Quantity)."""
 _PERCENTAGE = re.compile(r"(100|\d{1,2})(\.\d+)?%")
 _LIMITS = ("evictionHard", "evictionSoft", "evictionMinimumReclaim")
 _RESERVED = ("kubeReserved", "systemReserved")
@@ -53,7 +53,7 @@ def hard_thresholds(given: t.Mapping[str, str], version: str) -> dict[str, str]:
     If a configuration sets any hard threshold, the kubelet disables all other hard thresholds.
 
     Args:
-        given: thresholds by signal; if there are none, the kubelet's own defaults apply, and nothing is returned.
+        given: thresholds by signal; if there are none, the kubelet's own defaults apply, and the result is empty.
         version: version of Kubernetes.
 
     Raises:
@@ -66,7 +66,7 @@ def hard_thresholds(given: t.Mapping[str, str], version: str) -> dict[str, str]:
 
 
 def objections(configuration: t.Mapping[str, t.Any], version: str) -> list[Objection]:
-    """Return which reserved resources and eviction thresholds a kubelet on Windows does not support.
+    """Return the reserved resources and eviction thresholds that a kubelet on Windows does not support.
 
     Args:
         configuration: fields of KubeletConfiguration. Values of the wrong type are ignored.
@@ -123,7 +123,7 @@ def _reserved_objections(path: str, resource: str, value: str) -> t.Iterator[Obj
 
 
 def _texts(value: object) -> dict[str, str]:
-    """Return the entries of a mapping whose values are texts."""
+    """Return a mapping's entries whose values are strings; empty if the argument is not a mapping."""
     entries = value.items() if isinstance(value, t.Mapping) else ()
     return {str(name): text for name, text in entries if isinstance(text, str)}
 

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Registry settings of nssm.exe, which runs other programs as services.
 
-cri-dockerd.exe and flanneld.exe do not implement the protocol of Windows services (Mirantis/cri-dockerd main.go and
+cri-dockerd.exe and flanneld.exe cannot run as Windows services by themselves (Mirantis/cri-dockerd main.go and
 cmd/server.go; flannel-io/flannel main.go). Microsoft's guide uses nssm for flanneld (learn.microsoft.com: Kubernetes
 components as Windows services). nssm reads its settings from the service's registry key (nssm's README.txt and
-nssm.cc/usage), so they are set without running nssm, and differences are detected.
+nssm.cc/usage), so this collection can set and compare them without running nssm.
 """
 
 from __future__ import annotations

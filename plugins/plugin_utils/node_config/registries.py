@@ -142,7 +142,7 @@ def docker_files(registries: t.Sequence[RegistryConfig], config_dir: str = DOCKE
             raise ResourceError(where, AsItIs("one"), "expected no entry _default with Docker", hint)
         for text in server.ca:
             if _PEM not in text:
-                raise ResourceError(f"{where}.ca", text, "expected the certificate's text in PEM for Docker")
+                raise ResourceError(f"{where}.ca", text, "expected PEM text, not a path, for Docker")
         if server.ca:
             path = f"{DOCKER_CERTS}\\{_docker_folder(registry.host)}\\ca.crt"
             files.append({"type": "File", "name": path, "content": "\n".join(server.ca)})
@@ -176,7 +176,7 @@ def buildkit_files(registries: t.Sequence[RegistryConfig], folder: str, config_d
 
 @dataclasses.dataclass
 class _BuildkitRegistry:
-    """The table of a registry in buildkitd.toml."""
+    """A registry's table in buildkitd.toml."""
 
     mirrors: list[str] = dataclasses.field(default_factory=list)
     http: bool = False
@@ -207,13 +207,13 @@ def _bare(url: str) -> str:
 
 
 def unlisted(registries: t.Sequence[RegistryConfig], folder: str) -> Files:
-    """Return the resource that removes containerd's folders of registries that are no longer listed."""
+    """Return the resource that removes containerd's folders for registries that are no longer listed."""
     keep = sorted({_folder(registry.host) for registry in registries})
     return [{"type": "UnlistedRegistries", "name": folder, "keep": keep}]
 
 
 def unlisted_for_docker(registries: t.Sequence[RegistryConfig]) -> Files:
-    """Return the resource that removes Docker's folders of registries that no longer have a `ca` in the list.
+    """Return the resource that removes Docker's folders for registries that no longer have a `ca` in the list.
 
     Docker trusts a registry's CA as long as the file of the CA's certificate exists.
     """
@@ -243,7 +243,7 @@ def _logins(registries: t.Sequence[RegistryConfig], config_dir: str) -> Files:
 
 
 def _auths(registries: t.Sequence[RegistryConfig]) -> dict[str, dict[str, str]]:
-    """Return the credentials of registries in the format of Docker's config.json."""
+    """Return the registries' credentials in the format of Docker's config.json."""
     return {
         _HUB if registry.host == "docker.io" else registry.host: {"auth": value.removeprefix("Basic ")}
         for registry in registries
@@ -307,7 +307,7 @@ def _url(where: str, url: str) -> str:
     except ValueError:
         raise ResourceError(where, _HIDDEN, "expected a URL, such as https://mirror.example:5000") from None
     if parts.username or parts.password or parts.query or parts.fragment:
-        expected = "expected a URL without user, query and fragment"
+        expected = "expected a URL without a user, query or fragment"
         raise ResourceError(where, _HIDDEN, expected, "Set the keys username and password instead.")
     if not good or not url.isprintable() or any(letter in " '\"" for letter in url):
         raise ResourceError(where, url, "expected a URL, such as https://mirror.example:5000")
@@ -331,7 +331,7 @@ def _all_headers(where: str, given: ServerSettings) -> dict[str, str]:
     if not username or given.password is None or ":" in username:
         raise ResourceError(where, _HIDDEN, "expected both password and username, and no colon in the username")
     if any(name.casefold() == "authorization" for name in headers):
-        raise ResourceError(where, AsItIs("both"), "expected either username and password or a header Authorization")
+        raise ResourceError(where, AsItIs("both"), "expected either username and password or an Authorization header")
     login = base64.b64encode(f"{username}:{given.password}".encode()).decode()
     return {**headers, "Authorization": f"Basic {login}"}
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check and convert the settings of registries that users write in `container_runtime_registries` (no I/O)."""
+"""Check and convert the registry settings in `container_runtime_registries`, which users write (no I/O)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RegistrySettings(ServerSettings):
 
 
 def settings(given: t.Mapping[str, t.Any]) -> dict[str, RegistrySettings]:
-    """Return the settings of registries by host.
+    """Return the registries' settings by host.
 
     Args:
         given: the settings of each registry, by host: a RegistrySettings, or a mapping with its fields.

@@ -23,7 +23,7 @@ def literal(value: str) -> str:
             (toml.io, v1.0.0: String).
     """
     if _NOT_LITERAL.search(value):
-        raise ValueError(f"TOML text: expected no single quote and no control character, got {value!r}")
+        raise ValueError(f"TOML text: expected no single quote or control character, got {value!r}")
     return f"'{value}'"
 
 
@@ -37,7 +37,7 @@ def literals(values: t.Iterable[str]) -> str:
 
 
 def render(template: str, **values: t.Any) -> str:
-    """Return the content of a TOML file. Its template can use the filters `literal` and `literals`.
+    """Return the content of a TOML file. The template can use the filters `literal` and `literals`.
 
     Args:
         template: name of a file in `data`.

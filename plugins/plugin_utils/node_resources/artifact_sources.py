@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Where artifacts are downloaded from: `bundle_sites` and variables `artifact_*` that all roles share, as one value."""
+"""The sources of artifacts: `bundle_sites` and the variables `artifact_*`, which all roles share, as one value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VARIABLES: t.Mapping[str, tuple[str, t.Any]] = {
     "verify": ("artifact_verify", "warn"),
     "allowed_signers": ("artifact_allowed_signers", []),
 }
-"""The settings that correspond to one variable each: the variable's name and its default."""
+"""The settings that each come from a single variable, with the variable's name and default."""
 SITES = ("bundle_sites", "artifact_sites")
 """Variables that list additional sources. The sources of a bundle come first."""
 UPSTREAM = "artifact_upstream"
@@ -30,7 +30,7 @@ def artifact_sources(optional: t.Callable[[str, t.Any], t.Any]) -> dict[str, t.A
     """Return the sources of artifacts in the form of the roles' variable `ROLE_artifact_sources`.
 
     Args:
-        optional: returns the value of one of NAMES, or the given default if the host does not have it.
+        optional: the function that returns the value of one of NAMES, or a default if the host has no such variable.
     """
     sites: list[t.Any] = []
     for name in SITES:

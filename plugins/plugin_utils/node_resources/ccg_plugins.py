@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The programs and registry entries of plugins of Container Credential Guard (CCG).
+"""The programs and registry entries of plugins for Container Credential Guard (CCG).
 
-A machine that is not a member of a domain needs such a plugin for gMSAs: the plugin fetches the account with which CCG
-retrieves the gMSA's password (Win32 reference, ICcgDomainAuthCredentials). COM activates the plugin in a separate
+A machine that is not a member of a domain needs such a plugin for gMSAs: the plugin returns the credentials with which
+CCG retrieves the gMSA's password (Win32 reference, ICcgDomainAuthCredentials). COM activates the plugin in a separate
 process, so its AppID has a DllSurrogate (Win32 reference, "Registering the DLL Server for Surrogate Activation";
 microsoft/Azure-Key-Vault-Plugin-gMSA, src/CCGAKVPlugin/InstallPlugin.ps1).
 """

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The configuration files of cloudbase-init, for its service and for its run by Windows Setup.
+"""The configuration files of cloudbase-init, for its service and for its run during Windows Setup.
 
 The files have the format of oslo.config: cloudbase/cloudbase-init 1.1.8 cloudbaseinit/conf.
 """
@@ -17,7 +17,7 @@ from ..specification.data_files import load_data
 from ..values.errors import ResourceError
 
 DEFAULT = "DEFAULT"
-"""The section of options without a section."""
+"""The section for options that the user assigns to no section."""
 CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
 PURPOSE = "It selects where cloudbase-init gets its metadata from."
 """What the platform is for, for messages."""
@@ -26,7 +26,7 @@ OPTION = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Platform:
-    """The metadata services and plugins for a platform, as names of cloudbase-init's classes, and its settings."""
+    """A platform's metadata services and plugins, as names of cloudbase-init's classes, and the platform's settings."""
 
     services: tuple[str, ...]
     unattend_services: tuple[str, ...]
@@ -36,7 +36,7 @@ class Platform:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CloudbaseInitFacts:
-    """Content of data/cloudbase_init.yml."""
+    """The content of data/cloudbase_init.yml."""
 
     source: str
     product_id: str
@@ -52,7 +52,7 @@ class CloudbaseInitFacts:
 
 @functools.cache
 def facts() -> CloudbaseInitFacts:
-    """Return what is known about cloudbase-init."""
+    """Return the content of data/cloudbase_init.yml."""
     return load_data(CloudbaseInitFacts, "cloudbase_init.yml")
 
 
@@ -81,7 +81,7 @@ def of_service(variables: ConfigurationVariables) -> str:
 
 
 def of_setup(variables: ConfigurationVariables) -> str:
-    """Return cloudbase-init-unattend.conf, for the run of cloudbase-init in Windows Setup.
+    """Return cloudbase-init-unattend.conf, for the run of cloudbase-init during Windows Setup.
 
     cloudbase-init's own answer file for Windows Setup starts this run (lifecycle/sysprep.py).
 
@@ -109,14 +109,14 @@ def lacks_services(platform: object, services: object, unattend_services: object
     Args:
         platform: the platform; empty if there is none.
         services: the user's metadata services.
-        unattend_services: the user's metadata services for the time in which Windows Setup configures a machine.
+        unattend_services: the user's metadata services for the run during Windows Setup.
     """
     return not platform and not (services and unattend_services)
 
 
 def expected_platform() -> str:
     """Return which platforms are expected, for messages."""
-    return f"expected {', '.join(facts().platforms)}"
+    return f"expected one of {', '.join(facts().platforms)}"
 
 
 def _platform(variables: ConfigurationVariables) -> Platform:

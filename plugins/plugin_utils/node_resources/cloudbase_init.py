@@ -59,7 +59,7 @@ class CloudbaseInitSettings(ConfigurationVariables):
 
 
 def of_host(variables: Variables) -> list[ResourceMapping]:
-    """Return the resources of a host, none if its image has no cloudbase-init or if no image is built."""
+    """Return a host's resources; empty if its image has no cloudbase-init or if no image is built."""
     if not (variables.optional(BUILDS_IMAGE, False) and variables.value(f"{ROLE}_enabled")):
         return []
     return resources(variables.read(CloudbaseInitSettings, ROLE))
@@ -102,13 +102,13 @@ def resources(settings: CloudbaseInitSettings) -> list[ResourceMapping]:
 
 
 def plugin_file() -> ResourceMapping:
-    """Return the resource of the plugin for user data."""
+    """Return the resource that installs the collection's plugin for user data."""
     name = f"{configuration.facts().folder}\\Python\\Lib\\site-packages\\{_PLUGIN.name}"
     return {"type": "File", "name": name, "content": _PLUGIN.read_text(encoding="utf-8")}
 
 
 def _url(settings: CloudbaseInitSettings) -> str:
-    """Return the user's URL with a version (1.2.3) in place of `{version}`, and 1_2_3 in place of `{underscores}`."""
+    """Return the user's URL, with `{version}` replaced by a version (1.2.3), and `{underscores}` by 1_2_3."""
     version = settings.version
     return settings.url.replace("{version}", version).replace("{underscores}", version.replace(".", "_"))
 

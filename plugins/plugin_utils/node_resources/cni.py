@@ -36,7 +36,7 @@ def pod_network(variables: Variables, *, in_azure: bool | None = None) -> PodNet
         in_azure: whether the network is for machines in Azure; None: use what this host reported.
 
     Raises:
-        ResourceError: a variable is not acceptable.
+        ResourceError: a variable is invalid.
     """
     values = variables.read(PodNetworkVariables, ROLE)
     known = network(values.plugin)
@@ -142,13 +142,13 @@ def network_images(variables: Variables) -> list[str | ResourceMapping]:
 
 
 def image_archive(variables: Variables) -> ResourceMapping | None:
-    """Return the artifact with the network's container images; None if the user sets no URL, or if it is not needed.
+    """Return the artifact with the network's container images; None if the user sets no URL, or no image is needed.
 
     Args:
         variables: the host's variables.
 
     Raises:
-        ArtifactError: a variable is not acceptable.
+        ArtifactError: a variable is invalid.
     """
     known = network(str(variables.value("cni_plugin"))).image_archive
     url = "" if known is None else str(variables.value(f"{ROLE}_{known.variables}_url"))
@@ -162,7 +162,7 @@ def image_archive(variables: Variables) -> ResourceMapping | None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CniSettings(CniProgramVariables):
-    """What the resources of a node's network are built from: some of the variables `cni_*`, and derived values."""
+    """The settings from which the resources of a node's network are built: variables `cni_*`, and derived values."""
 
     network: PodNetwork
     block_wireserver: t.Literal["auto", "always", "never"]
@@ -201,7 +201,7 @@ def resources(settings: CniSettings) -> list[ResourceMapping]:
         The resources, in the order in which they are applied.
 
     Raises:
-        ArtifactError: a variable is not acceptable.
+        ArtifactError: a variable is invalid.
     """
     programs = settings.network.known.programs
     unpacks = [_unpacks(settings, kind, program) for kind, program in programs.items()]
@@ -257,12 +257,12 @@ def former_remains(former: KnownNetwork, mode: str, network: PodNetwork, variabl
 def remains(former: KnownNetwork, network: PodNetwork, variables: Variables) -> list[ResourceMapping]:
     """Return the resources that remove a network's CNI plugins, firewall rules and registry entries from a node.
 
-    Whatever the preparation of the node for `network` installs is kept. If both are the same network, only what its
-    pods installed is removed.
+    Everything that the preparation of the node for `network` installs is kept. If both are the same network, only what
+    its pods installed is removed.
 
     Args:
         former: the network to remove.
-        network: the pod network of the host's variables.
+        network: the pod network that the host's variables describe.
         variables: the host's variables.
     """
     kept = {name for one in network.known.programs.values() for name in one.check}
@@ -346,7 +346,7 @@ def _registry(network: PodNetwork) -> list[ResourceMapping]:
 
 
 def _host_firewall(settings: CniSettings) -> list[ResourceMapping]:
-    """Return the rule that closes Azure's WireServer to programs of the host, except SYSTEM and cloudbase-init.
+    """Return the rule that blocks the host's programs from Azure's WireServer, except for SYSTEM and cloudbase-init.
 
     The access lists of pods do not apply to HostProcess containers. Azure's agents run as SYSTEM. Without these
     exceptions, machines do not come online (kubernetes-sigs/image-builder#719).
@@ -374,7 +374,7 @@ def _host_firewall(settings: CniSettings) -> list[ResourceMapping]:
 
 
 def _unpacks(settings: CniSettings, kind: str, program: Program) -> tuple[ResourceMapping, ResourceMapping]:
-    """Return the artifact of a network's programs, and the archive that unpacks it."""
+    """Return the artifact of a network's programs, and the Archive resource that unpacks it."""
     version, url, sha256 = (
         str(getattr(settings, f"{program.variables}_{what}")) for what in ("version", "url", "sha256")
     )

@@ -25,9 +25,9 @@ class ContainerdSettings(ContainerdVariables):
 
     downloads: Downloads
     network_services: tuple[str, ...] = ()
-    """Services of the pod network, which depend on the kubelet, in the order in which they stop."""
+    """The pod network's services, which depend on the kubelet, in the order in which they stop."""
     unsupported_versions: bool = False
-    """Whether to accept an unsupported version, because users allow it or have set a URL of containerd."""
+    """Whether to accept an unsupported version, because users allow it or have set a URL for containerd."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> ContainerdSettings:
@@ -150,7 +150,7 @@ def unpacked_crictl(artifact: ResourceMapping, install_dir: str) -> ResourceMapp
 
 
 def environment(programs: str, install_dir: str, pipe: str) -> list[ResourceMapping]:
-    """Return the variables that let users run the runtime's programs by name and let crictl find the runtime.
+    """Return the environment variables that let users run the runtime's programs by name and crictl find the runtime.
 
     Args:
         programs: folder of the runtime's own programs.
@@ -167,7 +167,7 @@ def environment(programs: str, install_dir: str, pipe: str) -> list[ResourceMapp
 
 
 def exclusions(paths: t.Sequence[str], processes: t.Sequence[str], *, enabled: bool) -> list[ResourceMapping]:
-    """Return the exclusions of Microsoft Defender.
+    """Return the Microsoft Defender exclusions for a runtime.
 
     The exclusions must come before any archive or image is unpacked, because scanning makes unpacking several times
     slower.

@@ -30,7 +30,7 @@ class Engine:
     """A build of Docker's engine, and where it is downloaded from."""
 
     kind: str
-    """`moby` for Docker's own build, `docker` for the build of Mirantis."""
+    """`moby` for Docker's own build, `docker` for Mirantis' build."""
     version: str
     url: str
     sha256: str

@@ -38,7 +38,7 @@ class Proxy(ServiceProxyVariables):
 
     @classmethod
     def for_downloads(cls, variables: Variables, prefix: str) -> Proxy:
-        """Read the variables PREFIX_proxy and PREFIX_no_proxy of a role that only downloads.
+        """Read the variables PREFIX_proxy and PREFIX_no_proxy of a role that needs a proxy only for downloads.
 
         Args:
             variables: the host's variables.
@@ -51,7 +51,7 @@ class Proxy(ServiceProxyVariables):
         return cls(http_proxy="", https_proxy=url)._with_exceptions(variables, prefix)
 
     def _with_exceptions(self, variables: Variables, prefix: str) -> Proxy:
-        """Return the proxy with its exceptions. Exceptions are read only if a proxy is set, because this takes time."""
+        """Return the proxy with its exceptions. They are read only if a proxy is set, because reading takes time."""
         if not self.is_set:
             return self
         exceptions = variables.value(f"{prefix}_no_proxy")
@@ -84,7 +84,7 @@ class Downloads(DownloadVariables):
 
     @classmethod
     def of_downloading_role(cls, variables: Variables, prefix: str) -> Downloads:
-        """Read the variables of a role that uses its proxy only for downloads, so it has one proxy variable.
+        """Read the variables of a role that needs a proxy only for downloads, and thus has only one proxy variable.
 
         Args:
             variables: the host's variables.
@@ -99,7 +99,7 @@ class Downloads(DownloadVariables):
         """Return the Artifact resource of one version.
 
         Args:
-            kind: a kind of the catalogue, such as `containerd`.
+            kind: a kind in the catalogue, such as `containerd`.
             version: the version.
             url: URL of the user's own download; empty to use the publisher's URL.
             sha256: expected SHA-256 of the file; empty if the user sets none.

@@ -136,7 +136,7 @@ def artifacts(settings: ArtifactCacheSettings, installed: t.Sequence[str]) -> li
 
 
 def images(settings: ImageSettings, downloads: Downloads) -> list[ResourceMapping]:
-    """Return the resources of the images that are pulled or built into the runtime's store, and of unused images.
+    """Return the resources that pull and build images, and the resource that removes unused images.
 
     Args:
         settings: the role's variables.

@@ -98,7 +98,9 @@ def test_without_a_platform_all_services_are_named(text: t.Callable[[t.Any], str
     given: dict[str, t.Any] = {"platform": "", **OWN_SERVICES, **({left_out: ()} if left_out else {})}
     variables = dataclasses.replace(PLAIN, **given)
     if left_out:
-        with pytest.raises(ResourceError, match=r"^cloudbase_init_platform: expected azure, .*, got nothing\. It"):
+        with pytest.raises(
+            ResourceError, match=r"^cloudbase_init_platform: expected one of azure, .*, got nothing\. It"
+        ):
             text(variables)
     else:
         assert options(text(variables))["DEFAULT"]["metadata_services"] in ("a.B", "c.D")

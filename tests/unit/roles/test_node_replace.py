@@ -40,7 +40,7 @@ def known(**variables: t.Any) -> Templar:
         ({"node_replace_surge": "25%", "node_replace_delete_tasks": "/x.yml", "node_replace_old": "none"}, ""),
         ({"node_replace_generation": ""}, "node_replace_generation: expected the name"),
         ({"node_replace_generation": "New Image"}, "node_replace_generation: expected the name"),
-        ({"node_replace_create_command": []}, "expected one of them, which creates the new machine, got nothing"),
+        ({"node_replace_create_command": []}, "expected exactly one of them, to create the new machine, got nothing"),
         ({"node_replace_create_tasks": "/x.yml"}, "got 'node_replace_create_command and node_replace_create_tasks'"),
         ({"node_replace_delete_command": ["x"], "node_replace_delete_tasks": "/x"}, "expected at most one of them"),
         ({"node_replace_surge": 0}, "node_replace_surge: expected a number of machines, 1 or more"),

@@ -52,9 +52,9 @@ class BatchOptions:
     hns_timeout: float = 60.0
     """Time limit of one HNS call in seconds. For a removal, 1/60 of this limit is added for each object."""
     port_pool_timeout: int = 60
-    """Maximum number of seconds to wait until HNS releases reserved ports (the same as in AgentBaker)."""
+    """Maximum number of seconds to wait for HNS to release reserved ports (the same as in AgentBaker)."""
     network_timeout: int = 60
-    """Maximum number of seconds to wait until a CNI recreates its network. The new network may remove a static address
+    """Maximum number of seconds to wait for a CNI to recreate its network. The new network may remove a static address
     again."""
     programs: Programs = dataclasses.field(default_factory=Programs)
     singly: bool = False
@@ -255,8 +255,8 @@ def _once_more(plan: CleanupPlan, options: BatchOptions) -> list[Call]:
         "network-again",
         "Get-HnsNetwork",
         select=("Name",),
-        # The first external network takes over the adapter. If an external network was kept, it has the adapter already
-        # and its type would match at once, so wait for the names of the removed networks.
+        # The first external network takes over the adapter. If an external network was kept, it already has the adapter
+        # and its type would match immediately, so wait for the names of the removed networks.
         until={"Name": names} if plan.external_left and names else {"Type": list(EXTERNAL)},
         retries=max(0, options.network_timeout // 2),
         delay=2.0,

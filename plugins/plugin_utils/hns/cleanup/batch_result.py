@@ -42,9 +42,9 @@ class BatchResult:
     hang: str = ""
     """The HNS call that exceeded its time limit; empty if there is none."""
     aborted: bool = False
-    """Whether a cmdlet gave up at one object before it had tried all other objects."""
+    """Whether a cmdlet gave up at one object before it had tried the remaining objects."""
     seconds: t.Mapping[str, float] = dataclasses.field(default_factory=dict)
-    """Duration of the removal in seconds, by type of object."""
+    """Duration of the removal in seconds, by object type."""
 
 
 def read_done(plan: CleanupPlan, observation: Observation) -> BatchResult:
@@ -126,7 +126,7 @@ def _failures(plan: CleanupPlan, observation: Observation, left: t.Sequence[Remo
 
 
 def _reason(item: Removal, seen: t.Mapping[str, CallResult]) -> str:
-    """Return the errors of the calls for an item's kind. They can also concern other objects of this kind."""
+    """Return the errors of the calls for an item's kind. The errors may also concern other objects of this kind."""
     kind = KINDS.get(item.type, "files")
     errors: list[str] = []
     for name, result in seen.items():

@@ -92,7 +92,7 @@ class Cleanup:
         raise NodeError(f"{self._node.name}: hns_cleanup: HNS is not clean after {_ROUNDS} attempts")
 
     def _observe(self) -> HnsFacts:
-        """Observe the node. If an earlier cleanup still runs, wait for it and observe again."""
+        """Observe the node. If an earlier cleanup is still running, wait for it and observe again."""
         facts = read_facts(self._node.observe(facts_calls(self._options.facts), step="observe HNS"))
         journal = facts.journal
         if journal is None or not journal.key or self._waited or self._check_mode:
@@ -101,7 +101,7 @@ class Cleanup:
         answer = self._node.wait(journal.key, step="wait for an earlier cleanup")
         self.outcome.step("wait for an earlier cleanup", f"its batch is {answer.state}")
         if answer.state == "unknown":
-            # No cleanup runs, so the observation is current.
+            # No cleanup is running, so the observation is current.
             return facts
         return self._observe()
 
@@ -238,7 +238,7 @@ class Cleanup:
 
 
 def _rest(plan: CleanupPlan, done: BatchResult) -> CleanupPlan:
-    """Return a plan for only the objects that are still left."""
+    """Return a plan that removes only the objects that are left."""
     left = {item.id for item in done.left}
     return dataclasses.replace(
         plan,

@@ -45,10 +45,10 @@ CLEANUP_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
 
 
 def facts_options(options: t.Mapping[str, t.Any], grace: float = 0.0) -> FactsOptions:
-    """Return the options of an observation.
+    """Convert a module's options to the options of an observation.
 
     Args:
-        options: options of the module.
+        options: the module's options.
         grace: seconds between two observations.
     """
     return FactsOptions(
@@ -61,7 +61,7 @@ def facts_options(options: t.Mapping[str, t.Any], grace: float = 0.0) -> FactsOp
 
 
 def cleanup_request(options: t.Mapping[str, t.Any]) -> CleanupRequest:
-    """Return the request of hns_cleanup.
+    """Convert the options of hns_cleanup to a request for a cleanup.
 
     Raises:
         ScopeError: the options contradict each other, or a number of seconds is out of range.
@@ -91,7 +91,7 @@ def cleanup_request(options: t.Mapping[str, t.Any]) -> CleanupRequest:
 
 
 def cleanup_options(options: t.Mapping[str, t.Any]) -> CleanupOptions:
-    """Return the options of the cleanup."""
+    """Convert the options of hns_cleanup to the options of the cleanup."""
     stale = options["scope"] == "stale"
     return CleanupOptions(
         # Two observations are needed only if objects are removed because they have no owner.

@@ -46,11 +46,11 @@ class CleanupOutcome:
     details: dict[str, str] = dataclasses.field(default_factory=dict)
     """Details of the removed objects for the diff, by id: address and network, or type and subnets."""
     static_adapters: tuple[str, ...] = ()
-    """Names of the external adapters with static addresses before the work."""
+    """Names of the external adapters that had static addresses before the cleanup."""
     rebooted: bool = False
     restarted: bool = False
     notify: t.Callable[[str], object] = silent
-    """Called at each step to show progress, because some steps take minutes."""
+    """The function to call at each step to show progress, because some steps take minutes."""
 
     def step(self, name: str, result: str) -> None:
         """Record one step."""
@@ -60,7 +60,7 @@ class CleanupOutcome:
     def plan_made(self, plan: CleanupPlan, facts: HnsFacts) -> None:
         """Record a plan."""
         self.plan, self.planned, self.kept, self.failures = plan, plan.items, plan.kept, ()
-        # A further round may find an adapter that has lost its address meanwhile.
+        # A later round may find an adapter that has lost its address in the meantime.
         names = (uplink.alias for uplink in (*plan.uplinks, *facts.adapters.uplinks))
         self.static_adapters = tuple(dict.fromkeys((*self.static_adapters, *names)))
         for endpoint in plan.endpoints:
@@ -131,7 +131,7 @@ class CleanupOutcome:
         """Return the module's result.
 
         Args:
-            name: name of the node.
+            name: the node's name.
             diff: whether the result contains a diff with all objects.
             check_mode: whether the run was in check mode.
             remote_commands: number of commands that were sent to the node.

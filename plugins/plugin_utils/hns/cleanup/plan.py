@@ -23,7 +23,7 @@ DEFAULT_PROTECTED = ("nat",)
 
 
 class ScopeError(Exception):
-    """A request is invalid; the message says what would be accepted."""
+    """An invalid request; the message says what would be accepted."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class CleanupRequest:
     networks: tuple[str, ...] = ()
     """Names or ids of networks, for scope `networks`."""
     missing_ok: bool = False
-    """Whether to accept that the node lacks networks in `networks` and `protected`."""
+    """Whether the node may lack networks that `networks` and `protected` name."""
     protected: tuple[str, ...] | None = None
     """Names or ids of protected networks; None: DEFAULT_PROTECTED and all networks that no CNI created."""
     keep_running_containers: bool = False
@@ -48,7 +48,7 @@ class CleanupRequest:
     network is removed. `pods`: in addition, all pods even if no network is removed. `all`: all containers of the
     node."""
     stays_stopped: tuple[str, ...] = ()
-    """Services that are not started again, because the machine stops being a node."""
+    """Services that are not started again, because the machine will no longer be a node."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -87,8 +87,8 @@ class CleanupPlan:
     stop: tuple[str, ...] = ()
     """Services to stop, in order."""
     start: tuple[str, ...] = ()
-    """Services to start at the end, in order: those that this cleanup or an interrupted one stops, except services that
-    the request leaves stopped."""
+    """Services to start at the end, in order: those that this cleanup stops or an interrupted one stopped, except
+    services that the request leaves stopped."""
     uplinks: tuple[Uplink, ...] = ()
     """Static settings of adapters that must exist at the end."""
     repair: tuple[str, ...] = ()
@@ -177,7 +177,7 @@ def items_of(
     owners: Ownership,
     why: str,
 ) -> tuple[Removal, ...]:
-    """Return the rows of a cleanup's report: the HNS objects that it removes, in the order of removal."""
+    """Return the HNS objects to remove, each with the reason, in the order of removal."""
     removals = [Removal(type="HnsPolicyList", id=item.id, name=item.name or item.id, why=why) for item in policies]
     for item in endpoints:
         owner = owners.endpoints[item.id].owner

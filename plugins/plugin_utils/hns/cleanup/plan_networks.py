@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Plan the scopes `networks` and `all`: remove networks with everything that belongs to them (no I/O)."""
+"""Plan cleanups of scope `networks` and `all`: remove networks and everything that belongs to them (no I/O)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _TargetNetworks:
     on_targets: tuple[HnsEndpoint, ...]
     """Endpoints of the targets; in scope `all` also endpoints without a network."""
     busy_networks: frozenset[str]
-    """Ids of networks that running containers use, if these must keep running; otherwise empty."""
+    """Ids of networks that running containers use, if the containers must keep running; otherwise empty."""
     busy: frozenset[str]
     """Ids of the endpoints to keep on busy networks. A running container also needs the host's endpoint."""
     why: str
@@ -73,7 +73,7 @@ class _TargetNetworks:
 
     @property
     def kept(self) -> tuple[KeptObject, ...]:
-        """The kept networks with reasons."""
+        """The networks to keep, each with the reason."""
         why = "running containers have endpoints on it"
         return tuple(
             KeptObject(type="HnsNetwork", name=item.name, why=why)
@@ -130,7 +130,7 @@ def _references(
     """Return the policy lists and namespaces to remove in addition to the endpoints.
 
     These are the policy lists that refer to a removed endpoint, and the namespaces whose endpoints are all removed. In
-    scope `all`, policy lists without a kept endpoint are added and, unless containers keep running, empty namespaces.
+    scope `all`, policy lists without a kept endpoint are added, as are empty namespaces unless containers keep running.
     """
     objects = facts.last.objects
     stay = {item.id for item in objects.endpoints} - removed
@@ -161,7 +161,7 @@ def _files(request: CleanupRequest, facts: HnsFacts, aim: _TargetNetworks) -> tu
 
 
 def _unasked(request: CleanupRequest, facts: HnsFacts, items: t.Sequence[Removal]) -> tuple[KeptObject, ...]:
-    """Return an entry that says that running containers are not stopped, if the runtime could not be queried."""
+    """Return an entry reporting that running containers are not stopped, if the runtime could not be queried."""
     problem = facts.last.runtime.problem
     if request.keep_running_containers or not problem or not items:
         return ()
@@ -215,7 +215,7 @@ def _containers(
 ) -> tuple[Owner, ...]:
     """Return the containers to stop: those with endpoints on the networks, and pods that create networks.
 
-    Scope `all`, `CleanupRequest.containers` and `CleanupRequest.pods_without_endpoints` add further containers.
+    Scope `all`, `CleanupRequest.containers` and `CleanupRequest.pods_without_endpoints` may add more containers.
     """
     runtime = facts.last.runtime
     pods = [owner for owner in runtime.owners.values() if owner.kind == "pod"]

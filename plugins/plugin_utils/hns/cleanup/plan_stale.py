@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Plan the scope `stale`: remove objects that existed and were unused in all observations (no I/O).
+"""Plan cleanups of scope `stale`: remove objects that existed and were unused in all observations (no I/O).
 
 On request, the cleanup also stops pods that had no endpoint in any of the observations.
 """
@@ -18,7 +18,7 @@ _DISCONNECTED = "it runs without an HNS endpoint; the kubelet starts the pod aga
 
 
 def plan_stale(request: CleanupRequest, facts: HnsFacts) -> CleanupPlan:
-    """Return the plan, which removes objects that existed and were unused in all observations."""
+    """Return a plan that removes the objects that existed and were unused in all observations."""
     objects, problem = (
         facts.last.objects,
         next((observation.runtime.problem for observation in facts.observations if observation.runtime.problem), ""),

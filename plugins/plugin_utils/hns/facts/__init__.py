@@ -1,3 +1,3 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Objects in Windows' Host Networking Service and their owners: start at node_facts.py."""
+"""The objects in Windows' Host Networking Service and their owners. Start with node_facts.py."""

@@ -33,7 +33,7 @@ _NAMES = re.compile(
 """Names that CNIs give their networks. A network with such a name counts as a CNI's network, even if no configuration
 names it."""
 _NEVER = ("nat", "ics", "internal", "private")
-"""Types of networks. A CNI is assumed to have created such a network only if the CNI's configuration names it."""
+"""Network types. A CNI is assumed to have created a network of such a type only if its configuration names it."""
 _AZURE_STATE = (
     "C:\\k\\azurecns\\azure-endpoints.json",
     *(
@@ -61,10 +61,10 @@ class Cni:
     state_files: tuple[str, ...] = ()
     """Existing state files and folders."""
     pods_subnet: str = ""
-    """Address range of the cluster's pods, which flannel's subnet.env contains; empty if unknown."""
+    """Address range of the cluster's pods, from flannel's subnet.env; empty if unknown."""
 
     def made(self, network: HnsNetwork) -> bool:
-        """Return whether a CNI created a network."""
+        """Return whether a CNI created the network."""
         if network.name.lower() in self.names:
             return True
         return network.type.lower() not in _NEVER and _NAMES.fullmatch(network.name) is not None
@@ -154,7 +154,7 @@ def state_of(cni: Cni, names: t.Collection[str], everything: bool) -> tuple[str,
     """Return the state files that belong to networks.
 
     Args:
-        cni: the CNI files of the node.
+        cni: the node's CNI configuration and state files.
         names: names of the removed networks, in lower case.
         everything: whether to return the state files of all networks.
     """

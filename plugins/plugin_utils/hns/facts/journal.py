@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The journal of a cleanup on the node, with which a later cleanup can finish an interrupted cleanup (no I/O).
+"""The journal that a cleanup keeps on the node, so that a later cleanup can finish an interrupted one (no I/O).
 
-If services or static addresses have to be restored, the file is written before anything is changed, and removed when
-the work is complete. A cleanup that finds a journal knows which services ran, which static addresses the adapters had,
-and which batch did the work.
+If services or static addresses have to be restored, the journal is written before anything is changed, and removed
+when the work is complete. A cleanup that finds a journal knows which services were running, which static addresses the
+adapters had, and which batch did the work.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Journal:
     key: str
     """Idempotency key of the cleanup's batch."""
     services: tuple[str, ...] = ()
-    """Services that ran, in their start order."""
+    """Services that were running, in their start order."""
     uplinks: tuple[Uplink, ...] = ()
     """Static settings of the adapters."""
 
@@ -40,7 +40,7 @@ class Journal:
         """Read the journal from a result of `@read-file`.
 
         Returns:
-            The journal; None if there is no file. A malformed journal counts as empty; it is removed later.
+            The journal; None if there is no file. A malformed journal is treated as empty and removed later.
         """
         if not file or not file.get("exists"):
             return None

@@ -91,7 +91,7 @@ class HnsFacts:
         return self.observations[-1]
 
     def from_cni(self, network: HnsNetwork) -> bool:
-        """Return whether a CNI created a network."""
+        """Return whether a CNI created the network."""
         return self.cni.made(network)
 
 
@@ -154,7 +154,7 @@ def _snapshot(results: t.Mapping[str, CallResult], installed: t.Collection[str])
 
 
 def hang(seen: t.Mapping[str, CallResult]) -> str:
-    """Return the first HNS cmdlet that exceeded its time limit; empty if there is none."""
+    """Return the first HNS cmdlet that exceeded its time limit; an empty string if there is none."""
     late = (name for name, result in seen.items() if result.error is not None and result.error.id == LATE)
     return next((cmdlet(name) for name in late if not hns_services.is_of_service(name)), "")
 

@@ -3,8 +3,8 @@
 """The objects of Windows' Host Networking Service, as its cmdlets list them (no I/O).
 
 Source of their properties: hcsshim internal/hns (hnsnetwork.go, hnsendpoint.go, namespace.go) and hcn. The cmdlets
-return some ids in upper case and some in lower case (projectcalico/calico#8465); here the ids of HNS's objects are in
-upper case.
+return some ids in upper case and some in lower case (projectcalico/calico#8465); this package converts the ids of HNS
+objects to upper case.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...wire.messages import Call
 from ...wire.scopes import Scope
 
 REMOVE = Scope("remove-")
-"""Scope of the calls that remove objects; in each call's id, the kind follows."""
+"""Scope of the calls that remove objects; each call's id ends with the kind of the objects."""
 EXTERNAL = ("l2bridge", "overlay", "transparent", "l2tunnel")
 """Types of networks that use the external adapter; creating or removing such a network may interrupt the node's
 connections."""
@@ -123,7 +123,7 @@ class HnsObjects:
         return tuple(item for item in self.networks if item.is_called(names))
 
     def in_namespace(self, namespace: Namespace) -> frozenset[str]:
-        """Return the ids of the endpoints that a namespace lists, and of the endpoints that name the namespace."""
+        """Return the ids of the endpoints that a namespace lists, and of those that refer to the namespace."""
         return namespace.endpoints | self._by_namespace.get(namespace.id, set())
 
     @functools.cached_property
@@ -142,7 +142,7 @@ def cmdlet(call_id: str) -> str:
 
 
 def listing_calls(timeout: float) -> tuple[Call, ...]:
-    """Return a listing for each kind, with the kind as its id. If a listing fails, later listings are skipped.
+    """Return one listing call for each kind, with the kind as its id. If a listing fails, the later ones are skipped.
 
     Args:
         timeout: time limit of each listing in seconds.
@@ -155,7 +155,7 @@ def listing_calls(timeout: float) -> tuple[Call, ...]:
 
 
 def read_objects(listed: t.Mapping[str, t.Sequence[t.Any]]) -> HnsObjects:
-    """Read listings, given as output objects by kind."""
+    """Read the listings, each given as a sequence of output objects, by kind."""
     return HnsObjects(
         networks=tuple(_network(item) for item in listed.get("networks", ())),
         endpoints=tuple(_endpoint(item) for item in listed.get("endpoints", ())),
@@ -165,7 +165,7 @@ def read_objects(listed: t.Mapping[str, t.Sequence[t.Any]]) -> HnsObjects:
 
 
 def _list(value: t.Any) -> list[t.Any]:
-    """Return a property as a list; it may be a list, a single value (PowerShell unrolls lists) or null."""
+    """Return a property as a list; the property may be a list, null, or a single value (PowerShell unrolls lists)."""
     if value is None or value == "":
         return []
     return list(value) if isinstance(value, list) else [value]

@@ -3,8 +3,9 @@
 """Find out who owns each HNS object, and which objects are unused (no I/O).
 
 An object is stale if it names its owners and none of them exists; an object without owners belongs to the host. There
-are exceptions: empty namespaces (`_empty`), remote endpoints whose address a local pod has now (`_elsewhere`), and
-endpoints of containers that Docker stopped (`_lost_by_docker`). A policy list is used if its endpoints are (`_policy`).
+are exceptions: empty namespaces (`_empty`), remote endpoints whose address a local pod now has (`_elsewhere`), and
+endpoints of containers that Docker stopped (`_lost_by_docker`). A policy list is in use if one of its endpoints is
+(`_policy`).
 An endpoint names its owner in `SharedContainers` (empty with Hyper-V isolation, projectcalico/calico#8913), in its
 namespace (hcsshim internal/hns/namespace.go), or in its own name: `SANDBOX_NETWORK` (containernetworking/plugins
 pkg/hns/endpoint_windows.go, ConstructEndpointName; Calico does the same), `SANDBOX[:8]-eth0`
@@ -41,7 +42,7 @@ _NAMES = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OwnerEvidence:
-    """The owner of an object."""
+    """The owner of an object, and whether the object is in use."""
 
     state: State
     """`stopped`: the object's container exists but is not running. `unknown`: the runtime could not be queried, or does
@@ -115,7 +116,7 @@ class Ownership:
         """Return whether an endpoint was left behind by a container that Docker stopped (moby/moby#47576).
 
         Such an endpoint names no container. Neither does the endpoint of a container that is starting, so no endpoint
-        counts as left over while a container starts.
+        counts as left behind while a container is starting.
         """
         runtime, network = self._runtime, self._types.get(endpoint.network, "")
         if "docker" not in runtime.names or runtime.problem or network not in _DOCKERS:
@@ -175,7 +176,7 @@ class Ownership:
         return OwnerEvidence(state="unknown" if states <= {"stale", "unknown"} else "in use")
 
     def _behind(self, endpoint_id: str) -> State:
-        """Return the state of a load balancer's endpoint; `in use` if a local pod has the endpoint's address now."""
+        """Return the state of a load balancer's endpoint; `in use` if a local pod now has the endpoint's address."""
         evidence = self.endpoints.get(endpoint_id)
         if evidence is None:
             return "stale"
@@ -183,11 +184,11 @@ class Ownership:
 
 
 def _elsewhere(user: str | None) -> OwnerEvidence:
-    """Return the owner of a remote endpoint, which stands for an address on another node.
+    """Return the owner of a remote endpoint, which represents an address on another node.
 
-    If a local pod has that address now, the remote pod is gone. kube-proxy has missed this change, and the
-    local pod gets no traffic until the endpoint is removed (microsoft/Windows-Containers#631; since kubernetes#138000
-    kube-proxy removes the endpoint).
+    If a local pod now has that address, the remote pod is gone. kube-proxy has missed this change, and the local pod
+    gets no traffic until the endpoint is removed (microsoft/Windows-Containers#631; since kubernetes#138000, kube-proxy
+    removes the endpoint).
 
     Args:
         user: the local pod that has the address; None if no local pod has it.

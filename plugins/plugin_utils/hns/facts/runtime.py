@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read the containers and pod sandboxes of a node's runtime, which can own HNS objects (no I/O).
+"""Read from a node's runtime the containers and pod sandboxes that can own HNS objects (no I/O).
 
 Sources: kubernetes-sigs/cri-tools docs/crictl.md; containerd internal/cri/server/
-sandbox_run.go (RunPodSandbox takes a lease under the sandbox's id before it makes the namespace and calls CNI, and only
-at its very end adds the sandbox to what crictl lists); docs.docker.com reference of `docker container ls`.
+sandbox_run.go (RunPodSandbox takes a lease under the sandbox's id before it creates the namespace and calls the CNI
+plugin, but crictl lists the sandbox only at the very end); docs.docker.com reference of `docker container ls`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NAMES = re.compile(r"^\S+$", re.MULTILINE)
 """Pattern for namespace names and for container ids; tools other than the kubelet may choose any id."""
 K8S = "k8s.io"
 OTHERS = ("default", "moby", "buildkit")
-"""Namespaces in containerd that ctr and nerdctl, dockerd, and buildkitd use. Their containers also use HNS."""
+"""The containerd namespaces of ctr and nerdctl, of dockerd, and of buildkitd. Their containers also use HNS."""
 _TIMEOUT = 60.0
 _OTHER = Scope("ctr-of:")
 _OUTPUT = 16_000_000
@@ -71,12 +71,12 @@ class Runtime:
     names: tuple[str, ...] = ()
     """Observed runtimes: containerd, docker."""
     problem: str = ""
-    """Why the list of owners is incomplete, so that nothing counts as stale; otherwise empty."""
+    """Why the list of owners is incomplete, in which case nothing counts as stale; empty if the list is complete."""
     has_leases: bool = False
-    """Whether the node's containerd has a lease for each sandbox, which shows the sandboxes that are being created."""
+    """Whether the node's containerd has a lease for each sandbox. Leases show which sandboxes are being created."""
 
     def find(self, claimed: str) -> Owner | None:
-        """Return the owner with an id, or None. The id may be shortened: HNS stores 12 characters, azure-cni 8."""
+        """Return the owner with the given id, or None. HNS shortens ids to 12 characters, and azure-cni to 8."""
         claimed = claimed.lower()
         if claimed in self.owners or len(claimed) < 8:
             return self.owners.get(claimed)
@@ -85,7 +85,7 @@ class Runtime:
 
     @functools.cached_property
     def _beginnings(self) -> t.Mapping[str, t.Sequence[Owner]]:
-        """Return owners by the first eight characters of their ids."""
+        """The owners by the first eight characters of their ids."""
         known: dict[str, list[Owner]] = {}
         for identity, owner in self.owners.items():
             known.setdefault(identity[:8], []).append(owner)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The services of a node that use HNS networks, and the order in which they stop and start (no I/O).
+"""A node's services that use HNS networks, and the order in which they stop and start (no I/O).
 
 Sources of the orders: AgentBaker windowsnodereset.ps1 (kube-proxy, kubelet, csi-proxy stop first);
 kubernetes-for-windows, "Networking with kube-proxy and flanneld services" (docker, kubelet, kube-proxy, flanneld).
@@ -17,7 +17,7 @@ from ...wire.scopes import Scope
 
 RUNTIMES = ("docker", "containerd")
 START, STOP = Scope("start."), Scope("stop.")
-"""Scopes of the calls that start and stop services; in each call's id, the service's name follows."""
+"""Scopes of the calls that start and stop services; each call's id ends with the service's name."""
 RESTART_HNS = "restart-hns"
 """Id of the call that restarts HNS."""
 _START = (
@@ -56,7 +56,7 @@ class InstalledService:
 
     @property
     def running(self) -> bool:
-        """Whether the service runs or is starting."""
+        """Whether the service is running or starting."""
         return self.status.lower() in ("running", "startpending", "continuepending")
 
 
@@ -103,8 +103,8 @@ def start_order(names: t.Iterable[str], *, overlay: bool) -> tuple[str, ...]:
 
     Args:
         names: the services.
-        overlay: whether the network is vxlan: kube-proxy then needs an address from flanneld's network first
-            (kubernetes#78338).
+        overlay: whether the network is an overlay (vxlan). If so, flanneld starts before kube-proxy, which needs an
+            address from flanneld's network (kubernetes#78338).
     """
     order = [name.lower() for name in _START]
     if overlay:

@@ -4,8 +4,8 @@
 
 Creating or removing an external network moves an adapter's settings to a virtual adapter or back, and some versions of
 Windows reset them to DHCP in the process (microsoft/SDN#498). An adapter is identified by its MAC address, which its
-virtual adapter shares; of the two, only the adapter that has the settings has an IP interface. New-NetIPAddress refuses
-an interface with DHCP, so Set-NetIPInterface comes first (learn.microsoft.com/powershell/module/nettcpip).
+virtual adapter shares; of the two, only the adapter that has the settings has an IP interface. New-NetIPAddress rejects
+an interface that uses DHCP, so Set-NetIPInterface comes first (learn.microsoft.com/powershell/module/nettcpip).
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Uplink:
     alias: str
     """Name of the adapter."""
     addresses: tuple[tuple[str, int], ...]
-    """Address and prefix length."""
+    """Address and prefix length of each static address."""
     routes: tuple[tuple[str, str, int], ...] = ()
-    """Destination, next hop and metric; the gateway is the default route."""
+    """Destination, next hop and metric of each route; the gateway is the next hop of the default route."""
     dns: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Json]:
-        """Return the form that is stored on the node."""
+        """Return the settings as JSON data, in the form that is stored on the node."""
         return {
             "mac": self.mac,
             "alias": self.alias,
@@ -81,8 +81,9 @@ class AdapterFacts:
     routes: tuple[AdapterRoute, ...] = ()
     """Routes with a next hop."""
     at_risk: tuple[Uplink, ...] = ()
-    """Working adapters with static addresses, which the first external network may take over. Empty if a virtual switch
-    exists already, because a second adapter with a static address, such as one for storage, may never get a switch."""
+    """Working adapters that have static addresses and may be taken over by the first external network. Empty if a
+    virtual switch already exists, because a second adapter with a static address, such as one for storage, may never
+    get a switch."""
 
 
 def calls() -> tuple[Call, ...]:
@@ -180,7 +181,7 @@ def lost(saved: Uplink, adapters: AdapterFacts) -> bool:
 
 
 def without_routes(uplink: Uplink, gone: t.Collection[tuple[str, str]]) -> Uplink:
-    """Return the settings without the routes that were removed, each given as destination and next hop."""
+    """Return an adapter's settings without the removed routes, each given as destination and next hop."""
     kept = tuple(route for route in uplink.routes if route[:2] not in gone)
     return dataclasses.replace(uplink, routes=kept)
 
@@ -225,7 +226,7 @@ def restore_calls(uplink: Uplink, scope: Scope, *, seconds: int = 30) -> tuple[C
 
 
 def _on_interface(call: Call, where: t.Mapping[str, Json] | None = None) -> Call:
-    """Return a call that applies to the interface that `_find_interface` finds, if it meets the conditions."""
+    """Return a call that applies to the interface found by `_find_interface`, if the interface meets the conditions."""
     interface = Input(calls=("interface",), where=where or {}, parameter="InterfaceIndex", property="InterfaceIndex")
     return dataclasses.replace(call, input=interface, needs=("interface",))
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A guard that protects static addresses until a CNI creates its first network, at an unknown time (no I/O).
+"""A guard that waits on the node for a CNI's first network, and then restores lost static addresses (no I/O).
 
 The first external network turns the adapter into a virtual switch and may reset it to DHCP (microsoft/SDN#498), which
 makes the node unreachable. A pod or service creates the network some time after the node has joined. So a detached
@@ -36,8 +36,8 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
     """Return the guard's batch: it records the adapters' settings, waits for a switch, and compares the settings twice.
 
     Args:
-        uplinks: the present settings of the adapters.
-        key: the batch's idempotency key, by which a later run finds it.
+        uplinks: the adapters' current settings.
+        key: the batch's idempotency key, by which a later run finds the batch.
         network_timeout: time limit for a network to appear, in seconds; the settings are compared even if none appears.
         settle: seconds until the second comparison, because settings may be lost shortly after the switch appears.
     """
@@ -58,7 +58,7 @@ def calls(uplinks: t.Sequence[Uplink], key: str, *, network_timeout: int, settle
             comparisons.append(_pause("settle", settle))
         for number, one in enumerate(uplinks):
             comparisons += adapters.restore_calls(one, turn.inner(str(number)))
-    # If a later guard has replaced the record, the adapters have got new addresses: do not restore the old ones.
+    # If a later guard has replaced the record, the adapters have new addresses: do not restore the old ones.
     comparisons = [dataclasses.replace(call, needs=(*call.needs, mine.id)) for call in comparisons]
     done = action(
         "note-done",
@@ -133,7 +133,7 @@ def _pause(call_id: str, seconds: float) -> Call:
 
 
 def restored(uplinks: t.Sequence[Uplink], seen: t.Mapping[str, CallResult]) -> dict[str, str]:
-    """Return the restored settings as text, by name of the adapter."""
+    """Return the restored settings as text, by adapter name."""
     texts: dict[str, str] = {}
     for number, one in enumerate(uplinks):
         names = [name for turn in _TURNS for name in adapters.restored(seen, turn.inner(str(number)))]
@@ -151,7 +151,7 @@ def failures(uplinks: t.Sequence[Uplink], seen: t.Mapping[str, CallResult]) -> t
     """Return a message for each adapter that did not get its static address back."""
     return tuple(
         f"{one.alias} does not have its static address {one.addresses[0][0]}; "
-        f"{NOTE} on the node has its former settings"
+        f"{NOTE} on the node contains its former settings"
         for number, one in enumerate(uplinks)
         if not (check := seen.get(_last_check(number))) or not check.ok
     )

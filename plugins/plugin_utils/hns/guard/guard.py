@@ -17,7 +17,7 @@ from . import addresses
 
 
 class AddressGuard:
-    """Protects the static addresses of a node while a CNI creates its network.
+    """A guard that protects a node's static addresses while a CNI creates its network.
 
     Args:
         session: the session with the node.
@@ -77,15 +77,13 @@ class AddressGuard:
         if seen.state == "running":
             # With a timeout of 0, the action was not meant to wait, so it does not warn.
             if timeout:
-                self._session.warn(
-                    f"no network was created within {timeout} s; the guard of the static address keeps waiting"
-                )
+                self._session.warn(f"no network was created within {timeout} s; the address guard is still waiting")
             return {"guard": document}
         if seen.state in ("unknown", "lost"):
             return self._restart()
         if addresses.replaced(seen.calls):
             why = f"{addresses.NOTE} was removed, or belongs to a later guard"
-            self._session.warn(f"the guard of the static address did nothing: {why}")
+            self._session.warn(f"the address guard did nothing: {why}")
             return {}
         changes = [
             {"type": "Uplink", "name": name, "why": f"was reset to DHCP by a new network: {what}", "action": "update"}
@@ -110,8 +108,8 @@ class AddressGuard:
         seen = self._node.observe(addresses.inspection_calls(), step="read static addresses").calls
         at_risk = uplink.read(seen).at_risk
         ended = (
-            "the guard of the static address ended early, perhaps because of a reboot; "
-            f"{addresses.NOTE} on the node has the adapter's former settings"
+            "the address guard ended early, perhaps because of a reboot; "
+            f"{addresses.NOTE} on the node contains the adapters' former settings"
         )
         if not at_risk or self._check_mode:
             self._session.warn(ended)

@@ -109,7 +109,7 @@ def test_the_file_keeps_the_password(machine: Machine, tmp_path: Path) -> None:
     before = password(machine)
     # A deleted file means that the password is unknown.
     file.unlink()
-    assert run(node, file)["changes"][0]["why"] == "its file does not exist"
+    assert run(node, file)["changes"][0]["why"] == "the file with its password does not exist"
     assert file.read_text(encoding="utf-8").strip() == password(machine) != before
 
 

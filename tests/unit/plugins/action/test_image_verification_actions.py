@@ -203,7 +203,7 @@ def test_the_plan_names_the_machine(document: Path, options: dict[str, t.Any], n
     [
         ({"release_notes": ""}, "release_notes: expected the JSON file of a release's notes, got nothing"),
         ({"release_notes": "/none.json"}, "verify_image_release_notes"),
-        ({"create_command": []}, "verify_image_create_command, verify_image_create_tasks: expected one of them"),
+        ({"create_command": []}, "verify_image_create_tasks: expected exactly one of them"),
         ({"delete_command": []}, "got nothing. verify_image_keep: true keeps the machine"),
         ({"create_command": [], "create_tasks": "/none.yml"}, "verify_image_create_tasks: expected the path"),
         ({"e2e_test": "/none"}, "verify_image_e2e_test: expected the path of Kubernetes' e2e.test"),

@@ -251,7 +251,7 @@ def test_a_guard_reports_what_it_did() -> None:
     }
     assert addresses.restored([CARD, SECOND], seen) == {"Ethernet": "address.0, dns"}
     assert addresses.failures([CARD, SECOND], seen) == (
-        f"Storage does not have its static address 10.1.0.5; {addresses.NOTE} on the node has its former settings",
+        f"Storage does not have its static address 10.1.0.5; {addresses.NOTE} on the node contains its former settings",
     )
     assert addresses.failures([CARD], {})[0].startswith("Ethernet does not have")
     assert [addresses.replaced(one) for one in (seen, {}, {"mine": failed()})] == [False, False, True]

@@ -278,7 +278,7 @@ def test_archives_that_cannot_be() -> None:
         return str(refused.value)
 
     assert refusal(lambda: ImageArchive(url="x?s3cret", sha256=64 * "a")) == (
-        "url: expected a URL with http, https or file, got 'x'"
+        "url: expected an http, https or file URL, got 'x'"
     )
     for digest in (63 * "a", 65 * "a", 63 * "a" + "g"):
         assert refusal(lambda text=digest: ImageArchive(url="file:///C:/x.tar", sha256=text)) == (  # type: ignore[misc]

@@ -77,7 +77,7 @@ def test_services_start_after_all_changes() -> None:
     ("changes", "reason"),
     [
         ([planned(reboot="always")], "File C:\\a.txt may need a reboot"),
-        ([planned(observe_again=True)], "File C:\\a.txt needs several steps"),
+        ([planned(observe_again=True)], "File C:\\a.txt cannot be changed in one step"),
         ([planned(reboot_codes=(3010,))], "File C:\\a.txt may need a reboot"),
         (
             [planned(number, calls=(action("a", "a.exe", stdin=600_000 * "x"),)) for number in range(2)],

@@ -37,7 +37,7 @@ def refused(found: JoinState, expected: ExpectedNetwork) -> str:
         (state(azure=True, secondary_addresses=30), AZURE, ""),
         # The number is unknown if the metadata service does not answer.
         (state(azure=True), AZURE, ""),
-        (state(), AZURE, "it is not a virtual machine of Azure"),
+        (state(), AZURE, "it is not an Azure virtual machine"),
         (
             state(azure=True, secondary_addresses=29),
             AZURE,

@@ -40,12 +40,12 @@ def test_connection_variables_are_used() -> None:
 @pytest.mark.parametrize(
     ("document", "text"),
     [
-        (None, "the hook returned null"),
-        ([SECRET], "the hook returned list"),
+        (None, "the hook returned a value of the wrong type (null)"),
+        ([SECRET], "the hook returned a value of the wrong type (list)"),
         ({}, "address of the new machine: expected an IP address or a DNS name, got nothing"),
         (
             {"address": "10.0.0.7", SECRET[:4]: SECRET},
-            "the hook returned unknown keys: 'hook'. Allowed are name, address, variables",
+            "the hook returned unknown keys: 'hook'. Allowed keys: name, address, variables",
         ),
         ({"address": "10.0.0.7", "name": "other"}, "name of the new machine: expected win1-g2, got 'other'"),
         ({"address": "-oProxyCommand=x"}, "address of the new machine"),
@@ -60,13 +60,13 @@ def test_connection_variables_are_used() -> None:
             "ansible_winrm_kinit_cmd: expected one of",
         ),
         ({"address": "a", "variables": {"ansible_shell_executable": SECRET}}, "expected one of ansible_connection"),
-        ({"address": "a", "variables": {"ansible_password": [SECRET]}}, "ansible_password: expected a text, got list"),
+        ({"address": "a", "variables": {"ansible_password": [SECRET]}}, "password: expected a string, got list"),
         ({"address": "a", "variables": {"ansible_port": True}}, "ansible_port: expected a number, got true or false"),
         ({"address": "a", "variables": {"ansible_port": SECRET}}, "ansible_port of the new machine: expected a number"),
         ({"address": "a", "variables": {"ansible_connection": "local"}}, "expected psrp, winrm or ssh, got 'local'"),
         (
             {"address": "a", "variables": {"ansible_user": 5000 * "x"}},
-            "ansible_user: expected a text of at most 4096 characters, got 5000",
+            "ansible_user: expected at most 4096 characters, got 5000",
         ),
     ],
 )
@@ -85,7 +85,7 @@ def test_a_command_prints_json() -> None:
     ("result", "text"),
     [
         ({"rc": 0, "stdout": f"password {SECRET}"}, "its output is not JSON"),
-        ({"rc": 0, "stdout": 70000 * " "}, "printed 70000 characters"),
+        ({"rc": 0, "stdout": 70000 * " "}, "expected output of at most 65536 characters, got 70000"),
         ({"rc": 2, "stderr": f"no quota, password={SECRET}"}, "ended with 2: no quota, password=***"),
         ({"failed": True, "msg": "No such file"}, "did not end: No such file"),
         ({}, "did not end"),
@@ -107,17 +107,17 @@ def test_a_command_that_fails_is_shown_without_secrets(result: dict[str, t.Any],
         (
             {},
             False,
-            "image_create_command, image_create_tasks: expected one of them, which creates the new machine, got",
+            "image_create_command, image_create_tasks: expected exactly one of them, to create the new machine, got",
         ),
         (
             {"create_command": ["up"], "create_tasks": "/up.yml"},
             False,
-            "expected one of them, which creates the new machine, got 'image_create_command and image_create_tasks'",
+            "exactly one of them, to create the new machine, got 'image_create_command and image_create_tasks'",
         ),
         (
             {"create_command": ["up"]},
             True,
-            "image_delete_command, image_delete_tasks: expected one of them, which deletes the machine, got nothing",
+            "image_delete_command, image_delete_tasks: expected one of them, to delete the machine, got nothing",
         ),
         (
             {"create_command": ["up"], "delete_command": ["down"], "delete_tasks": "/down.yml"},

@@ -28,9 +28,9 @@ def test_a_name_of_its_own_is_taken() -> None:
 @pytest.mark.parametrize(
     ("others", "nodes", "why"),
     [
-        ([NameClaim(host="a", given="win-7f3k2")], {}, "the inventory's host a"),
-        ([NameClaim(host="a", given="WIN-7F3K2")], {}, "the inventory's host a"),
-        ([NameClaim(host="win-7f3k2")], {}, "the inventory's host win-7f3k2"),
+        ([NameClaim(host="a", given="win-7f3k2")], {}, "the name of host a in the inventory"),
+        ([NameClaim(host="a", given="WIN-7F3K2")], {}, "the name of host a in the inventory"),
+        ([NameClaim(host="win-7f3k2")], {}, "the name of host win-7f3k2 in the inventory"),
         ([NameClaim(host="a", name="win-7f3k2", address="192.0.2.2")], {}, "another host reports the same name"),
         ([], {"win-7f3k2": node("linux", "192.0.2.1")}, "a node with the operating system linux"),
         ([], {"win-7f3k2": node("windows", "192.0.2.9")}, "a node at 192.0.2.9, not at 192.0.2.1"),

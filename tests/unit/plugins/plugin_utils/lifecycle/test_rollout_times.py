@@ -48,7 +48,7 @@ def test_work_begins_in_a_window_only(windows: list[str], now: str, is_open: boo
 def test_windows_are_in_their_time_zone() -> None:
     assert rollout_times.closed(["Sun 00:00-01:00"], "Europe/Berlin", moment("Sat 23:30")) == ""
     assert rollout_times.closed(["Sun 00:00-01:00"], "UTC", moment("Sat 23:30")) == (
-        "Sat 23:30 (UTC) is outside of the maintenance windows: Sun 00:00-01:00"
+        "Sat 23:30 (UTC) is outside the maintenance windows: Sun 00:00-01:00"
     )
 
 

@@ -369,7 +369,7 @@ def test_a_machine_in_its_first_boot_is_refused(make_machine: MakeMachine, monke
     machine.files.make_directory(first_boot.FOLDER)
     real = first_boot.wait_calls
     monkeypatch.setattr(first_boot, "wait_calls", lambda: real(0))
-    with pytest.raises(NodeError, match="got one whose first boot continues"):
+    with pytest.raises(NodeError, match="got one whose first boot is not finished"):
         seal(machine)
     assert (state(machine), machine.power.state) == (COMPLETE, "on")
 

@@ -137,7 +137,7 @@ def test_gates_are_those_of_the_version(version: str) -> None:
             "expected a feature gate of Kubernetes 1.37",
             "Did you mean GracefulNodeShutdown?",
         ),
-        ({"CPUManager": True}, "expected a feature gate of Kubernetes 1.37", "Kubernetes 1.30 to 1.32 has it."),
+        ({"CPUManager": True}, "expected a feature gate of Kubernetes 1.37", "It exists in Kubernetes 1.30 to 1.32."),
         ({"Abcdefghijklm": True}, "expected a feature gate of Kubernetes 1.37", ""),
     ],
 )

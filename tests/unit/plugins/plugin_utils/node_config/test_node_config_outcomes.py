@@ -204,7 +204,7 @@ def test_exceptions_of_a_proxy() -> None:
 
 @pytest.mark.parametrize("value", ["it's", "a\nb", "\x7f", "\x1f", "\ud800"])
 def test_texts_that_no_toml_literal_has(value: str) -> None:
-    with pytest.raises(ValueError, match="expected no single quote and no control character"):
+    with pytest.raises(ValueError, match="expected no single quote or control character"):
         toml.literal(value)
 
 

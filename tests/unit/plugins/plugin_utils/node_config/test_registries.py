@@ -155,7 +155,7 @@ SECRET = "hunter2-S3cret"
         ("r.example", {"mirrors": 5.5}, "expected a URL"),
         ("r.example", {"mirrors": ["m:5000"]}, "expected a URL"),
         ("r.example", {"mirrors": [f"https://u:{SECRET}@m"]}, "Set the keys username and password instead"),
-        ("r.example", {"mirrors": [f"https://m/?sig={SECRET}"]}, "without user, query"),
+        ("r.example", {"mirrors": [f"https://m/?sig={SECRET}"]}, "without a user, query"),
         ("r.example", {"mirrors": ["https://m:99999"]}, "expected a URL"),
         ("r.example", {"mirrors": [{"url": "https://m", "mirrors": []}]}, "got 'mirrors'"),
         ("r.example", {"server": "ftp://x"}, "expected a URL"),
