@@ -18,11 +18,11 @@ DOCKER_NETWORK_SERVICES = (
     *(name for known in catalogue().values() if "docker" in known.supported.runtimes for name in known.services),
     KUBE_PROXY,
 )
-"""The services of all networks that work with Docker, and kube-proxy."""
+"""Names of kube-proxy's service and of the services of all networks that work with Docker."""
 
 
 def network_services(variables: Variables) -> tuple[str, ...]:
-    """Return the services of the pod network that a node may have, in the order in which they stop.
+    """Return the names of the pod network's services that a node may have, in the order in which they stop.
 
     They depend on the kubelet, so they are stopped before the kubelet. On an overlay, kube-proxy also depends on
     flanneld, and stops with it. The network of a node with Docker always runs as services; role cni sets the variable

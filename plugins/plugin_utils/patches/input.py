@@ -33,7 +33,7 @@ _FOR_TESTS = "installfortestingpurposesonly"
 """Part of the names of Microsoft's test-signed fixes (Azure/aks-engine, extensions/windows-patches/README.md)."""
 
 Find = t.Callable[[str], str]
-"""Finds a relative name and returns its path on the controller; raises ResourceError if there is no such file."""
+"""Function that returns a relative name's path on the controller; it raises ResourceError if there is no such file."""
 
 
 @functools.cache
@@ -49,7 +49,7 @@ def read_patches(entries: t.Sequence[t.Any], source: str, find: Find) -> tuple[P
     Args:
         entries: KB numbers (text or number), or mappings with the fields of PatchEntry.
         source: folder on the controller, or URL of a mirror, with the files that `file` names; may be empty.
-        find: finds relative names if `source` is empty.
+        find: function that finds relative names if `source` is empty.
 
     Raises:
         ResourceError: an entry is invalid; the message names the entry and what would be accepted.

@@ -47,7 +47,7 @@ class PatchOptions:
 
 
 class PatchRun:
-    """Patches a node.
+    """A run that patches a node.
 
     Args:
         session: the session with the node.
@@ -151,7 +151,7 @@ class PatchRun:
         """Return whether the node must reboot before anything else.
 
         Args:
-            seen: an observation; None: decide by the attempts since the last reboot alone.
+            seen: an observation. If it is None, only the attempts since the last reboot are considered.
         """
         if any(record.wants_reboot(self.reboots) for record in self.records):
             return True
@@ -199,7 +199,7 @@ class PatchRun:
         return bool(why)
 
     def _pushed(self, record: PatchRecord, seen: PatchObservation, pushed: dict[str, int]) -> bool:
-        """Upload a patch's files from the controller; return False after a failure, which counts as its attempt.
+        """Upload a patch's files from the controller; return False after a failure, which counts as an attempt.
 
         Args:
             record: the patch.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Install public patches with ansible.windows.win_updates: its options, the wait for its job, its result (no I/O).
+"""Install public patches with ansible.windows.win_updates: its options, the wait for its job, and its result (no I/O).
 
 The job's result is the module's result under async (`wait` mode at the end of win_updates.ps1).
 """
@@ -32,7 +32,7 @@ _NO_HRESULT = -1
 
 
 def arguments(patches: t.Sequence[Patch], server: str) -> dict[str, t.Any]:
-    """Return the options with which win_updates installs only these patches and does not reboot."""
+    """Return the options that make win_updates install only these patches, without a reboot."""
     return {
         "state": "installed",
         "reboot": False,
@@ -96,7 +96,7 @@ def read(answer: CallResult | None, patches: t.Sequence[Patch], boots: int) -> d
     Args:
         answer: result of the call `wu.answer`.
         patches: the patches that win_updates was given.
-        boots: number of reboots of this run so far.
+        boots: number of reboots in this run so far.
 
     Returns:
         Attempts by patch name.
