@@ -136,7 +136,7 @@ def _requires(
     where: str, entries: t.Sequence[PatchFileEntry], file: PatchFile | None, source: str, find: Find
 ) -> tuple[PatchFile, ...]:
     if entries and (file is None or file.extension != ".msu"):
-        raise ResourceError(where, AsItIs(f"a list of {len(entries)}"), "expected requires only with a .msu file")
+        raise ResourceError(where, AsItIs(f"a list of {len(entries)}"), "expected requires only with an .msu file")
     files = []
     for index, entry in enumerate(entries):
         one = _file(f"{where}[{index}]", entry, source, find)
@@ -206,7 +206,7 @@ def _windows(where: str, given: tuple[str, ...]) -> tuple[str, ...]:
     for version in filter(None, given):
         if version not in windows_versions.NAMES:
             raise ResourceError(
-                where, version, f"expected a version of Windows Server: {', '.join(windows_versions.NAMES)}"
+                where, version, f"expected one of the Windows Server versions {', '.join(windows_versions.NAMES)}"
             )
     return tuple(filter(None, given))
 

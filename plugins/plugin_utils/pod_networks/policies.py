@@ -69,14 +69,14 @@ def access_list(settings: NetworkSettings) -> list[dict[str, t.Any]]:
 
 
 def broadest(networks: t.Iterable[str]) -> list[str]:
-    """Return the networks, except networks that another network with the same first address contains.
+    """Return the networks, without those that another network with the same first address contains.
 
     Windows Server 2019 ignores the prefix lengths when it compares exceptions of outbound NAT, and keeps only one of
     several networks with the same address (Azure/AgentBaker azurecnifunc.ps1, GetBroadestRangesForEachAddress). The
     shorter list has the same effect on every version of Windows.
 
     Args:
-        networks: networks in CIDR notation; empty texts are left out.
+        networks: networks in CIDR notation; empty strings are left out.
     """
     chosen: dict[str, str] = {}
     for network in networks:

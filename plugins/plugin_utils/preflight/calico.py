@@ -28,14 +28,14 @@ _UNSUPPORTED = (
     "Windows nodes do not support this value. Change the Installation, or set cni_plugin: none on the Windows hosts."
 )
 _LOGS = "C:\\var\\log\\calico\\cni"
-"""The folder of the logs of Calico's CNI plugin. It is in a folder that is removed with Calico
+"""The folder of the logs of Calico's CNI plugin. It is a subfolder of a folder that is removed with Calico
 (data/networks/calico.yml)."""
 Facts: t.TypeAlias = t.Mapping[str, t.Any]
 """The part `calico` of the result of cluster_info."""
 
 
 def problems(node: HostVariables, calico: Facts) -> list[Problem]:
-    """Return why a Windows node cannot use the cluster's Calico.
+    """Return the reasons why a Windows node cannot use the cluster's Calico.
 
     Args:
         node: the host.
@@ -71,7 +71,7 @@ def problems(node: HostVariables, calico: Facts) -> list[Problem]:
 
 
 def requested_changes(node: HostVariables, calico: Facts) -> list[RequestedChange]:
-    """Return what the run changes in Calico because the variables request it.
+    """Return the changes to Calico that the run makes because variables request them.
 
     Args:
         node: the host.
@@ -290,7 +290,7 @@ def _typha(calico: Facts) -> list[Problem]:
 
 
 def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
-    """Return what the Tigera operator needs before it runs Calico on Windows nodes."""
+    """Return the problems that keep the Tigera operator from running Calico on Windows nodes."""
     installation = calico["installation"]
     if not installation:
         return []
@@ -357,5 +357,5 @@ def _folders(node: HostVariables, folders: t.Mapping[str, str]) -> list[Problem]
 
 
 def _folder(path: str) -> str:
-    """Return a folder of a Windows node in a form that can be compared."""
+    """Return the path of a Windows node's folder in a form that can be compared."""
     return host_path(path).rstrip("/").casefold()

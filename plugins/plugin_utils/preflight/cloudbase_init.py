@@ -19,10 +19,10 @@ _ACCOUNT = re.compile(r"[^\"/\\\[\]:;|=,+*?<>@\s](?:[^\"/\\\[\]:;|=,+*?<>@\r\n\t
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the values that cannot be used.
+    """Return a problem for each value that cannot be used.
 
     Args:
-        values: templated values of the roles' options that are set.
+        values: templated values of all role options that are set.
     """
     if values.get(f"{_ROLE}_enabled") is not True:
         return []

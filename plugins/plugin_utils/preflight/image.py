@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check a host's variables before a machine image is made from the host, which takes hours (no I/O)."""
+"""Check a host's variables before a machine image is built from the host, because a build takes hours (no I/O)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def problems(
     """Return the proxies whose credentials would end up in the image.
 
     Args:
-        variables: names of all variables of a host. The names include role sysprep's own variables if the play makes an
+        variables: names of all variables of a host. The names include role sysprep's variables if the play makes an
             image.
-        values: templated values of the roles' options that are set.
+        values: templated values of all role options that are set.
         known_roles: the roles.
     """
     makes_image = any(name in variables for role in known_roles if role.name == ROLE for name in role.own)

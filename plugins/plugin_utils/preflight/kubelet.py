@@ -25,7 +25,7 @@ _FIELDS = {
     "kubernetes_node_system_reserved": "systemReserved",
     "kubernetes_node_eviction_hard": "evictionHard",
 }
-"""Fields of KubeletConfiguration that have a variable of their own."""
+"""Fields of KubeletConfiguration for which the collection has separate variables."""
 _FLAGS = ("kubernetes_node_kubelet_arguments", "node_join_kubelet_arguments")
 _FLAGS_OF_FIELDS = {
     "eviction-hard": ("evictionHard", "<"),
@@ -35,7 +35,7 @@ _FLAGS_OF_FIELDS = {
     "kube-reserved": ("kubeReserved", "="),
     "system-reserved": ("systemReserved", "="),
 }
-"""Flags with a list of pairs: the field that they set, and what separates the name from the value."""
+"""Flags that contain a list of pairs: the field that each flag sets, and the separator between name and value."""
 _LABELS = "node-labels"
 _ONLY_ON_LINUX: t.Mapping[str, tuple[t.Callable[[t.Any], bool], str]] = types.MappingProxyType(
     {

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check kubespray's variables of Calico, without a cluster, for values that Windows nodes do not support (no I/O).
+"""Check kubespray's variables for Calico, without a cluster, for values that Windows nodes do not support (no I/O).
 
 A problem is reported only if the inventory sets one of the variables concerned. kubespray's defaults suit Windows
 nodes, except the default of strict affinity (kubernetes-sigs/kubespray v2.31.0,
-roles/network_plugin/calico_defaults/defaults/main.yml). What the cluster really has is checked in calico.py.
+roles/network_plugin/calico_defaults/defaults/main.yml). The cluster's actual settings are checked in calico.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..values.versions import Version
 from .variables import Problem
 
 Ask: t.TypeAlias = t.Callable[[str], object]
-"""Returns a variable of the cluster; empty if it is not set."""
+"""Function that returns a variable of the cluster; empty if it is not set."""
 
 _TEXTS: t.Mapping[str, tuple[str, str]] = types.MappingProxyType(
     {
@@ -38,11 +38,11 @@ _SWITCHES: t.Mapping[str, str] = types.MappingProxyType(
 
 
 def problems(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
-    """Return kubespray's settings of Calico that Windows nodes do not support.
+    """Return kubespray's settings for Calico that Windows nodes do not support.
 
     Args:
-        values: templated values of the roles' options that are set.
-        ask: returns a variable of the cluster.
+        values: templated values of all role options that are set.
+        ask: function that returns a variable of the cluster.
     """
     if values.get("cni_plugin") != "calico":
         return []
@@ -81,7 +81,7 @@ def _pool(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
 
 
 def _mtu(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
-    """Return the problem if kubespray's MTU of pods differs from cni_mtu (calico-node.yml.j2, FELIX_VXLANMTU)."""
+    """Return the problem if kubespray's pod MTU differs from cni_mtu (calico-node.yml.j2, FELIX_VXLANMTU)."""
     name = "calico_veth_mtu" if number(ask("calico_veth_mtu")) else "calico_mtu"
     expected, given = number(values.get("cni_mtu")), number(ask(name))
     # kubespray uses neither of the two if calico_mtu is not set.

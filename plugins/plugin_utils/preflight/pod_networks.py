@@ -16,14 +16,14 @@ from .variables import Problem
 _PLUGIN = "cni_plugin (from kube_network_plugin)"
 _RUN_AS = "cni_run_as"
 _SMALLEST_MTU = 576
-"""Every host accepts packets of this size (RFC 791)."""
+"""A packet size that every host accepts (RFC 791)."""
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return why the host cannot have the selected network.
+    """Return the reasons why the host cannot use the selected network.
 
     Args:
-        values: templated values of the roles' options that are set.
+        values: templated values of all role options that are set.
     """
     plugin = str(values.get("cni_plugin", ""))
     known = catalogue().get(plugin)
@@ -78,7 +78,7 @@ def _run_as(known: KnownNetwork, values: t.Mapping[str, t.Any], *, docker: bool)
 
 
 def _metadata_service(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problem if the instance metadata service has to be closed, and the network has no access lists."""
+    """Return the problem if the network lacks the access lists that would block the instance metadata service."""
     if values.get("cni_block_imds") is not True or known.has_access_lists:
         return []
     expected = f"expected false with cni_plugin: {known.name}, whose CNI configuration another program writes"
@@ -87,7 +87,7 @@ def _metadata_service(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> lis
 
 
 def _folders(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the folders that are not on the drive that the network needs."""
+    """Return a problem for each folder that is not on the drive that the network needs."""
     if not known.drive:
         return []
     expected = f"expected a folder on {known.drive} with cni_plugin: {known.name}"
@@ -102,7 +102,7 @@ def _folders(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem
 
 
 def _subnets(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the malformed subnets of the virtual network."""
+    """Return a problem for each malformed subnet of the virtual network."""
     given = values.get("cni_azure_vnet_subnets")
     networks = given if isinstance(given, list) else []  # another check refuses other values
     expected = "expected a network in CIDR notation such as 10.240.0.0/12"
@@ -114,7 +114,7 @@ def _subnets(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def _policy(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problem if the engine of network policies does not work with the network."""
+    """Return the problem if the network policy engine does not work with the network."""
     engine = str(values.get("cni_network_policy") or "")
     # Another check refuses values that are not engines.
     if engine in known.policy or engine not in known.refused_policies:
@@ -130,7 +130,7 @@ def different_networks(hosts: t.Mapping[str, str]) -> list[Problem]:
     except nodes whose network runs as services.
 
     Args:
-        hosts: the network (`cni_plugin`, with flannel's backend) of each host on whose node DaemonSets run.
+        hosts: the network (`cni_plugin`, with flannel's backend) of each host whose node runs the network's DaemonSets.
     """
     first: dict[str, str] = {}
     for host, network in hosts.items():
@@ -152,7 +152,7 @@ def _mtu(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def _daemon_sets(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the patterns of DaemonSets that have no namespace."""
+    """Return a problem for each DaemonSet pattern without a namespace."""
     given = values.get("cni_linux_daemon_sets")
     patterns = given if isinstance(given, list) else []  # another check refuses other values
     expected = "expected NAMESPACE/NAME, such as monitoring/node-exporter or monitoring/*"

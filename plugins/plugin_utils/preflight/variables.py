@@ -33,7 +33,7 @@ _SERIAL = re.compile(r"[1-9]\d*|(?:[1-9]\d?|100)%")
 _SOURCE = re.compile(
     r"^\{\{\s*\(*(?:lookup\('winkube\.node\.cluster_variable', ')?((?!winkube_)\w+)(?:'|\s*\|\s*default)"
 )
-"""Finds the shared variable that a default reads first, but not `winkube_*` variables, which roles set."""
+"""Pattern for the shared variable that a default reads first, except `winkube_*` variables, which roles set."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +57,7 @@ class RequestedChange(t.NamedTuple):
     before: str
     after: str
     more: str = ""
-    """What else the user should know, as a sentence."""
+    """Additional information for the user, as a sentence."""
 
     def __str__(self) -> str:
         change = f"{self.variable}: this run changes {self.object}: expected {self.after}, got {self.before}."
