@@ -79,7 +79,7 @@ class UnsupportedVersion(Problem):
         Args:
             variable: the variables with the versions.
             value: their values.
-            release: what is wrong.
+            release: the unsupported release, and why it is not supported.
         """
         may = "allow_unsupported_versions: true allows it, without tests or support." if release.nearest else ""
         hint = " ".join(filter(None, (release.why, may)))
@@ -120,7 +120,7 @@ def own_builds(values: t.Mapping[str, t.Any]) -> list[str]:
     """Return which of `kubernetes` and `containerd` come from a URL that users set, as subjects of problems.
 
     Args:
-        values: templated values of the roles' options that are set.
+        values: templated values of all role options that are set.
     """
     urls = {"kubernetes": "kubernetes_node_url", "containerd": "container_runtime_containerd_url"}
     return [subject for subject, name in urls.items() if values.get(name)]
@@ -234,7 +234,7 @@ def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]
     Args:
         runtime: docker or moby.
         kubernetes: version of Kubernetes.
-        values: templated values of the roles' options that are set.
+        values: templated values of all role options that are set.
     """
     problems: list[Problem] = []
     engine = f"container_runtime_{runtime}_version"
@@ -353,7 +353,7 @@ def rollout_problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     number or a percentage.
 
     Args:
-        values: templated values of the roles' options that are set.
+        values: templated values of all role options that are set.
     """
     problems = []
     serial, failed = values.get("node_maintenance_serial", 1), values.get("node_maintenance_max_failed", 0)

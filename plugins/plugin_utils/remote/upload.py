@@ -55,7 +55,7 @@ def pieces(target: str, size: int) -> tuple[Piece, ...]:
 
 
 def push(node: RemoteNode, local: str, target: str, uploaded: t.Mapping[str, int], step: str) -> int:
-    """Upload those pieces of a file that are not yet on the node.
+    """Upload the pieces of a file that are not yet on the node.
 
     Args:
         node: the node.
@@ -110,7 +110,7 @@ def join_calls(target: str, digest: str, count: int, index: int, destination: st
         digest: SHA-256 of the complete file.
         count: number of the file's pieces on the node.
         index: index of the file in its batch.
-        destination: final path; empty: the file stays at `target`.
+        destination: final path; if empty, the file stays at `target`.
     """
     if not count:
         return ()

@@ -184,8 +184,8 @@ def test_the_question_waits_on_the_node() -> None:
     ("steps", "expected"),
     [
         ([REFUSED], r"shutdown.exe ended with 5: Access is denied.\(5\)$"),
-        ([ORDERED, RUNS], "back within 600 seconds; last seen: a reboot was requested, but it has not shut down yet"),
-        ([ORDERED, LostError("refused")], "back within 600 seconds; last seen: refused"),
+        ([ORDERED, RUNS], "back within 600 seconds; last status: a reboot was requested, but it has not shut down yet"),
+        ([ORDERED, LostError("refused")], "back within 600 seconds; last status: refused"),
         ([ORDERED, screen(logon=False)], "it has booted, but its logon screen is not up yet"),
         ([None], "it did not respond to the request to reboot"),
     ],
