@@ -248,7 +248,7 @@ def _before(patch: Patch, results: t.Mapping[str, CallResult]) -> tuple[Outcome,
     for index, file in enumerate(patch.files):
         have = results.get(f"have-{index}")
         if have is None:
-            return "temporary", "the batch ended before this patch"
+            return "temporary", "the batch ended before it reached this patch"
         if not have.ok:
             return "failed", _missing(file, index, have, results)
     signature = results.get("signature")
@@ -260,7 +260,7 @@ def _before(patch: Patch, results: t.Mapping[str, CallResult]) -> tuple[Outcome,
             "failed",
             f"test signing could not be turned on: {(signing.stderr or signing.stdout or str(signing.error)).strip()}",
         )
-    return "temporary", "the batch ended before this patch"
+    return "temporary", "the batch ended before it reached this patch"
 
 
 def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[str, CallResult]) -> str:

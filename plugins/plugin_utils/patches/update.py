@@ -136,7 +136,10 @@ def _attempt(patch: Patch, result: t.Mapping[str, t.Any], boots: int) -> Attempt
     filtered = _of(patch, result.get("filtered_updates"))
     if filtered and "hidden" in (filtered[0].get("filtered_reasons") or ()):
         return Attempt(outcome="not_offered", why=f"{filtered[0].get('title')} is hidden on this machine", boots=boots)
-    why = "Windows Update does not offer it: it is superseded, not for this Windows, not approved, or not an update"
+    why = (
+        "Windows Update does not offer it: it is superseded, not for this version of Windows, not approved, or not an "
+        "update"
+    )
     return Attempt(outcome="not_offered", why=why, boots=boots)
 
 

@@ -114,7 +114,7 @@ def windows_nodes(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[P
         return []
     expected = "expected false while the cluster has Windows nodes with another network"
     hint = (
-        f"The operator would start Calico on them at once, and Calico would remove their networks: "
+        "The operator would immediately start Calico on them, and Calico would remove their networks: "
         f"{', '.join(others[:8])}. Drain and reset these nodes first."
     )
     return [Problem("cni_calico_enable_windows", True, expected, hint)]
@@ -190,7 +190,9 @@ def _pools(node: HostVariables, calico: Facts) -> list[Problem]:
         different.append(Problem("vxlanMode of the cluster's IPPools", " and ".join(modes), expected, _VXLAN_SETTINGS))
     if not any(not pool["disabled"] for pool in calico["pools"]):
         hint = "Calico has no addresses for pods. Create an IPPool."
-        different.append(Problem("the cluster's IPPools", "none that is enabled", "expected at least one", hint))
+        different.append(
+            Problem("the cluster's IPPools", "none that is enabled", "expected at least one enabled IPPool", hint)
+        )
     return different
 
 
@@ -263,10 +265,10 @@ def _felix(calico: Facts) -> list[Problem]:
         (
             "bpfEnabled",
             "calico_bpf_enabled",
-            "Windows nodes have no eBPF, and would not reach services in such a cluster",
+            "Windows nodes do not support eBPF, and could not reach services in such a cluster",
         ),
-        ("wireguardEnabled", "calico_wireguard_enabled", "Windows nodes have no WireGuard in Calico"),
-        ("wireguardEnabledV6", "calico_wireguard_enabled", "Windows nodes have no WireGuard in Calico"),
+        ("wireguardEnabled", "calico_wireguard_enabled", "Calico does not support WireGuard on Windows nodes"),
+        ("wireguardEnabledV6", "calico_wireguard_enabled", "Calico does not support WireGuard on Windows nodes"),
     )
     return [
         Problem(
@@ -323,7 +325,7 @@ def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
             Problem(
                 "the ConfigMap tigera-operator/kubernetes-services-endpoint",
                 installation["api_server"],
-                "expected the address of the API server as Windows nodes reach it",
+                "expected an address at which Windows nodes can reach the API server",
                 enable,
             )
         )

@@ -63,7 +63,10 @@ def _unused(given: t.Mapping[str, str]) -> t.Iterator[Problem]:
     """Reject settings for a join if no domain is set, because the user expects the machine to join a domain."""
     names = [name for name, value in given.items() if value]
     if names:
-        hint = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set, but no machine joins a domain without it."
+        hint = (
+            f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set, but no machine joins a domain "
+            f"without {_DOMAIN}."
+        )
         yield Problem(_DOMAIN, None, "expected the DNS name of a domain", hint)
 
 

@@ -27,10 +27,10 @@ def problems(
     if not makes_image or values.get("sysprep_proxy_credentials", "refuse") != "refuse":
         return []
     sources = {name: source for role in known_roles for name, source in role.sources.items()}
-    expected = "expected a proxy without user and password"
+    expected = "expected a proxy URL without user name and password"
     hint = (
-        "Every user of the image's machines could read them. Remove them, or set sysprep_proxy_credentials: "
-        "remove (machines get the proxy when they are prepared) or sysprep_proxy_credentials: keep (the image has it)."
+        "Every user of the image's machines could read them. Remove them, or set sysprep_proxy_credentials: remove "
+        "(machines get the proxy when they are prepared) or sysprep_proxy_credentials: keep (the image contains it)."
     )
     by_source: dict[str, Problem] = {}
     for name, value in values.items():

@@ -100,7 +100,7 @@ def _flag_objections(flags: t.Mapping[str, t.Any], version: str) -> t.Iterator[O
     minor = Version.parse(version).minor_version
     for name in kubelet_flags.unknown(map(str, flags), version):
         # The value of an unknown flag may be a secret.
-        expected = f"expected a flag of the kubelet of Kubernetes {minor}"
+        expected = f"expected a kubelet flag of Kubernetes {minor}"
         hint = "Write the flag's name without leading hyphens." if name.startswith("-") else ""
         yield Objection(name, AsItIs(hidden("a value")), expected, hint)
     configuration: dict[str, dict[str, str]] = {}

@@ -30,8 +30,8 @@ _TEXTS: t.Mapping[str, tuple[str, str]] = types.MappingProxyType(
 )
 _SWITCHES: t.Mapping[str, str] = types.MappingProxyType(
     {
-        "calico_bpf_enabled": "Windows nodes have no eBPF, and would not reach services in such a cluster.",
-        "calico_wireguard_enabled": "Windows nodes have no WireGuard in Calico.",
+        "calico_bpf_enabled": "Windows nodes do not support eBPF, and could not reach services in such a cluster.",
+        "calico_wireguard_enabled": "Calico does not support WireGuard on Windows nodes.",
         "calico_ipam_host_local": "Calico on Windows needs its own IPAM.",
     }
 )
@@ -60,8 +60,8 @@ def problems(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
     affinity = ask("calico_ipam_strictaffinity")
     if affinity not in ("", None) and not to_bool(affinity) and not sets_affinity:
         hint = (
-            "Linux nodes would otherwise use addresses in the blocks of Windows nodes. Or let this collection set it "
-            "after each run of kubespray, with cni_calico_set_strict_affinity: true."
+            "Linux nodes would otherwise use addresses in the blocks of Windows nodes. You can also let this "
+            "collection set it after each run of kubespray, with cni_calico_set_strict_affinity: true."
         )
         different.append(Problem("calico_ipam_strictaffinity", False, "expected true", hint))
     return [*different, *_pool(values, ask), *_mtu(values, ask), *_encapsulation(ask), *_fixed(ask), *_version(ask)]
@@ -87,7 +87,7 @@ def _mtu(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
     # kubespray uses neither of the two if calico_mtu is not set.
     if not expected or not given or given == expected or number(ask("calico_mtu")) is None:
         return []
-    hint = "Pods of Linux nodes use this MTU. Change one of the two, or remove cni_mtu."
+    hint = "Pods on Linux nodes use this MTU. Change one of the two, or remove cni_mtu."
     return [Problem(name, given, f"expected {expected} (cni_mtu)", hint)]
 
 
@@ -101,10 +101,10 @@ def _encapsulation(ask: Ask) -> list[Problem]:
         return [Problem("calico_network_backend", backend, "expected vxlan or bird", hint)]
     # kubespray's default of calico_vxlan_mode is Always.
     if backend == "bird" and mode != "Never":
-        hint = "With BGP, Calico on Windows supports no encapsulation. Or set calico_network_backend: vxlan."
+        hint = "With BGP, Calico on Windows supports no encapsulation. You can also set calico_network_backend: vxlan."
         return [Problem("calico_vxlan_mode", mode or "Always", "expected Never, because of BGP", hint)]
     if mode == "Never" and backend != "bird":
-        hint = "Without encapsulation, only BGP makes routes between nodes. Or set calico_vxlan_mode: Always."
+        hint = "Without encapsulation, only BGP provides routes between nodes. You can also set calico_vxlan_mode: Always."
         return [Problem("calico_network_backend", backend or "vxlan", "expected bird", hint)]
     return []
 

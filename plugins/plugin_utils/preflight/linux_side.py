@@ -121,7 +121,7 @@ def mtu(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Finding]:
             object=linux.where,
             value=f"{linux.pods} for pods",
             expected=f"{expected} ({why})",
-            fix=f"{remedy} If {linux.pods} is right, set cni_mtu: {linux.pods}.",
+            fix=f"{remedy} If {linux.pods} is correct, set cni_mtu: {linux.pods}.",
         )
     ]
 

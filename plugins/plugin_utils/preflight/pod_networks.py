@@ -82,7 +82,7 @@ def _metadata_service(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> lis
     if values.get("cni_block_imds") is not True or known.has_access_lists:
         return []
     expected = f"expected false with cni_plugin: {known.name}, whose CNI configuration another program writes"
-    hint = "Close 169.254.169.254 with a network policy, such as Calico's GlobalNetworkPolicy."
+    hint = "Block 169.254.169.254 with a network policy, such as Calico's GlobalNetworkPolicy."
     return [Problem("cni_block_imds", True, expected, hint)]
 
 
@@ -91,7 +91,7 @@ def _folders(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem
     if not known.drive:
         return []
     expected = f"expected a folder on {known.drive} with cni_plugin: {known.name}"
-    hint = f"{known.title}'s own files name folders on this drive."
+    hint = f"{known.title}'s own files refer to folders on this drive."
     folders = {name: values.get(name) for name in ("cni_bin_dir", "cni_conf_dir")}
     return [
         Problem(name, path, expected, hint)

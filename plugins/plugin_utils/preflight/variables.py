@@ -130,8 +130,8 @@ NO_VERSION = Problem(
     "kubernetes_node_version (from kube_version)",
     None,
     EXPECTED,
-    "Without kube_version the version is read from the cluster, for which kubeconfig must be set. Only playbooks that "
-    "join or upgrade nodes, and plan.yml, do so.",
+    "Without kube_version, the version is read from the cluster, which requires kubeconfig. Only plan.yml and the "
+    "playbooks that join or upgrade nodes read it.",
 )
 """The problem if no Kubernetes version is set and there is no cluster from which to read it."""
 

@@ -28,7 +28,7 @@ def missing_library() -> str:
     if importlib.util.find_spec("cyclonedx") is not None:
         return ""
     return (
-        "expected the Python package cyclonedx-python-lib on the controller, which writes the bill of materials, got "
+        "expected the Python package cyclonedx-python-lib, which writes the bill of materials, on the controller, got "
         f"none. Install it for Ansible's Python (python3 -m pip install '{REQUIREMENT}'), or set image_sbom to false"
     )
 

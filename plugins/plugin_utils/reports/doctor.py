@@ -102,8 +102,7 @@ def total(hosts: t.Mapping[str, Entry]) -> str:
 
 
 def cluster_problem(hosts: t.Mapping[str, Entry]) -> str:
-    """Return why the cluster was not queried or did not answer; empty if it answered, or if no entry contains the
-    reason."""
+    """Return why the cluster was not queried or did not answer; empty if it answered or the entries do not say why."""
     unknown = [one["status_detail"] for one in hosts.values() if one.get("status") == "not asked"]
     return unknown[0] if unknown else ""
 

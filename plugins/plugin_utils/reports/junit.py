@@ -53,8 +53,7 @@ def read(folder: pathlib.Path) -> JUnitResults:
 
 
 def copy_redacted(source: pathlib.Path, target: pathlib.Path, redact: t.Callable[[str], str]) -> None:
-    """Copy a JUnit file without secrets. If the file is missing or incomplete because a program ended early, nothing is
-    copied.
+    """Copy a JUnit file without secrets. A file that is missing or incomplete (a program ended early) is skipped.
 
     Args:
         source: the file.
