@@ -38,7 +38,7 @@ _WITHOUT_DROPINS = ("--resolv-conf=", "--cgroups-per-qos=false", "--enforce-node
 
 
 _NSSM_DIR = "C:\\Program Files\\nssm"
-"""Default of the folder of nssm, which the role container_runtime installs."""
+"""Default folder of nssm, which the role container_runtime installs."""
 _FLAGS: t.Mapping[str, str] = types.MappingProxyType(
     {
         # kubeadm writes flags to this file. They must be on the command line, or the kubelet starts without them.
@@ -66,7 +66,7 @@ class KubernetesSettings(KubeletVariables):
     nssm_dir: str = ""
     """Folder of nssm, which runs the kubelet unless `kubelet_service` is native."""
     network_labels: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Labels for nodes with this pod network. A machine that joins by itself registers with them; empty without the
+    """Node labels for this pod network, with which a machine registers when it joins by itself; empty without the
     launcher."""
 
     @classmethod
@@ -136,7 +136,7 @@ class KubernetesSettings(KubeletVariables):
 
     @property
     def log_rotation(self) -> list[str]:
-        """The log runner's flags for rotation. Older versions of the runner get no flags, as they reject them."""
+        """The log runner's flags for rotation. Older versions of the runner get no flags, because they reject them."""
         if self.kubelet_log_max_mb <= 0 or Version.parse(self.version) < _ROTATION:
             return []
         days = self.kubelet_log_max_days

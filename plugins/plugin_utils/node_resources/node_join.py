@@ -203,7 +203,7 @@ def leftovers() -> list[ResourceMapping]:
     """Return the resources that remove files that contain the bootstrap token.
 
     The batch that runs kubeadm always removes these files, unless the machine goes down during the batch. The kubelet
-    may then join without a second batch, and the files would stay.
+    may then join without a second batch, and the files would remain.
     """
     return [{"type": "File", "name": path, "state": "absent"} for path in LEFTOVERS]
 

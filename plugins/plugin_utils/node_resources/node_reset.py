@@ -101,7 +101,7 @@ class ResetMachine:
 
     @property
     def joined(self) -> JoinedNode:
-        """A placeholder for this machine as a node.
+        """This machine as a joined node, with placeholders for values that only a join provides.
 
         Its resources have the same types and names as the resources of a real join (see `_PLACEHOLDERS`).
         """
@@ -220,10 +220,10 @@ def _state_folder(path: str, directories: t.Mapping[str, ResourceMapping]) -> Re
 
 
 def _check_conf_dir(machine: ResetMachine) -> None:
-    """Check that the folder of CNI configurations contains nothing else, because a reset empties the folder.
+    """Check that no programs or prepared files are in the folder of CNI configurations, because a reset empties it.
 
     Raises:
-        ResourceError: the folder contains something else.
+        ResourceError: the folder contains such programs or files.
     """
     folder = machine.conf_dir.rstrip("\\")
     programs = (machine.kubernetes.install_dir, *machine.folders.values())

@@ -55,8 +55,8 @@ class OwnTemplates:
     Args:
         variables: variables by name, not templated.
         template: Ansible's function that templates a value.
-        decide: returns the result of the lookup plugin role_decision for a term. Without this function, Ansible runs
-            the plugin.
+        decide: function that returns the result of the lookup plugin role_decision for a term. Without this function,
+            Ansible runs the plugin.
     """
 
     def __init__(

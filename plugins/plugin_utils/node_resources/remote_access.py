@@ -20,7 +20,7 @@ _SSH_ACL = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;AU)"
 """The access list that sshd gives to its folder: github.com/PowerShell/openssh-portable
 contrib/win32/win32compat/wmain_sshd.c (create_prgdata_ssh_folder)."""
 _CAPABILITY = "OpenSSH.Server~~~~0.0.1.0"
-"""Windows' optional feature with the OpenSSH server:
+"""Windows' optional feature that contains the OpenSSH server:
 learn.microsoft.com/windows-server/administration/openssh/openssh_install_firstuse."""
 _KEYS = f"{_SSH_DATA}\\administrators_authorized_keys"
 """File with the public keys of all administrators. sshd ignores the file if other users can write to it:

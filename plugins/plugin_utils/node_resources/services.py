@@ -50,8 +50,8 @@ def log_folders(*folders: str, only_below: str = "") -> list[dict[str, t.Any]]:
 
     Args:
         folders: Windows paths.
-        only_below: restrict access only to folders below this folder. Folders elsewhere may belong to other programs as
-            well.
+        only_below: if set, restrict access only to folders below this folder. Folders elsewhere may belong to other
+            programs as well.
 
     Returns:
         Directory resources.

@@ -31,7 +31,7 @@ class Variables:
 
     Args:
         variables: variables by name, not templated.
-        template: templates a value.
+        template: function that templates a value.
         decisions: functions that decide the value of a variable (package role_decisions), by variable name. Without
             these functions, Ansible calls the lookup plugin role_decision.
     """
@@ -144,9 +144,9 @@ class Variables:
     def of_host(self, host: str, name: str, *keys: str, default: t.Any = "") -> t.Any:
         """Return a variable of another host, or one part of the variable, from `hostvars`.
 
-        `hostvars` has the variables of the inventory, facts and registered results, but not the variables of roles and
-        plays. When Ansible first reads a variable of a host, it collects all variables of that host, which takes about
-        a millisecond. Callers therefore read the variables of no more hosts than necessary.
+        `hostvars` contains the variables of the inventory, facts and registered results, but not the variables of roles
+        and plays. When Ansible first reads a variable of a host, it collects all variables of that host, which takes
+        about a millisecond. Callers therefore read the variables of no more hosts than necessary.
 
         Args:
             host: name of the host in the inventory.

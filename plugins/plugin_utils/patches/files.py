@@ -198,7 +198,7 @@ def read(patch: Patch, results: t.Mapping[str, CallResult], boots: int) -> Attem
 
     Args:
         patch: the patch.
-        results: results of the patch's calls, by id without the prefix.
+        results: results of the patch's calls, by ID without the prefix.
         boots: number of reboots in this run so far.
     """
     signing = results.get("testsigning")

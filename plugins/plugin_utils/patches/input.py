@@ -153,7 +153,7 @@ def _file(where: str, entry: PatchFileEntry, source: str, find: Find) -> PatchFi
     """Return the file at `url`, or the file on the controller or on the mirror that `file` names.
 
     Raises:
-        ResourceError: the file is not valid or cannot be read. The message shows URLs without user and query.
+        ResourceError: the file is not valid or cannot be read. The message shows URLs without user name and query.
     """
     if bool(entry.file) == bool(entry.url):
         raise ResourceError(where, AsItIs("both" if entry.file else "neither"), "expected either file or url")

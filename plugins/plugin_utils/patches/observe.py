@@ -49,7 +49,7 @@ class Leftovers:
     """Work and files that earlier runs left on the node."""
 
     batches: tuple[str, ...] = ()
-    """Keys of batches that were started and have no result: they still run, or are lost."""
+    """Keys of batches that were started and have no result: they are still running, or were lost."""
     jobs: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
     """Process IDs of running Windows Update jobs, by key."""
     done: tuple[str, ...] = ()

@@ -44,7 +44,7 @@ class PatchRecord:
     """Number of attempts and reboots before the latest observation."""
 
     def record_state(self, verdict: PatchState, boots: int = 0) -> None:
-        """Record an observation of the node after a number of reboots of this run."""
+        """Record an observation of the node, made after a number of reboots in this run."""
         self.first = self.first or verdict
         self.verdict = verdict
         self._observed_after = (len(self.attempts), boots)

@@ -250,7 +250,7 @@ def _by_hotfix(patch: Patch, node: NodePatches) -> PatchState | None:
 
 
 def _by_log(patch: Patch, node: NodePatches) -> PatchState | None:
-    """Return the state of a patch of a kind that no cmdlet lists, if Windows Update logged it as installed; else None.
+    """Return the state of a patch if no cmdlet lists its kind, but Windows Update logged it as installed; else None.
 
     A logged update of any other kind may have been removed since.
     """

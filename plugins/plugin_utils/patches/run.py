@@ -204,7 +204,7 @@ class PatchRun:
         Args:
             record: the patch.
             seen: an observation of the node.
-            pushed: receives the number of uploaded pieces of each file, by Windows path.
+            pushed: mapping that receives the number of uploaded pieces of each file, by Windows path.
         """
         have = {str(item.get("path")).lower(): item.get("sha256") for item in seen.files.output}
         for file in record.patch.files:
@@ -264,7 +264,7 @@ class PatchRun:
         """Start the Windows Update job.
 
         Returns:
-            The job's key and process id. The key is empty if the job could not be started, which counts as an attempt
+            The job's key and process ID. The key is empty if the job could not be started, which counts as an attempt
             for each patch.
         """
         job_options = patches_update.arguments([record.patch for record in public], self._options.server)

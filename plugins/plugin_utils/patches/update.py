@@ -22,9 +22,9 @@ ACTION = "ansible.windows.win_updates"
 UPDATE = Scope("wu.")
 """Scope of the calls of an installation by Windows Update."""
 JOB, ANSWER = UPDATE.id("job"), UPDATE.id("answer")
-"""Ids of the calls that find the job and read its result."""
+"""IDs of the calls that find the job and read its result."""
 WAITED, ENDED = UPDATE.id("waited"), UPDATE.id("ended")
-"""Ids of two calls: one waits for the job until a time limit, the other fails if the job has not ended by then."""
+"""IDs of two calls: one waits for the job until a time limit, the other fails if the job has not ended by then."""
 SERVERS: t.Mapping[str, str] = {"default": "default", "wsus": "managed_server", "windows_update": "windows_update"}
 """Names of update servers in win_updates, by their names in this collection."""
 _DELAY = 1.0

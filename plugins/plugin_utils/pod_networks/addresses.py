@@ -31,8 +31,7 @@ def kubespray_dns(services: str) -> str:
 def reachable_dns(configured: t.Iterable[str], service: str) -> list[str]:
     """Return the DNS addresses that replace the addresses in the kubelets' configuration on Windows nodes.
 
-    nodelocaldns runs on Linux nodes only, at a link-local address. A pod on a Windows node reaches nothing at this
-    address.
+    nodelocaldns runs only on Linux nodes, at a link-local address. Pods on Windows nodes cannot reach this address.
 
     Args:
         configured: `clusterDNS` in the kubelets' configuration.

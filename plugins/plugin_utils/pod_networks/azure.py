@@ -51,7 +51,7 @@ class AzureCni(NetworkRules):
         return {"Nameservers": servers, "Search": [f"svc.{self.settings.dns_domain}"]}
 
     def _policies(self, *, dsr: bool) -> list[EndpointPolicy]:
-        """Return the policies in the form that azure-vnet expects, whichever API of HNS it uses.
+        """Return the policies in the form that azure-vnet expects, regardless of the HNS API that it uses.
 
         Traffic to services is not exempt from outbound NAT. With direct server return, the load balancer handles this
         traffic; otherwise, the policy ROUTE handles it.

@@ -62,8 +62,8 @@ class Mode:
     mtu_overhead: int = 0
     """Number of bytes that the encapsulation adds to each packet."""
     other_subnets: str = ""
-    """The alternative if nodes are in several subnets, because this mode's routes cannot cross subnets; empty if the
-    mode works across subnets."""
+    """The alternative to this mode if nodes are in several subnets, which its routes cannot cross; empty if the mode
+    works across subnets."""
     features: tuple[str, ...] = ()
     """Windows features that this mode needs. They work only after a reboot."""
     routing: bool = False
@@ -181,7 +181,7 @@ class NetworkRelease:
     """Properties of a network that differ between its releases. Each entry applies until the next entry."""
 
     since: str
-    """The first release."""
+    """The first release to which the entry applies."""
     cni_version: str
     """Version of the CNI specification in the network's configuration."""
     single_program: bool = False
@@ -225,7 +225,7 @@ class KnownNetwork:
     """Whether the network works only on Azure virtual machines. Their network interfaces provide the pods'
     addresses."""
     programs: t.Mapping[str, Program]
-    """The programs by kind of artifact, in the order in which they are installed."""
+    """The programs, by kind of artifact, in the order in which they are installed."""
     files: NetworkFiles
     run_as: tuple[t.Literal["daemonset", "service"], ...]
     """How the network's programs and kube-proxy may run: as pods of a DaemonSet, or as services. Empty if another tool
@@ -275,7 +275,7 @@ class KnownNetwork:
         return self.modes[name]
 
     def release(self, version: str) -> NetworkRelease:
-        """Return what is known about a release of the network.
+        """Return the properties of a release of the network.
 
         Args:
             version: the version. If it is malformed or too old, the oldest release is returned.
@@ -288,7 +288,7 @@ class KnownNetwork:
         return known[-1] if known else self.releases[0]
 
     def broken_release(self, version: str, mode: str) -> BrokenReleases | None:
-        """Return why a release does not work in a mode; None if it works as far as is known.
+        """Return the entry that says why a release does not work in a mode; None if no problem is known.
 
         Args:
             version: the version.

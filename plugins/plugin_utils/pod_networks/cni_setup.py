@@ -20,7 +20,7 @@ HEAD, TAIL = "cni-head.json", "cni-tail.json"
 
 
 def files(configuration: NetworkFile) -> dict[str, str]:
-    """Return the files in the pod's volume by name.
+    """Return the files in the pod's volume, by name.
 
     Args:
         configuration: the CNI configuration.

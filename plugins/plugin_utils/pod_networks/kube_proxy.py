@@ -14,7 +14,7 @@ from ..windows import node_paths
 from .catalogue import Mode
 
 _DSR_BY_DEFAULT = (1, 33)
-"""The first minor version of Kubernetes in which the gate WinDSR is on by default."""
+"""The first minor version of Kubernetes in which the feature gate WinDSR is on by default."""
 
 RESERVATION = "kube-proxy-source-vip\r\neth0"
 """Content of the reservation in host-local's format: an ID in place of a container's ID, and an interface."""
@@ -103,7 +103,7 @@ def configuration(
         kubeconfig: path of the kubeconfig.
         cluster_cidr: network of all pods.
         gates: feature gates.
-        winkernel: the section of this name.
+        winkernel: the section `winkernel`.
         given: the user's settings, which override the collection's settings key by key.
     """
     own = {

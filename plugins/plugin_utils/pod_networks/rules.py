@@ -10,7 +10,7 @@ from .settings import ClusterSettings, KubernetesObject, NetworkFile, NetworkSer
 
 
 class NetworkRules:
-    """The needs of a network on nodes and in the cluster. By default, as for networks of other tools, there are none.
+    """The parts of a network on nodes and in the cluster. By default, as for networks of other tools, there are none.
 
     Args:
         settings: the network's variables.

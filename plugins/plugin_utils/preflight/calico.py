@@ -260,7 +260,7 @@ def _linux(setting: t.Literal["vni", "port"], value: int) -> str:
 
 
 def _felix(calico: Facts) -> list[Problem]:
-    """Return cluster-wide settings that Windows nodes do not support."""
+    """Return problems with cluster-wide settings that Windows nodes do not support."""
     fields = (
         (
             "bpfEnabled",

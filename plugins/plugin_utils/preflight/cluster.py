@@ -141,7 +141,7 @@ def version_skew(node: HostVariables, server: str) -> list[Problem]:
 
 
 def networks(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return pod and service networks that differ from the cluster's networks, as far as the cluster reports them."""
+    """Return a problem for each pod or service network that differs from the network that the cluster reports."""
     different = []
     for variable, given, key in (
         ("cni_pods_subnet (from kube_pods_subnet)", node.pods, "pod_subnet"),

@@ -27,7 +27,7 @@ class HostCheck:
 
     Args:
         variables: Ansible's variables of the host.
-        template: evaluates a template.
+        template: function that evaluates a template.
         connection: the connection of the task.
     """
 

@@ -15,7 +15,7 @@ ROLE = "sysprep"
 def problems(
     variables: t.Container[str], values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role]
 ) -> list[Problem]:
-    """Return the proxies whose credentials would end up in the image.
+    """Return a problem for each proxy whose credentials would end up in the image.
 
     Args:
         variables: names of all variables of a host. The names include role sysprep's variables if the play makes an

@@ -49,7 +49,7 @@ pkg/kubelet/apis/config/validation/validation_windows.go). With another value, t
 
 
 def problems(values: t.Mapping[str, t.Any], version: str) -> list[Problem]:
-    """Return settings with which kubelet or kube-proxy would not start, and settings without effect on Windows.
+    """Return problems with settings that keep kubelet or kube-proxy from starting, or have no effect on Windows.
 
     Args:
         values: templated values of the roles' variables; variables that are not set may be missing.

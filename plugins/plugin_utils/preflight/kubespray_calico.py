@@ -38,7 +38,7 @@ _SWITCHES: t.Mapping[str, str] = types.MappingProxyType(
 
 
 def problems(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
-    """Return kubespray's settings for Calico that Windows nodes do not support.
+    """Return problems with kubespray's Calico settings that Windows nodes do not support.
 
     Args:
         values: templated values of all role options that are set.
@@ -104,7 +104,7 @@ def _encapsulation(ask: Ask) -> list[Problem]:
         hint = "With BGP, Calico on Windows supports no encapsulation. You can also set calico_network_backend: vxlan."
         return [Problem("calico_vxlan_mode", mode or "Always", "expected Never, because of BGP", hint)]
     if mode == "Never" and backend != "bird":
-        hint = "Without encapsulation, only BGP provides routes between nodes. You can also set calico_vxlan_mode: Always."
+        hint = "Without encapsulation, only BGP provides routes between nodes. Otherwise set calico_vxlan_mode: Always."
         return [Problem("calico_network_backend", backend or "vxlan", "expected bird", hint)]
     return []
 

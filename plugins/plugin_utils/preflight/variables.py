@@ -117,7 +117,7 @@ def allowed_versions(
 
 
 def own_builds(values: t.Mapping[str, t.Any]) -> list[str]:
-    """Return which of `kubernetes` and `containerd` come from a URL that users set, as subjects of problems.
+    """Return which of `kubernetes` and `containerd` (the subjects of problems) come from a URL that users set.
 
     Args:
         values: templated values of all role options that are set.
@@ -189,7 +189,7 @@ def roles() -> tuple[Role, ...]:
 
 
 def unknown_variables(variables: t.Mapping[str, object], known_roles: t.Sequence[Role]) -> list[Problem]:
-    """Return variables with a role's prefix that the role lacks: they are misspelt or belong to a different version.
+    """Return a problem for each variable that has a role's prefix, but is unknown to the role (misspelt or outdated).
 
     Args:
         variables: all variables of a host, not templated; values that may be secret are not printed.
@@ -267,7 +267,7 @@ def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]
 
 
 def _mirror_problems(registries: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return mirrors that Docker ignores: Docker mirrors only Docker Hub (docs.docker.com: Mirror the library)."""
+    """Return the problem if Docker ignores mirrors: it mirrors only Docker Hub (docs.docker.com: Mirror the library)."""
     hosts = sorted(host for host, entry in registries.items() if host != "docker.io" and (entry or {}).get("mirrors"))
     if not hosts:
         return []
@@ -280,7 +280,7 @@ def _mirror_problems(registries: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def name_problems(names: t.Mapping[str, str]) -> list[Problem]:
-    """Return host names that are malformed, or that Windows cannot distinguish.
+    """Return a problem for each host name that is malformed, or that Windows cannot distinguish from another name.
 
     Args:
         names: `kubernetes_node_hostname` by inventory host.

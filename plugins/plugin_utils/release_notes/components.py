@@ -120,7 +120,7 @@ def _published(artifact: NotedArtifact) -> str:
 
 
 def _github(url: str) -> PackageName | None:
-    """Return the package of a release on GitHub, whose version is the release's tag; None for any other URL."""
+    """Return the package of a GitHub release, with the release's tag as its version; None for any other URL."""
     match = _RELEASE_ASSET.match(url)
     if match is None:
         return None

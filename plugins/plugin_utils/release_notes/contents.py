@@ -56,7 +56,7 @@ class NotedUpdate:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NotedService:
-    """A service of data/image_services.yml that exists."""
+    """A service from data/image_services.yml that exists on the machine."""
 
     name: str
     state: str

@@ -45,7 +45,7 @@ class Expectations:
     offline: bool
     """Whether nothing may be downloaded."""
     max_fill_percent: int
-    """How full drive C may be; 0 accepts a full drive."""
+    """Maximum percentage of drive C that may be in use; 0 accepts a full drive."""
 
 
 Checks = t.Iterator[ImageCheck]

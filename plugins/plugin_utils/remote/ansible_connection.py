@@ -250,7 +250,7 @@ class ModuleRunner:
         return plugin
 
     def reset(self) -> None:
-        """Close an open connection and connect again. A closed connection is opened by the next command.
+        """Close an open connection and reconnect. A closed connection is opened by the next command.
 
         Raises:
             Exception: the plugin could not reach the node. The connection is then closed.

@@ -268,7 +268,7 @@ class Node:
 
         Args:
             step: name of the step, for messages.
-            ordered: whether a batch has requested the reboot (`reboot.order`); None: unknown.
+            ordered: whether a batch has requested the reboot (`reboot.order`); None if unknown.
             boot: the boot time in the last observation before that batch. If it is empty, the boot time in the latest
                 observation is used.
 

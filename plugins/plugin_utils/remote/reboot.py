@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reboot a node over our own protocol: request it, then wait for a new boot time and the logon screen.
+"""Reboot a node with our own protocol: request the reboot, then wait for a new boot time and the logon screen.
 
 There are three reasons not to use ansible.windows.win_reboot. If the response to its request is lost, the module does
-not know whether the node goes down. It polls while services delay the shutdown. It needs two commands when the node is
-back.
+not know whether the node is going down. It polls while services delay the shutdown. Once the node is back, it needs two
+commands.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _GOING_DOWN = 2.0
 _DELAY = 2
 """Seconds between the request and the shutdown, during which the node responds to the request."""
 BATCH_DELAY = 5
-"""Seconds between a request that is the last call of a batch and the shutdown. In this time the node writes the batch's
-result, and responds to the controller that waits for it."""
+"""Seconds between a request that is the last call of a batch and the shutdown. During this time, the node writes the
+batch's result, and responds to the controller that waits for it."""
 _LONGEST_QUESTION = 240
 """Maximum number of seconds for which a poll waits on the node. Services with a preshutdown notification delay the
 shutdown while WinRM still responds (learn.microsoft.com: SERVICE_PRESHUTDOWN_INFO), and updates are configured before
@@ -78,7 +78,7 @@ def is_ordered(results: t.Mapping[str, CallResult]) -> bool:
     """Return whether the calls of `order` ran and requested the reboot.
 
     Args:
-        results: the results of the calls of `order`, by their ids.
+        results: the results of the calls of `order`, by their IDs.
     """
     orders = (results[name] for name in ("order", "again") if name in results)
     return any(result.ok and not result.skipped for result in orders)

@@ -42,7 +42,7 @@ class NodeSession:
         self.windows: WindowsInfo | None = None
         """The node's version of Windows; None until `observe` or `run_if_supported` has read it."""
         self.warnings: list[str] = []
-        """Warnings for the user, each with the node's name in front."""
+        """Warnings for the user, each prefixed with the node's name."""
         self._allow_unsupported = allow_unsupported_windows
         self._notify = notify
 
@@ -52,12 +52,12 @@ class NodeSession:
         return self._notify is not None
 
     def report_progress(self, text: str) -> None:
-        """Print a line of progress with the node's name in front."""
+        """Print a line of progress, prefixed with the node's name."""
         if self._notify is not None:
             self._notify(f"{self.name}: {text}")
 
     def warn(self, text: str) -> None:
-        """Add a warning with the node's name in front."""
+        """Add a warning, prefixed with the node's name."""
         self.warnings.append(f"{self.name}: {text}")
 
     def report(self, **values: t.Any) -> dict[str, t.Any]:

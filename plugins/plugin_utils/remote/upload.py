@@ -19,7 +19,7 @@ PIECE = 32 * 1024 * 1024
 """Size of a piece in bytes. The pieces of a very large file are larger, because one command line of cmd.exe (8191
 characters) must name all of them."""
 COMMIT = "commit"
-"""Id of the call that verifies an uploaded file, within the scope of that file."""
+"""ID of the call that verifies an uploaded file, within the scope of that file."""
 _PIECES = 40
 _BLOCK = 1024 * 1024
 

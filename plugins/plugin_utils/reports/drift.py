@@ -59,7 +59,7 @@ def document(
     Args:
         nodes: entries by node.
         time: time of the comparison (UTC).
-        join_compared: whether the settings from the cluster were compared, which needs a kubeconfig.
+        join_compared: whether the settings from the cluster were compared, which requires a kubeconfig.
         findings: the findings about the Linux side of the cluster (cluster_findings.shared).
     """
     return {
