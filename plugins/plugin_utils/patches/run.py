@@ -244,7 +244,7 @@ class PatchRun:
         try:
             answer = self._node.run(_batch(calls), step="install patches", system=True)
         except BatchLost as lost:
-            # The next observation shows what the batch did, and waits for a job of Windows Update that still runs.
+            # The next observation shows what the batch did, and waits for a Windows Update job that is still running.
             self.warnings.append(f"{lost}; observing the node again")
             for record in (*(public if job else ()), *files):
                 record.attempts.append(Attempt(outcome="temporary", why="the node lost the batch", boots=self.reboots))

@@ -60,7 +60,7 @@ def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
     job = f"{FOLDER}\\{key}\\j*"
     calls: list[Call] = []
     if pid:
-        # After a reboot a different process may have that id.
+        # After a reboot, a different process may have that ID.
         alive = query(
             UPDATE.id("alive"), "Get-Process", {"Id": pid}, select=(), until={"ProcessName": ["powershell", "pwsh"]}
         )

@@ -108,7 +108,7 @@ def _setup_container(cluster: ClusterSettings, cni: NetworkFile | None) -> dict[
     """Return the container that runs the batch file."""
     address = ["HOST_IP"] if cni is not None and cni_setup.needs_address(cni) else []
     known = environment("POD_UID", "NODE_NAME", *address)
-    # A batch file, because quotes in an argument would reach cmd.exe with a backslash before each.
+    # Use a batch file, because quotes in an argument would reach cmd.exe with a backslash before each.
     arguments = ["/c", f"{POD_VOLUME}\\{node_batch.SCRIPT}"]
     return container("configure", cluster.images["host_process_image"], command=["cmd.exe"], args=arguments, env=known)
 

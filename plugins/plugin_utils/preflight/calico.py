@@ -201,7 +201,7 @@ def _inside(node: HostVariables, pool: t.Mapping[str, t.Any]) -> list[Problem]:
     try:
         pods = ipaddress.ip_network(node.pods, strict=False)
     except ValueError:
-        return []  # another check refuses this value
+        return []  # another check rejects this value
     own = ipaddress.ip_network(pool["cidr"], strict=False)
     if own.version == pods.version and own.subnet_of(pods):  # type: ignore[arg-type]
         return []

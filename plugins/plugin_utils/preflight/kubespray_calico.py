@@ -73,7 +73,7 @@ def _pool(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
     try:
         pool, network = ipaddress.ip_network(given, strict=False), ipaddress.ip_network(pods, strict=False)
     except ValueError:
-        return []  # not set, or another check refuses the value
+        return []  # not set, or another check rejects the value
     if pool.version == network.version and pool.subnet_of(network):  # type: ignore[arg-type]
         return []
     hint = "Calico gives pods addresses of its pool. Change one of the two networks."

@@ -53,10 +53,10 @@ def supported_versions(known: KnownNetwork, kubernetes: str, runtime: str) -> li
         runtime: value of `container_runtime`.
     """
     try:
-        # Another check refuses an unsupported version, unless users allow it.
+        # Another check rejects an unsupported version, unless users allow it.
         kubernetes = "" if kubernetes_problems(Version.parse(kubernetes)) else kubernetes
     except ValueError:
-        kubernetes = ""  # unknown yet, or refused by another check
+        kubernetes = ""  # unknown yet, or rejected by another check
     kind = "docker" if runtime in DOCKER_RUNTIMES else "containerd"
     expected = known.support_problem(kubernetes=kubernetes, windows="", runtime=kind)
     return [] if expected is None else [Problem(_PLUGIN, known.name, expected, known.supported.reason)]
@@ -96,7 +96,7 @@ def _folders(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem
     return [
         Problem(name, path, expected, hint)
         for name, path in folders.items()
-        # Other checks refuse what is not a path.
+        # Other checks reject what is not a path.
         if isinstance(path, str) and path[1:2] == ":" and path[:2].upper() != known.drive
     ]
 
@@ -104,7 +104,7 @@ def _folders(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem
 def _subnets(values: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return a problem for each malformed subnet of the virtual network."""
     given = values.get("cni_azure_vnet_subnets")
-    networks = given if isinstance(given, list) else []  # another check refuses other values
+    networks = given if isinstance(given, list) else []  # another check rejects other values
     expected = "expected a network in CIDR notation such as 10.240.0.0/12"
     return [
         Problem(f"cni_azure_vnet_subnets[{number}]", one, expected)
@@ -116,7 +116,7 @@ def _subnets(values: t.Mapping[str, t.Any]) -> list[Problem]:
 def _policy(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return the problem if the network policy engine does not work with the network."""
     engine = str(values.get("cni_network_policy") or "")
-    # Another check refuses values that are not engines.
+    # Another check rejects values that are not engines.
     if engine in known.policy or engine not in known.refused_policies:
         return []
     expected = f"expected {' or '.join([*known.policy, 'an empty value'])} with {known.title}"
@@ -146,7 +146,7 @@ def different_networks(hosts: t.Mapping[str, str]) -> list[Problem]:
 def _mtu(values: t.Mapping[str, t.Any]) -> list[Problem]:
     mtu = values.get("cni_mtu")
     if not isinstance(mtu, int) or isinstance(mtu, bool) or mtu == 0 or mtu >= _SMALLEST_MTU:
-        return []  # another check refuses other values
+        return []  # another check rejects other values
     expected = f"expected at least {_SMALLEST_MTU}, or 0 for the network adapter's MTU minus the overlay's headers"
     return [Problem("cni_mtu", mtu, expected)]
 
@@ -154,7 +154,7 @@ def _mtu(values: t.Mapping[str, t.Any]) -> list[Problem]:
 def _daemon_sets(values: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return a problem for each DaemonSet pattern without a namespace."""
     given = values.get("cni_linux_daemon_sets")
-    patterns = given if isinstance(given, list) else []  # another check refuses other values
+    patterns = given if isinstance(given, list) else []  # another check rejects other values
     expected = "expected NAMESPACE/NAME, such as monitoring/node-exporter or monitoring/*"
     return [
         Problem(f"cni_linux_daemon_sets[{number}]", one, expected)

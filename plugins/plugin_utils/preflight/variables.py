@@ -267,7 +267,7 @@ def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]
 
 
 def _mirror_problems(registries: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problem if Docker ignores mirrors: it mirrors only Docker Hub (docs.docker.com: Mirror the library)."""
+    """Return a problem if Docker ignores mirrors: it mirrors only Docker Hub (docs.docker.com: Mirror the library)."""
     hosts = sorted(host for host, entry in registries.items() if host != "docker.io" and (entry or {}).get("mirrors"))
     if not hosts:
         return []
