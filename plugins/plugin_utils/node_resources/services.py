@@ -11,7 +11,7 @@ from ..resources.directory import closed
 from .variables import Variables
 
 DOCKER_RUNTIMES = ("docker", "moby")
-"""Values of `container_runtime` for Docker's engine. The builds of both publishers are installed in the same way."""
+"""Values of `container_runtime` that select Docker. The builds of both publishers are installed in the same way."""
 KUBE_PROXY = "kube-proxy"
 """Name of kube-proxy's service."""
 DOCKER_NETWORK_SERVICES = (

@@ -121,7 +121,7 @@ def _change(header: str, before: str, after: str) -> dict[str, t.Any]:
 
 
 def _test_signing(run: PatchRun) -> str:
-    """Return whether test signing is `off`, `on`, or was `turned_on` by this run."""
+    """Return the state of test signing: `off`, `on`, or `turned_on` if this run turned it on."""
     if any(attempt.test_signing for record in run.records for attempt in record.attempts):
         return "turned_on"
     return "on" if run.seen and run.seen.node.test_signing else "off"

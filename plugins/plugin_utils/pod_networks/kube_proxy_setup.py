@@ -5,7 +5,7 @@ r"""The part of the kube-proxy pod's batch file that writes kube-proxy's configu
 On a node that no playbook has joined, nothing else writes this configuration. kubectl.exe, which is in the same folder
 as kube-proxy.exe, reads the field of the Node object from which the source address on an overlay is computed.
 
-cmd.exe computes with signed integers of 32 bits; `>>` keeps the sign, which `&255` removes (learn.microsoft.com: set).
+cmd.exe computes with signed 32-bit integers; `>>` keeps the sign, which `&255` removes (learn.microsoft.com: set).
 """
 
 from __future__ import annotations

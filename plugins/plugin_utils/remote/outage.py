@@ -21,7 +21,7 @@ class ReconnectFailed(Exception):
 
 
 class Outage:
-    """The time without a connection to a node.
+    """A period without a connection to a node.
 
     Args:
         reset: function that closes the connection, and tries once to reconnect.

@@ -201,7 +201,7 @@ class Reboot:
         refused = [seen[name] for name in ("order", "again")]
         if not any(result.ok for result in refused):
             output = " ".join(f"{refused[-1].stderr} {refused[-1].stdout}".split())
-            raise NotRebooted(f"shutdown.exe ended with {refused[-1].exit_code}: {output}")
+            raise NotRebooted(f"shutdown.exe ended with exit code {refused[-1].exit_code}: {output}")
         return True, ""
 
     def _reconnect(self, deadline: float) -> None:
