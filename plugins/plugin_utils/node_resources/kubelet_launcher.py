@@ -33,7 +33,7 @@ _SETTINGS = "kubelet-launcher.json"
 
 
 class Commands(t.NamedTuple):
-    """The user's programs that a machine runs before and after `kubeadm join`."""
+    """The user-defined programs that a machine runs before and after `kubeadm join`."""
 
     before: tuple[JoinCommand, ...] = ()
     after: tuple[JoinCommand, ...] = ()
@@ -48,14 +48,15 @@ def resources(
     log_dir: str,
     log_mb: int,
 ) -> list[ResourceMapping]:
-    """Return the script, its settings, and the settings of nssm. These resources must precede the service.
+    """Return the resources of the script, its settings, and nssm's settings. They must precede the service.
 
     Args:
         folder: folder of kubelet.exe and of the script.
         arguments: the kubelet's arguments, without the arguments that kubeadm passes on.
-        flags: the file with kubeadm's flags and its variable, as properties of the resource Service.
+        flags: the file that contains kubeadm's flags, and the name of the variable in it, as properties of the resource
+            Service.
         commands: programs that run before and after the join.
-        log_dir: folder of the logs of the kubelet and the script.
+        log_dir: folder for the logs of the kubelet and the script.
         log_mb: size in MiB at which a log is rotated; 0 turns rotation off.
     """
     script = (DATA / "kubelet_launcher.ps1").read_text(encoding="utf-8")

@@ -38,7 +38,7 @@ _WITHOUT_DROPINS = ("--resolv-conf=", "--cgroups-per-qos=false", "--enforce-node
 
 
 _NSSM_DIR = "C:\\Program Files\\nssm"
-"""Default of the folder of nssm, which the role container_runtime installs."""
+"""Default folder of nssm, which the role container_runtime installs."""
 _FLAGS: t.Mapping[str, str] = types.MappingProxyType(
     {
         # kubeadm writes flags to this file. They must be on the command line, or the kubelet starts without them.
@@ -51,13 +51,13 @@ _LOG_FOLDER = "C:\\var\\log\\kubelet"
 
 _OF_CLOUD: t.Mapping[str, str] = {"cloud-provider": "external", "node-ip": "0.0.0.0"}  # noqa: S104 - not an interface
 """Flags of a kubelet whose cloud provider is external. Without `node-ip`, the node has no address until the provider
-has set an address, and pods that need the host's address cannot start. 0.0.0.0 stands for the address that a kubelet
-without a provider finds (kubernetes/kubernetes#125337)."""
+has set an address, and pods that need the host's address cannot start. With 0.0.0.0, the kubelet uses the address that
+it would detect without a provider (kubernetes/kubernetes#125337)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KubernetesSettings(KubeletVariables):
-    """The variables `kubernetes_node_*`, and the runtime."""
+    """The variables `kubernetes_node_*`, and settings that depend on the container runtime and the pod network."""
 
     downloads: Downloads
     is_docker: bool
@@ -66,12 +66,12 @@ class KubernetesSettings(KubeletVariables):
     nssm_dir: str = ""
     """Folder of nssm, which runs the kubelet unless `kubelet_service` is native."""
     network_labels: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Labels of nodes with this pod network, with which a machine that joins by itself registers; empty without the
+    """Node labels for this pod network, with which a machine registers when it joins by itself; empty without the
     launcher."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> KubernetesSettings:
-        """Read the role's variables and the runtime, which all roles share.
+        """Read the role's variables, and the variables that it shares with other roles, such as the container runtime.
 
         Args:
             variables: the host's variables.
@@ -102,7 +102,7 @@ class KubernetesSettings(KubeletVariables):
 
     @property
     def log_folders(self) -> list[str]:
-        """Folders of the kubelet's log."""
+        """Folders that contain the kubelet's log files."""
         if self.kubelet_log_file:
             return [ntpath.dirname(self.kubelet_log_file)]
         return [] if self.kubelet_service == "native" else [_LOG_FOLDER]
@@ -136,7 +136,7 @@ class KubernetesSettings(KubeletVariables):
 
     @property
     def log_rotation(self) -> list[str]:
-        """The log runner's flags for rotation. Older versions of the runner get no flags, as they reject them."""
+        """The log runner's flags for rotation. Older versions of the runner get no flags, because they reject them."""
         if self.kubelet_log_max_mb <= 0 or Version.parse(self.version) < _ROTATION:
             return []
         days = self.kubelet_log_max_days
@@ -217,7 +217,7 @@ def kubelet_configuration(settings: KubernetesSettings) -> dict[str, t.Any]:
 
 
 def _resources(settings: KubernetesSettings) -> dict[str, t.Any]:
-    """Return the fields of reserved resources and eviction thresholds that are set."""
+    """Return the configuration fields for reserved resources and eviction thresholds, without empty fields."""
     fields = {
         "kubeReserved": dict(settings.kube_reserved),
         "systemReserved": dict(settings.system_reserved),
@@ -227,7 +227,7 @@ def _resources(settings: KubernetesSettings) -> dict[str, t.Any]:
 
 
 def kubelet_services(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the kubelet's service, and the settings of nssm or the launcher if it runs the kubelet.
+    """Return the kubelet's service and, if nssm or the launcher runs the kubelet, the settings of nssm or the launcher.
 
     Args:
         settings: the role's variables.
@@ -262,7 +262,7 @@ def kubelet_services(settings: KubernetesSettings) -> list[ResourceMapping]:
 
 
 def _launcher(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the resources of the launcher. Its labels apply in addition to the labels that kubeadm writes."""
+    """Return the resources of the launcher. Their node labels apply in addition to kubeadm's."""
     labels = ",".join(f"{name}={value}" for name, value in settings.network_labels.items())
     commands = kubelet_launcher.Commands(
         join_commands.commands(settings.pre_kubeadm_commands, "pre_kubeadm_commands"),
@@ -326,7 +326,7 @@ def _started(settings: KubernetesSettings) -> ResourceMapping:
 
 
 def started_with(settings: KubernetesSettings, flags: t.Sequence[str]) -> dict[str, str]:
-    """Return the service settings with which the kubelet's first start already has the flags that kubeadm will write.
+    """Return service settings that include kubeadm's future flags, so that the kubelet's first start already uses them.
 
     These flags include labels and taints, which a kubelet sets only when it registers its node, at its first start.
     kubeadm triggers that start, but does not change the service.
@@ -348,12 +348,12 @@ def started_with(settings: KubernetesSettings, flags: t.Sequence[str]) -> dict[s
 
 
 def _folders(settings: KubernetesSettings) -> list[ResourceMapping]:
-    r"""Return the folders of the programs that run as SYSTEM, of their settings and logs, and of the node's key.
+    r"""Return the folders of programs that run as SYSTEM, of their settings and logs, and of the node's private key.
 
     Access to these folders is restricted before any file is written there. One exception is C:\var\lib\kubelet\pods,
     which contains the volumes of pods: containers that run as ContainerUser write to volumes with the rights of the
     group Users (kubernetes/kubernetes#75049). That folder keeps the access list that Windows gives to folders in C:\.
-    The other exception is a folder of the kubelet's log outside C:\var\log. A live node is drained (`disrupts`) before
+    The other exception is a log folder of the kubelet outside C:\var\log. A live node is drained (`disrupts`) before
     untrusted content, such as a kubelet.exe that a user owns, is moved out of the folders of programs and settings.
     """
     return [

@@ -57,12 +57,12 @@ class JoinedNode:
     conf_dir: str
     """Folder of CNI configurations."""
     folders: t.Mapping[str, str]
-    """Folders of the network's programs by the variable's name without the prefix `cni_`."""
+    """Folders of the network's programs, by variable name without the prefix `cni_`."""
     nssm_dir: str
     network_changes: bool
     """Whether the node still has its previous network, which must be removed first."""
     former_services: str
-    """The network (a value of `cni_plugin`) whose programs were services at the last run; empty if there was none."""
+    """The network (a value of `cni_plugin`) whose programs ran as services at the last run; empty if there was none."""
 
     @classmethod
     def of(cls, variables: Variables, prefix: str) -> JoinedNode:
@@ -150,10 +150,10 @@ def resources(node: JoinedNode) -> list[ResourceMapping]:
 
 
 def possible(node: JoinedNode) -> list[ResourceMapping]:
-    """Return the resources of joins with all networks, because a machine may have joined with other variables.
+    """Return the resources that a join with any network creates: a machine may have joined with other variables.
 
-    Only their types and names are meaningful. A reset removes these resources, so that this module alone defines what a
-    join makes.
+    Only their types and names are meaningful. A reset removes these resources, so only this module defines what a join
+    creates.
 
     Args:
         node: a node with values for everything that a network needs, such as addresses and tokens.
@@ -200,10 +200,10 @@ def _running(services: list[ResourceMapping]) -> list[ResourceMapping]:
 
 
 def leftovers() -> list[ResourceMapping]:
-    """Return the resources that remove files with the bootstrap token.
+    """Return the resources that remove files that contain the bootstrap token.
 
     The batch that runs kubeadm always removes these files, unless the machine goes down during the batch. The kubelet
-    may then join without a second batch, and the files would stay.
+    may then join without a second batch, and the files would remain.
     """
     return [{"type": "File", "name": path, "state": "absent"} for path in LEFTOVERS]
 
@@ -338,7 +338,7 @@ def _parameters(service: NetworkService) -> list[ResourceMapping]:
 def _network_service(node: JoinedNode, service: NetworkService, needed: str) -> ResourceMapping:
     """Return a service of the network.
 
-    After a change of the configuration or token, a detached process restarts a service whose start may interrupt the
+    After a change of the configuration or token, a detached process restarts the service if its start may interrupt the
     connection.
     """
     return {

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The resources of role node_reset: the state of a machine that was prepared and never joined a cluster.
 
-What a join makes is defined by node_resources/node_join.py, lifecycle/join.py and the networks' data files. This module
-reverses a join: what the preparation also defines returns to that definition, and everything else is removed.
+What a join creates is defined by node_resources/node_join.py, lifecycle/join.py and the networks' data files. This
+module reverses a join: what the preparation also defines returns to that definition, and everything else is removed.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _PLACEHOLDERS: t.Mapping[str, t.Any] = {
     "network_changes": False,
     "former_services": "",
 }
-"""Values for what is known only after a join. The types and names of the join's resources do not depend on them. The
-exception is the file that reserves kube-proxy's address, whose folder a reset empties."""
+"""Placeholders for values that are known only after a join. Except for the file that reserves kube-proxy's address, the
+types and names of the join's resources do not depend on these values. A reset empties the folder of that file."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,11 +61,11 @@ class ResetMachine:
     conf_dir: str
     """Folder of CNI configurations."""
     folders: t.Mapping[str, str]
-    """Folders of the programs of all networks by the variable's name without the prefix `cni_`."""
+    """Folders of the programs of all networks, by variable name without the prefix `cni_`."""
     prepared: t.Sequence[ResourceMapping]
-    """What the preparation defines."""
+    """The resources that the preparation defines."""
     network_remains: t.Sequence[ResourceMapping]
-    """The resources that remove what networks installed on the node and the preparation does not define."""
+    """The resources that remove what networks installed on the node, except what the preparation defines."""
     keep_logs: bool
     unused_images: ResourceMapping | None
     """The resource that removes images; None if images are kept."""
@@ -101,7 +101,7 @@ class ResetMachine:
 
     @property
     def joined(self) -> JoinedNode:
-        """A placeholder for this machine as a node.
+        """This machine as a joined node, with placeholders for values that only a join provides.
 
         Its resources have the same types and names as the resources of a real join (see `_PLACEHOLDERS`).
         """
@@ -148,15 +148,15 @@ def resources(machine: ResetMachine) -> list[ResourceMapping]:
 
 
 def service_names() -> tuple[str, ...]:
-    """Return the services that do not run after a reset."""
+    """Return the names of the services that do not run after a reset."""
     names = (name for known in catalogue().values() for name in known.services)
     return ("kubelet", KUBE_PROXY, *dict.fromkeys(names))
 
 
 def _kubelet(settings: KubernetesSettings) -> list[ResourceMapping]:
-    """Return the kubelet's service, stopped, but otherwise as the preparation defines it, without kubeadm's flags.
+    """Return the kubelet's service as the preparation defines it, but stopped and without kubeadm's flags.
 
-    If nssm runs the kubelet, the arguments are a resource of their own.
+    If nssm runs the kubelet, the arguments are a separate resource.
     """
     of_join = ("arguments_from_file", "arguments_variable", "arguments_for_kubelet", "restarts")
     *parameters, service = (
@@ -168,7 +168,7 @@ def _kubelet(settings: KubernetesSettings) -> list[ResourceMapping]:
 
 
 def _removed(made: t.Iterable[ResourceMapping], machine: ResetMachine) -> t.Iterator[ResourceMapping]:
-    """Yield the resources that remove what a join made and the preparation does not define, except folders."""
+    """Yield the resources that remove what a join created, except folders and what the preparation defines."""
     prepared = {(one["type"], _name(one).casefold()) for one in machine.prepared}
     made = [one for one in made if (one["type"], _name(one).casefold()) not in prepared]
     services = [f"{SERVICES}\\{one['name']}" for one in made if one["type"] == "Service"]
@@ -183,7 +183,7 @@ def _removed(made: t.Iterable[ResourceMapping], machine: ResetMachine) -> t.Iter
 
 
 def _state_folders(machine: ResetMachine) -> list[ResourceMapping]:
-    """Return the folders with state, except subfolders of these folders and, if logs are kept, folders of logs."""
+    """Return the folders that contain state, without their subfolders and, if logs are kept, without log folders."""
     made = [str(one["name"]) for one in node_join.possible(machine.joined) if one["type"] == "Directory"]
     of_networks = [
         path
@@ -220,10 +220,10 @@ def _state_folder(path: str, directories: t.Mapping[str, ResourceMapping]) -> Re
 
 
 def _check_conf_dir(machine: ResetMachine) -> None:
-    """Check that nothing else is installed in the folder of CNI configurations, which a reset empties.
+    """Check that no programs or prepared files are in the folder of CNI configurations, because a reset empties it.
 
     Raises:
-        ResourceError: the folder contains something else.
+        ResourceError: the folder contains such programs or files.
     """
     folder = machine.conf_dir.rstrip("\\")
     programs = (machine.kubernetes.install_dir, *machine.folders.values())
@@ -235,7 +235,7 @@ def _check_conf_dir(machine: ResetMachine) -> None:
 
 
 def _texts(value: t.Any) -> t.Iterator[str]:
-    """Yield all texts in a value, such as the paths in the properties of a resource."""
+    """Yield all strings in a value, such as the paths in the properties of a resource."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, t.Mapping):

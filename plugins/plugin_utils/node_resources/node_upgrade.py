@@ -15,7 +15,7 @@ _MEMBER = "kubernetes/node/bin/kubeadm.exe"
 
 
 class Origin(t.NamedTuple):
-    """Where an archive comes from. Fields that users do not set are empty."""
+    """The origin of an archive. Fields that users do not set are empty."""
 
     url: str = ""
     sha256: str = ""

@@ -3,10 +3,10 @@
 """Evaluate the templates of the roles' own defaults and variables, each compiled once for all hosts.
 
 Ansible compiles each template again in each worker, and prepares all variables of the host for each template. For more
-than two hundred short templates in the roles' defaults/main.yml and vars/main.yml, that took 60 % of the CPU time of
-plan.yml per node. This module compiles the simple templates before Ansible forks. Ansible still evaluates all other
-templates: the users' templates, templates with plugins that this module does not know, and templates whose evaluation
-fails here. So users see Ansible's own error messages.
+than two hundred short templates in the roles' defaults/main.yml and vars/main.yml, this took 60 % of the CPU time that
+plan.yml needs per node. This module compiles the simple templates before Ansible forks. Ansible still evaluates all
+other templates: the users' templates, templates with plugins that this module does not know, and templates whose
+evaluation fails here. So users see Ansible's own error messages.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class _Expression(t.NamedTuple):
 
 
 class OwnTemplates:
-    """Evaluates templates for one host. Each variable is evaluated when it is first read, and then cached.
+    """An evaluator of templates for one host. It evaluates each variable on first use, and then caches the value.
 
     Args:
         variables: variables by name, not templated.
         template: Ansible's function that templates a value.
-        decide: returns the result of the lookup plugin role_decision for a term. Without this function, Ansible runs
-            the plugin.
+        decide: function that returns the result of the lookup plugin role_decision for a term. Without this function,
+            Ansible runs the plugin.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ def cluster_hosts(groups: t.Mapping[str, t.Sequence[str]]) -> list[str]:
 
 @functools.cache
 def compiled() -> t.Mapping[str, _Expression]:
-    """Return the compiled templates by their text."""
+    """Return the compiled templates, by template text."""
     environment = jinja2.Environment(undefined=_Undefined, autoescape=False)  # noqa: S701 - no HTML
     filters = core.FilterModule().filters()
     environment.filters |= {name: filters[name] for name in _ANSIBLE_FILTERS}

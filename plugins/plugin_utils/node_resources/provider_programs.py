@@ -15,13 +15,13 @@ from ..windows.sddl import ADMINISTRATORS_ONLY_FILE
 from .downloads import Downloads, ResourceMapping, unpacked_file
 
 CONFIGURATION = f"{node_paths.KUBERNETES}\\credential-providers.yaml"
-"""The kubelet's configuration of the programs that provide credentials for registries."""
+"""Path of the kubelet's configuration of the programs that provide credentials for registries."""
 
 
 def resources(
     providers: t.Sequence[CredentialProvider], downloads: Downloads, folder: str, *, stops: t.Sequence[str]
 ) -> list[ResourceMapping]:
-    """Return the programs that provide credentials for registries, and the kubelet's configuration of them.
+    """Return the resources of the programs that provide registry credentials, and of their kubelet configuration.
 
     Args:
         providers: the programs; empty if there are none.

@@ -59,7 +59,7 @@ def installed(
 
 
 def resources(settings: ServiceManagerSettings, *, stops: t.Sequence[str]) -> list[ResourceMapping]:
-    """Return the resources of nssm on a node with containerd, where it runs the pod network's services or the kubelet.
+    """Return the resources of nssm for a node with containerd. It runs the pod network's services or the kubelet.
 
     Args:
         settings: the role's variables.

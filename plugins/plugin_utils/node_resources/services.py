@@ -11,18 +11,18 @@ from ..resources.directory import closed
 from .variables import Variables
 
 DOCKER_RUNTIMES = ("docker", "moby")
-"""Values of `container_runtime` for Docker's engine. The builds of both publishers are installed in the same way."""
+"""Values of `container_runtime` that select Docker. The builds of both publishers are installed in the same way."""
 KUBE_PROXY = "kube-proxy"
 """Name of kube-proxy's service."""
 DOCKER_NETWORK_SERVICES = (
     *(name for known in catalogue().values() if "docker" in known.supported.runtimes for name in known.services),
     KUBE_PROXY,
 )
-"""The services of all networks that work with Docker, and kube-proxy."""
+"""Names of kube-proxy's service and of the services of all networks that work with Docker."""
 
 
 def network_services(variables: Variables) -> tuple[str, ...]:
-    """Return the services of the pod network that a node may have, in the order in which they stop.
+    """Return the names of the pod network's services that a node may have, in the order in which they stop.
 
     They depend on the kubelet, so they are stopped before the kubelet. On an overlay, kube-proxy also depends on
     flanneld, and stops with it. The network of a node with Docker always runs as services; role cni sets the variable
@@ -50,8 +50,8 @@ def log_folders(*folders: str, only_below: str = "") -> list[dict[str, t.Any]]:
 
     Args:
         folders: Windows paths.
-        only_below: restrict access only to folders below this folder. Folders elsewhere may belong to other programs as
-            well.
+        only_below: if set, restrict access only to folders below this folder. Folders elsewhere may belong to other
+            programs as well.
 
     Returns:
         Directory resources.

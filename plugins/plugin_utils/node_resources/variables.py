@@ -31,9 +31,9 @@ class Variables:
 
     Args:
         variables: variables by name, not templated.
-        template: templates a value.
-        decisions: functions that decide the value of a variable (package role_decisions), by the variable's name.
-            Without these functions, Ansible calls the lookup plugin role_decision.
+        template: function that templates a value.
+        decisions: functions that decide the value of a variable (package role_decisions), by variable name. Without
+            these functions, Ansible calls the lookup plugin role_decision.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Variables:
         return self.value(name) if name in self._variables else default
 
     def decided(self, name: str) -> t.Any:
-        """Return what the role decides for one of its variables.
+        """Return the value that a role decides on for one of its variables.
 
         Args:
             name: name of the variable.
@@ -144,9 +144,9 @@ class Variables:
     def of_host(self, host: str, name: str, *keys: str, default: t.Any = "") -> t.Any:
         """Return a variable of another host, or one part of the variable, from `hostvars`.
 
-        `hostvars` has the variables of the inventory, facts and registered results, but not the variables of roles and
-        plays. When Ansible first reads a variable of a host, it collects all variables of that host, which takes about
-        a millisecond. Callers therefore read the variables of no more hosts than necessary.
+        `hostvars` contains the variables of the inventory, facts and registered results, but not the variables of roles
+        and plays. When Ansible first reads a variable of a host, it collects all variables of that host, which takes
+        about a millisecond. Callers therefore read the variables of no more hosts than necessary.
 
         Args:
             host: name of the host in the inventory.
@@ -175,7 +175,7 @@ class Variables:
     def read(self, settings: type[Settings], prefix: str) -> Settings:
         """Return a dataclass with each field filled from the variable PREFIX_FIELD.
 
-        A field whose type is a dataclass, and which does not stand for a declared variable, is filled from variables
+        A field whose type is a dataclass, and that does not stand for a declared variable, is filled from variables
         with the same prefix. A dataclass with a method `of(variables, prefix)` fills itself.
 
         Args:

@@ -32,22 +32,22 @@ class SettableComponent(t.NamedTuple):
 
 
 class Variants(t.NamedTuple):
-    """A host's components, and the resources with each cached version."""
+    """A host's components, and the resources that the host would have with each cached version."""
 
     components: list[VersionedComponent]
     installed: list[Resource]
-    """The host's resources."""
+    """The host's resources with its configured versions."""
     variants: list[VersionVariant]
     refused: list[str]
-    """Why cached versions have no resources, one text for each version."""
+    """For each cached version without resources, a text that says why."""
 
 
 def variants(host: Variables, changed: t.Callable[[t.Mapping[str, str]], Variables]) -> Variants:
-    """Return the resources of a host with each version in its cache.
+    """Return the resources that a host would have with each version in its cache.
 
     Args:
         host: the host's variables.
-        changed: returns the host's variables with new values for some of them.
+        changed: function that returns the host's variables with new values for some of them.
 
     Raises:
         ValueError: a variable is invalid.
@@ -106,7 +106,7 @@ def components(host: Variables) -> list[SettableComponent]:
 
 
 def _cached(host: Variables) -> dict[str, list[str]]:
-    """Return the versions that role image_cache caches, by kind, the oldest first."""
+    """Return the versions that role image_cache caches, by kind, oldest first."""
     settings = host.read(image_cache.ArtifactCacheSettings, image_cache.ROLE)
     versions: dict[str, list[str]] = {}
     for one in image_cache.artifacts(settings, []):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of role windows_settings: settings that Windows needs before programs of Kubernetes are installed."""
+"""The resources of role windows_settings: settings that Windows needs before Kubernetes programs are installed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class WindowsSettings(SystemVariables):
 
 
 def resources(settings: WindowsSettings) -> list[ResourceMapping]:
-    """Return the resources of the role, which must be applied before the downloads of other roles.
+    """Return the role's resources. They must be applied before other roles download files.
 
     Args:
         settings: the role's variables.

@@ -1,3 +1,3 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Patches for images and live nodes (docs/patches.md): start at run.py."""
+"""Patches for images and live nodes (docs/patches.md). Start reading at run.py."""

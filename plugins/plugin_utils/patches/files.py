@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Patches that are files: the calls that download, verify and install a patch, and how to read their results (no I/O).
 
-A failure stops the work on the patch but never the batch: no call stops the batch, and each call needs only those calls
-of its patch whose results it uses.
+A failure ends the work on its patch, but never the batch: each call depends only on calls of the same patch whose
+results it uses.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _UNTRUSTED = (0x800B0109, 0x800B010A, 0x800B0112)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FileRules:
-    """What the user allows, and how a node downloads files."""
+    """The user's rules for patch files, and the way in which a node downloads them."""
 
     test_signing: bool = True
     allowed_signers: tuple[str, ...] = ()
-    """Subjects of the signers' certificates, or thumbprints of these certificates, but never a mixture."""
+    """Subjects of the signers' certificates, or their thumbprints, but never both."""
     route: curl.DownloadRoute = dataclasses.field(default_factory=curl.DownloadRoute)
     timeout: float = 7200.0
-    """Time limit of one installer and of one download, in seconds."""
+    """Time limit for one installer and for one download, in seconds."""
 
 
 def refusal(patch: Patch, node: NodePatches, rules: FileRules) -> str:
@@ -58,7 +58,7 @@ def refusal(patch: Patch, node: NodePatches, rules: FileRules) -> str:
 
 
 def file_scope(number: int) -> Scope:
-    """Return the scope of the calls that install one patch in a batch for several patches."""
+    """Return the scope of the calls that install one of the patches of a batch."""
     return Scope(f"p{number}.")
 
 
@@ -70,7 +70,7 @@ def file_calls(
     Args:
         patch: a patch with a file.
         node: the state of the node.
-        rules: what the user allows.
+        rules: the user's rules.
         present: the result of `@read-file` for the paths of the patch's files.
         pushed: number of uploaded pieces by path, for files from the controller.
     """
@@ -198,8 +198,8 @@ def read(patch: Patch, results: t.Mapping[str, CallResult], boots: int) -> Attem
 
     Args:
         patch: the patch.
-        results: results of the patch's calls, by id without the prefix.
-        boots: number of reboots of this run so far.
+        results: results of the patch's calls, by ID without the prefix.
+        boots: number of reboots in this run so far.
     """
     signing = results.get("testsigning")
     signed = signing is not None and signing.ok and signing.skipped is None
@@ -227,7 +227,7 @@ def _code(install: CallResult) -> int | None:
 
 
 def _answer(patch: Patch, install: CallResult) -> tuple[Outcome, str]:
-    """Return the outcome that the installer reported."""
+    """Return the outcome that the installer reported, and the explanation for it."""
     program = {".msu": "Add-WindowsPackage" if patch.requires else "wusa", ".cab": "Add-WindowsPackage"}
     name = program.get(patch.files[0].extension, patch.files[0].name)
     if install.exit_code is not None:
@@ -244,11 +244,11 @@ def _answer(patch: Patch, install: CallResult) -> tuple[Outcome, str]:
 
 
 def _before(patch: Patch, results: t.Mapping[str, CallResult]) -> tuple[Outcome, str]:
-    """Return why the installer did not run: the first call that failed."""
+    """Return the outcome and the reason if the installer did not run, based on the first call that failed."""
     for index, file in enumerate(patch.files):
         have = results.get(f"have-{index}")
         if have is None:
-            return "temporary", "the batch ended before this patch"
+            return "temporary", "the batch ended before it reached this patch"
         if not have.ok:
             return "failed", _missing(file, index, have, results)
     signature = results.get("signature")
@@ -260,7 +260,7 @@ def _before(patch: Patch, results: t.Mapping[str, CallResult]) -> tuple[Outcome,
             "failed",
             f"test signing could not be turned on: {(signing.stderr or signing.stdout or str(signing.error)).strip()}",
         )
-    return "temporary", "the batch ended before this patch"
+    return "temporary", "the batch ended before it reached this patch"
 
 
 def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[str, CallResult]) -> str:
@@ -290,6 +290,6 @@ def _missing(file: PatchFile, index: int, have: CallResult, results: t.Mapping[s
 
 
 def _hint(signature: CallResult | None) -> str:
-    """Return that the file's signer is not trusted, which may be why the installation failed; otherwise empty."""
+    """Return a hint if the file's signer is not trusted, which may be why the installation failed; otherwise ""."""
     status = (signature.first or {}).get("Status") if signature is not None else None
     return f"its signature is {signed_by(t.cast('CallResult', signature))}" if status in _NOT_TRUSTED else ""

@@ -33,7 +33,7 @@ _FOR_TESTS = "installfortestingpurposesonly"
 """Part of the names of Microsoft's test-signed fixes (Azure/aks-engine, extensions/windows-patches/README.md)."""
 
 Find = t.Callable[[str], str]
-"""Finds a relative name and returns its path on the controller; raises ResourceError if there is no such file."""
+"""Function that returns a relative name's path on the controller; it raises ResourceError if there is no such file."""
 
 
 @functools.cache
@@ -49,7 +49,7 @@ def read_patches(entries: t.Sequence[t.Any], source: str, find: Find) -> tuple[P
     Args:
         entries: KB numbers (text or number), or mappings with the fields of PatchEntry.
         source: folder on the controller, or URL of a mirror, with the files that `file` names; may be empty.
-        find: finds relative names if `source` is empty.
+        find: function that finds relative names if `source` is empty.
 
     Raises:
         ResourceError: an entry is invalid; the message names the entry and what would be accepted.
@@ -136,7 +136,7 @@ def _requires(
     where: str, entries: t.Sequence[PatchFileEntry], file: PatchFile | None, source: str, find: Find
 ) -> tuple[PatchFile, ...]:
     if entries and (file is None or file.extension != ".msu"):
-        raise ResourceError(where, AsItIs(f"a list of {len(entries)}"), "expected requires only with a .msu file")
+        raise ResourceError(where, AsItIs(f"a list of {len(entries)}"), "expected requires only with an .msu file")
     files = []
     for index, entry in enumerate(entries):
         one = _file(f"{where}[{index}]", entry, source, find)
@@ -153,7 +153,7 @@ def _file(where: str, entry: PatchFileEntry, source: str, find: Find) -> PatchFi
     """Return the file at `url`, or the file on the controller or on the mirror that `file` names.
 
     Raises:
-        ResourceError: the file is not valid or cannot be read. The message shows URLs without user and query.
+        ResourceError: the file is not valid or cannot be read. The message shows URLs without user name and query.
     """
     if bool(entry.file) == bool(entry.url):
         raise ResourceError(where, AsItIs("both" if entry.file else "neither"), "expected either file or url")
@@ -206,7 +206,7 @@ def _windows(where: str, given: tuple[str, ...]) -> tuple[str, ...]:
     for version in filter(None, given):
         if version not in windows_versions.NAMES:
             raise ResourceError(
-                where, version, f"expected a version of Windows Server: {', '.join(windows_versions.NAMES)}"
+                where, version, f"expected one of the Windows Server versions {', '.join(windows_versions.NAMES)}"
             )
     return tuple(filter(None, given))
 

@@ -23,14 +23,14 @@ CACHE = f"{TRUSTED_FOLDER}\\patches"
 """Folder of the downloaded files. Only administrators can create folders in C:\\Windows, so no other account can
 replace a file between its check and its use."""
 MARKER = "HKLM:\\SOFTWARE\\winkube\\patches"
-"""Registry key with the services whose start type was changed for an installation and is not restored yet."""
+"""Registry key that lists the services whose start type was changed for an installation and not restored yet."""
 SERVICES = ("wuauserv", "BITS", "TrustedInstaller")
 """Services that an installation needs: Windows Update and wusa fail with 1058 or 0x80070422 if one of them is
 disabled."""
 BATCH_KEY, JOB_KEY = "patches-", "patches-wu-"
-"""Prefixes of the keys of batches and of Windows Update jobs, with which a later run finds work that still runs."""
+"""Prefixes of the keys of batches and of Windows Update jobs, by which a later run finds work that is still running."""
 PID = "ansible_async_watchdog_pid"
-"""Key in the status file of Ansible's async wrapper: the process that does the work."""
+"""Key, in the status file of Ansible's async wrapper, of the process that does the work."""
 
 _SECURE_BOOT = f"{registry_keys.CONTROL}\\SecureBoot\\State"
 _ENABLE = Scope("enable.")
@@ -49,9 +49,9 @@ class Leftovers:
     """Work and files that earlier runs left on the node."""
 
     batches: tuple[str, ...] = ()
-    """Keys of batches that were started and have no result: they still run, or are lost."""
+    """Keys of batches that were started and have no result: they are still running, or were lost."""
     jobs: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
-    """Process ids of running Windows Update jobs, by key."""
+    """Process IDs of running Windows Update jobs, by key."""
     done: tuple[str, ...] = ()
     """Keys of work that has ended; its results can be removed."""
     cache: bool = False
@@ -77,7 +77,7 @@ class PatchObservation:
 def folder(patch: Patch) -> str:
     """Return the path of a patch's folder.
 
-    No two patches share a folder, because DISM takes every other .msu in a folder for a checkpoint.
+    No two patches share a folder, because DISM treats every other .msu in a folder as a checkpoint update.
     """
     return f"{CACHE}\\{patch.file.sha256[:16]}" if patch.file else CACHE
 
@@ -291,6 +291,6 @@ def read_job(text: str) -> dict[str, t.Any]:
 
 
 def _settled(seen: Observation) -> bool:
-    """Return whether TiWorker did not run at the end of `settle_calls`; true if there were no waits."""
+    """Return whether TiWorker had stopped by the end of `settle_calls`; true if these calls were not needed."""
     again = seen.calls.get("settle.again")
     return again is None or again.ok or (again.error is not None and "NoProcessFound" in again.error.id)

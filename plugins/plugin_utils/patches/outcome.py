@@ -24,7 +24,7 @@ class Attempt:
     why: str
     """The installer's result as text for messages."""
     boots: int = 0
-    """Number of reboots of this run before the attempt."""
+    """Number of reboots in this run before the attempt."""
     seconds: float = 0.0
     test_signing: bool = False
     """Whether the attempt turned test signing on."""
@@ -44,7 +44,7 @@ class PatchRecord:
     """Number of attempts and reboots before the latest observation."""
 
     def record_state(self, verdict: PatchState, boots: int = 0) -> None:
-        """Record an observation of the node after a number of reboots of this run."""
+        """Record an observation of the node, made after a number of reboots in this run."""
         self.first = self.first or verdict
         self.verdict = verdict
         self._observed_after = (len(self.attempts), boots)
@@ -62,7 +62,7 @@ class PatchRecord:
         """Return whether an attempt since the last reboot requires another reboot.
 
         Args:
-            boots: number of reboots of this run so far.
+            boots: number of reboots in this run so far.
         """
         return any(attempt.boots == boots and attempt.outcome == "reboot" for attempt in self.attempts)
 
@@ -70,7 +70,7 @@ class PatchRecord:
         """Return whether the patch should be installed, or installed once more.
 
         Args:
-            boots: number of reboots of this run so far.
+            boots: number of reboots in this run so far.
         """
         if self.verdict is None or self.verdict.status != "to_install" or len(self.attempts) >= TRIES:
             return False
@@ -89,7 +89,7 @@ class PatchRecord:
 
     @property
     def changed(self) -> bool:
-        """Whether this run changed the node for this patch."""
+        """Whether the run's attempts to install this patch changed the node."""
         return any(attempt.outcome in ("done", "reboot") for attempt in self.attempts)
 
 
@@ -99,9 +99,9 @@ def conclude(record: PatchRecord, node: NodePatches, *, boots: int, blocked: str
     Args:
         record: the history of the patch in this run.
         node: the latest observed state of the node.
-        boots: number of reboots of this run.
-        blocked: why a patch without an attempt failed. If this is empty, as in check mode, its observed state is
-            returned.
+        boots: number of reboots in this run.
+        blocked: why a patch without an attempt failed. If this is empty, as in check mode, the patch's observed state
+            is returned.
     """
     verdict = record.verdict or PatchState(status="failed", why="the node was not observed")
     if verdict.status != "to_install":

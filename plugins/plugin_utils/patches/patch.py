@@ -31,7 +31,7 @@ Build = tuple[int, int]
 _ROLLUP = re.compile(r"Package_for_RollupFix~[^~]*~[^~]*~[^~]*~(\d+)\.(\d+)\.", re.IGNORECASE)
 _KB_IN_PACKAGE = re.compile(r"(?<![A-Za-z0-9])KB(\d{6,7})(?!\d)", re.IGNORECASE)
 _UNLISTED = re.compile(r"\.NET|Defender|Malicious", re.IGNORECASE)
-"""Parts of the titles of updates that Get-HotFix and Get-WindowsPackage do not list under their KB number."""
+"""Pattern for the titles of updates that Get-HotFix and Get-WindowsPackage do not list under their KB numbers."""
 _PENDING = ("installpending", "uninstallpending")
 
 
@@ -109,7 +109,7 @@ class Package:
 
     @property
     def pending(self) -> bool:
-        """Whether the package waits for a reboot."""
+        """Whether the package is waiting for a reboot."""
         return self.state.lower() in _PENDING
 
 
@@ -152,12 +152,12 @@ class NodePatches:
 
     @property
     def stack_pending(self) -> bool:
-        """Whether the update stack itself waits for a reboot; until then, nothing may be installed."""
+        """Whether the update stack itself is waiting for a reboot; until then, nothing may be installed."""
         return "servicing" in self.windows.pending_reboot or "update" in self.windows.pending_reboot
 
     @property
     def pending_packages(self) -> tuple[str, ...]:
-        """Names of the packages that wait for a reboot."""
+        """Names of the packages that are waiting for a reboot."""
         return tuple(package.name for package in self.packages if package.pending)
 
 
@@ -203,7 +203,7 @@ def _listed(patch: Patch, node: NodePatches) -> PatchState:
 
 
 def _for_others(build: int) -> str:
-    """Return the advice to limit a list entry to nodes with the build's version of Windows; empty if it is unknown."""
+    """Return the advice to limit a list entry to nodes with the build's Windows version; empty if it is unknown."""
     version = windows_versions.SUPPORTED.get(build)
     return f'; set windows: ["{version}"] in its entry, so that other nodes skip the patch' if version else ""
 
@@ -250,7 +250,7 @@ def _by_hotfix(patch: Patch, node: NodePatches) -> PatchState | None:
 
 
 def _by_log(patch: Patch, node: NodePatches) -> PatchState | None:
-    """Return the state of a patch of a kind that no cmdlet lists, if Windows Update logged it as installed; else None.
+    """Return the state of a patch if no cmdlet lists its kind, but Windows Update logged it as installed; else None.
 
     A logged update of any other kind may have been removed since.
     """

@@ -58,7 +58,7 @@ def result(run: PatchRun, *, check_mode: bool, may_reboot: bool, diff: bool, nam
         shown.update(failed=True, msg=f"{summary}\n{table(entries)}")
     elif waits and may_reboot and not check_mode:
         limit = f"after {run.reboots} reboots (max_reboots)" if run.reboots else "and max_reboots is 0"
-        text = f"{name}: the update stack still waits for a reboot {limit}"
+        text = f"{name}: the update stack is still waiting for a reboot {limit}"
         shown.update(failed=True, msg=f"{text}\n{table(entries)}")
     return shown
 
@@ -68,7 +68,9 @@ def _verdicts(run: PatchRun, *, check_mode: bool) -> list[PatchState]:
         return [PatchState(status="failed", why="the node was not observed") for dummy in run.records]
     blocked = "" if check_mode else "it was not attempted, because the run ended early"
     if run.seen.node.stack_pending and not check_mode:
-        blocked = "a reboot is pending, and nothing is installed before it; reboot the node, then run the task again"
+        blocked = (
+            "a reboot is pending, and nothing can be installed before it; reboot the node, then run the task again"
+        )
     return [conclude(record, run.seen.node, boots=run.reboots, blocked=blocked) for record in run.records]
 
 
@@ -119,7 +121,7 @@ def _change(header: str, before: str, after: str) -> dict[str, t.Any]:
 
 
 def _test_signing(run: PatchRun) -> str:
-    """Return whether test signing is `off`, `on`, or was `turned_on` by this run."""
+    """Return the state of test signing: `off`, `on`, or `turned_on` if this run turned it on."""
     if any(attempt.test_signing for record in run.records for attempt in record.attempts):
         return "turned_on"
     return "on" if run.seen and run.seen.node.test_signing else "off"
@@ -130,7 +132,7 @@ def _more_warnings(run: PatchRun, node: NodePatches | None) -> t.Iterator[str]:
         if any(attempt.test_signing for attempt in record.attempts):
             yield f"{record.patch.name} is test-signed, so test signing was turned on: the node now loads such files"
     if node and run.reboots and "file_rename" in node.windows.pending_reboot and not node.stack_pending:
-        yield "something other than updates still waits for a reboot to rename files (PendingFileRenameOperations)"
+        yield "something other than updates is still waiting for a reboot to rename files (PendingFileRenameOperations)"
 
 
 def information(node: NodePatches) -> dict[str, t.Any]:

@@ -47,7 +47,7 @@ class PatchOptions:
 
 
 class PatchRun:
-    """Patches a node.
+    """A run that patches a node.
 
     Args:
         session: the session with the node.
@@ -151,7 +151,7 @@ class PatchRun:
         """Return whether the node must reboot before anything else.
 
         Args:
-            seen: an observation; None: decide by the attempts since the last reboot alone.
+            seen: an observation. If it is None, only the attempts since the last reboot are considered.
         """
         if any(record.wants_reboot(self.reboots) for record in self.records):
             return True
@@ -199,12 +199,12 @@ class PatchRun:
         return bool(why)
 
     def _pushed(self, record: PatchRecord, seen: PatchObservation, pushed: dict[str, int]) -> bool:
-        """Upload a patch's files from the controller; return False after a failure, which counts as its attempt.
+        """Upload a patch's files from the controller; return False after a failure, which counts as an attempt.
 
         Args:
             record: the patch.
             seen: an observation of the node.
-            pushed: receives the number of uploaded pieces of each file, by Windows path.
+            pushed: mapping that receives the number of uploaded pieces of each file, by Windows path.
         """
         have = {str(item.get("path")).lower(): item.get("sha256") for item in seen.files.output}
         for file in record.patch.files:
@@ -244,7 +244,7 @@ class PatchRun:
         try:
             answer = self._node.run(_batch(calls), step="install patches", system=True)
         except BatchLost as lost:
-            # The next observation shows what the batch did, and waits for a job of Windows Update that still runs.
+            # The next observation shows what the batch did, and waits for a Windows Update job that is still running.
             self.warnings.append(f"{lost}; observing the node again")
             for record in (*(public if job else ()), *files):
                 record.attempts.append(Attempt(outcome="temporary", why="the node lost the batch", boots=self.reboots))
@@ -264,7 +264,7 @@ class PatchRun:
         """Start the Windows Update job.
 
         Returns:
-            The job's key and process id. The key is empty if the job could not be started, which counts as an attempt
+            The job's key and process ID. The key is empty if the job could not be started, which counts as an attempt
             for each patch.
         """
         job_options = patches_update.arguments([record.patch for record in public], self._options.server)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Install public patches with ansible.windows.win_updates: its options, the wait for its job, its result (no I/O).
+"""Install public patches with ansible.windows.win_updates: its options, the wait for its job, and its result (no I/O).
 
 The job's result is the module's result under async (`wait` mode at the end of win_updates.ps1).
 """
@@ -22,9 +22,9 @@ ACTION = "ansible.windows.win_updates"
 UPDATE = Scope("wu.")
 """Scope of the calls of an installation by Windows Update."""
 JOB, ANSWER = UPDATE.id("job"), UPDATE.id("answer")
-"""Ids of the calls that find the job and read its result."""
+"""IDs of the calls that find the job and read its result."""
 WAITED, ENDED = UPDATE.id("waited"), UPDATE.id("ended")
-"""Ids of two calls: one waits for the job until a time limit, the other fails if the job has not ended by then."""
+"""IDs of two calls: one waits for the job until a time limit, the other fails if the job has not ended by then."""
 SERVERS: t.Mapping[str, str] = {"default": "default", "wsus": "managed_server", "windows_update": "windows_update"}
 """Names of update servers in win_updates, by their names in this collection."""
 _DELAY = 1.0
@@ -32,7 +32,7 @@ _NO_HRESULT = -1
 
 
 def arguments(patches: t.Sequence[Patch], server: str) -> dict[str, t.Any]:
-    """Return the options with which win_updates installs only these patches and does not reboot."""
+    """Return the options that make win_updates install only these patches, without a reboot."""
     return {
         "state": "installed",
         "reboot": False,
@@ -60,7 +60,7 @@ def wait_calls(key: str, pid: int, timeout: float) -> tuple[Call, ...]:
     job = f"{FOLDER}\\{key}\\j*"
     calls: list[Call] = []
     if pid:
-        # After a reboot a different process may have that id.
+        # After a reboot, a different process may have that ID.
         alive = query(
             UPDATE.id("alive"), "Get-Process", {"Id": pid}, select=(), until={"ProcessName": ["powershell", "pwsh"]}
         )
@@ -96,7 +96,7 @@ def read(answer: CallResult | None, patches: t.Sequence[Patch], boots: int) -> d
     Args:
         answer: result of the call `wu.answer`.
         patches: the patches that win_updates was given.
-        boots: number of reboots of this run so far.
+        boots: number of reboots in this run so far.
 
     Returns:
         Attempts by patch name.
@@ -136,7 +136,10 @@ def _attempt(patch: Patch, result: t.Mapping[str, t.Any], boots: int) -> Attempt
     filtered = _of(patch, result.get("filtered_updates"))
     if filtered and "hidden" in (filtered[0].get("filtered_reasons") or ()):
         return Attempt(outcome="not_offered", why=f"{filtered[0].get('title')} is hidden on this machine", boots=boots)
-    why = "Windows Update does not offer it: it is superseded, not for this Windows, not approved, or not an update"
+    why = (
+        "Windows Update does not offer it: it is superseded, not for this version of Windows, not approved, or not an "
+        "update"
+    )
     return Attempt(outcome="not_offered", why=why, boots=boots)
 
 

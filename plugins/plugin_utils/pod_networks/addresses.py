@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The address of the cluster's DNS that Windows nodes reach."""
+"""The address at which Windows nodes reach the cluster's DNS."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.addresses import is_link_local
 
 _DNS = 3
-"""Number of the address in the services' network that kubespray gives to the cluster's DNS (`skydns_server` in
+"""Index, in the services' network, of the address that kubespray gives to the cluster's DNS (`skydns_server` in
 roles/kubespray_defaults/defaults/main/main.yml)."""
 
 
@@ -19,7 +19,7 @@ def kubespray_dns(services: str) -> str:
 
     Args:
         services: network of the services in CIDR notation, or several networks separated by commas, of which the first
-            counts.
+            is used.
     """
     try:
         network = ipaddress.ip_network(services.split(",")[0].strip(), strict=False)
@@ -31,14 +31,13 @@ def kubespray_dns(services: str) -> str:
 def reachable_dns(configured: t.Iterable[str], service: str) -> list[str]:
     """Return the DNS addresses that replace the addresses in the kubelets' configuration on Windows nodes.
 
-    nodelocaldns runs on Linux nodes only, at a link-local address. A pod on a Windows node reaches nothing at this
-    address.
+    nodelocaldns runs only on Linux nodes, at a link-local address. Pods on Windows nodes cannot reach this address.
 
     Args:
         configured: `clusterDNS` in the kubelets' configuration.
         service: address of the cluster's DNS service; empty if unknown.
 
     Returns:
-        The addresses; empty if the kubelets' configuration is right for Windows nodes, or if the service is unknown.
+        The addresses; empty if the kubelets' configuration is correct for Windows nodes, or if the service is unknown.
     """
     return [service] if service and any(is_link_local(one) for one in configured) else []

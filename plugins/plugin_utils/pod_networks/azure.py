@@ -15,7 +15,7 @@ _TIMEOUT = 120
 
 
 class AzureCni(NetworkRules):
-    """azure-vnet and azure-vnet-ipam, without a service or a pod of their own."""
+    """Azure CNI: the plugins azure-vnet and azure-vnet-ipam, which need no service and no pod."""
 
     configured_on_node: t.ClassVar[bool] = True
 
@@ -24,11 +24,11 @@ class AzureCni(NetworkRules):
 
         It has the form of Azure/azure-container-networking cni/azure-windows.conflist, with the values that
         Azure/AgentBaker sets (staging/cse/windows/azurecnifunc.ps1, Set-AzureCNIConfig). azure-vnet before 1.6 needs
-        `mode`; later versions ignore it. With direct server return, azure-vnet adds a policy with which a pod can reach
+        `mode`; later versions ignore it. With direct server return, azure-vnet adds a policy that lets a pod reach
         itself through its service (enableLoopbackDSR), and the route to the services is not needed.
 
         Args:
-            internal_ip: not needed.
+            internal_ip: not used.
         """
         dsr = self.settings.known_mode.kube_proxy is not None and self.settings.known_mode.kube_proxy.dsr
         plugin: dict[str, t.Any] = {
@@ -46,12 +46,12 @@ class AzureCni(NetworkRules):
         return {"cniVersion": "0.3.0", "name": self.settings.known_mode.hns_network, "plugins": [plugin]}
 
     def _dns(self) -> dict[str, t.Any]:
-        """Return the DNS settings. azure-vnet refuses servers without a search list."""
+        """Return the DNS settings. azure-vnet rejects servers without a search list."""
         servers = [*self.settings.cluster_dns, platform().wire_server.address]
         return {"Nameservers": servers, "Search": [f"svc.{self.settings.dns_domain}"]}
 
     def _policies(self, *, dsr: bool) -> list[EndpointPolicy]:
-        """Return the policies in the form that azure-vnet expects, whichever API of HNS it uses.
+        """Return the policies in the form that azure-vnet expects, regardless of the HNS API that it uses.
 
         Traffic to services is not exempt from outbound NAT. With direct server return, the load balancer handles this
         traffic; otherwise, the policy ROUTE handles it.

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calico on Windows nodes: what the cluster's installation says, and the objects that run Calico as pods.
+"""Calico on Windows nodes: how the cluster has installed Calico, and the objects that run Calico as pods.
 
 The Tigera operator runs Calico on Windows nodes itself. If manifests (for example kubespray's) installed Calico, this
-collection applies the operator's DaemonSet of the cluster's Calico version (tigera/operator v1.40.8,
+collection applies the operator's DaemonSet for the cluster's Calico version (tigera/operator v1.40.8,
 pkg/render/windows.go). Differences:
 
 * The init container uninstall-calico is left out. It removes installations without HostProcess containers, and deletes
@@ -29,7 +29,7 @@ _NAME = "calico-node-windows"
 _CONFIG_MAP = "cni-config-windows"
 _LABELS = {"k8s-app": _NAME}
 _MOUNT = "$env:CONTAINER_SANDBOX_MOUNT_POINT"
-"""Where Windows mounts the image of a HostProcess container. PowerShell or containerd expands this variable."""
+"""Path at which Windows mounts the image of a HostProcess container. PowerShell or containerd expands this variable."""
 _BACKENDS = {"vxlan": "vxlan", "bgp": "windows-bgp"}
 _SYSTEM = {"windowsOptions": {"hostProcess": True, "runAsUserName": "NT AUTHORITY\\system"}}
 _TOLERATIONS = (
@@ -67,11 +67,11 @@ class Calico(NetworkRules):
 
     @staticmethod
     def cluster_mode(facts: t.Mapping[str, t.Any], of_cluster: t.Callable[[str], t.Any]) -> str:
-        """Return the mode that the cluster has, or that kubespray will give it: by default VXLAN without BGP.
+        """Return the mode that the cluster uses, or that kubespray will set: by default VXLAN without BGP.
 
         Args:
             facts: as for `mode_of`.
-            of_cluster: returns a variable of the cluster; empty if it is not set.
+            of_cluster: function that returns a variable of the cluster; empty if it is not set.
         """
         return mode_of(facts) or ("bgp" if str(of_cluster("calico_network_backend")) == "bird" else "vxlan")
 
@@ -209,7 +209,7 @@ class Calico(NetworkRules):
         }
 
     def _environment(self, cluster: ClusterSettings) -> list[dict[str, t.Any]]:
-        """Return the environment of node, felix and confd."""
+        """Return the environment variables of the containers node, felix and confd."""
         facts = cluster.linux
         typha = str(facts.get("typha") or "")
         namespace = str(facts.get("namespace") or _NAMESPACE)

@@ -21,8 +21,8 @@ def cni_configuration(
 ) -> dict[str, t.Any]:
     """Return the configuration of Calico's CNI plugin.
 
-    The plugin itself excludes the pods' networks from outbound NAT. The MTU 0 stands for the MTU of the node's network
-    adapter minus the headers of the encapsulation.
+    The plugin itself excludes the pods' networks from outbound NAT. An MTU of 0 means the MTU of the node's network
+    adapter minus the encapsulation headers.
 
     Args:
         settings: the network's variables.

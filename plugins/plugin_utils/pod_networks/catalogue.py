@@ -20,11 +20,12 @@ NAMES = ("flannel", "calico", "azure", "sdnbridge", "sdnoverlay", "none")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KubeProxyRules:
-    """What kube-proxy needs with a network."""
+    """Settings that kube-proxy needs for a network."""
 
     source_vip: t.Literal["none", "host-local", "network-endpoint"]
-    """Where kube-proxy's source address comes from: kube-proxy needs none; it is the last address of the node's pod
-    CIDR, which is reserved in host-local; or it is the address of an HNS endpoint that the network creates."""
+    """Origin of kube-proxy's source address: `none` (none is needed), `host-local` (the last address of the node's pod
+    CIDR, which is reserved in host-local) or `network-endpoint` (the address of an HNS endpoint that the network
+    creates)."""
     dsr: bool
     """Whether direct server return is turned on."""
     source: str
@@ -32,10 +33,10 @@ class KubeProxyRules:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Patches:
-    """The oldest cumulative update of a version of Windows with which a mode works."""
+    """The oldest cumulative update with which a mode works on one version of Windows."""
 
     ubr: int
-    """Update build revision: the fourth part of the version of Windows."""
+    """Update build revision: the fourth part of the Windows version number."""
     update: str
     """The update that installs this revision, such as KB5066835."""
     reason: str
@@ -47,7 +48,7 @@ class Mode:
     """A mode of a network."""
 
     hns_type: t.Literal["L2Bridge", "Overlay", ""]
-    """Type of the pods' HNS network; empty: unknown, because another tool creates the network."""
+    """Type of the pods' HNS network; empty if it is unknown because another tool creates the network."""
     hns_network: str
     """Name of the pods' HNS network."""
     other_networks: tuple[str, ...] = ()
@@ -55,20 +56,20 @@ class Mode:
     is_overlay: bool
     """Whether packets between nodes are encapsulated (VXLAN)."""
     kube_proxy: KubeProxyRules | None = None
-    """What kube-proxy needs in this mode; None if another tool runs kube-proxy."""
+    """Settings that kube-proxy needs in this mode; None if another tool runs kube-proxy."""
     fixed: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
     """Settings that have only one possible value on Windows, such as the VXLAN network identifier (`vni`)."""
     mtu_overhead: int = 0
-    """Bytes of each packet that the encapsulation takes."""
+    """Number of bytes that the encapsulation adds to each packet."""
     other_subnets: str = ""
-    """What to use instead if nodes are in several subnets, which the routes of this mode cannot cross; empty: the mode
+    """The alternative to this mode if nodes are in several subnets, which its routes cannot cross; empty if the mode
     works across subnets."""
     features: tuple[str, ...] = ()
     """Windows features that this mode needs. They work only after a reboot."""
     routing: bool = False
-    """Whether this mode needs Windows' own router, which is a part of Remote Access."""
+    """Whether this mode needs Windows' own router, which is part of Remote Access."""
     flannel_backend: t.Literal["host-gw", "vxlan", ""] = ""
-    """The backend with which flanneld creates the HNS network; empty: flanneld is not used."""
+    """The backend with which flanneld creates the HNS network; empty if flanneld is not used."""
     delegate: str = ""
     """The CNI plugin that flannel's CNI plugin calls."""
     patches: t.Mapping[str, Patches] = dataclasses.field(default_factory=dict)
@@ -81,15 +82,15 @@ class Program:
     """The programs of one artifact."""
 
     title: str
-    """Name of the resource that unpacks the artifact; empty: the destination."""
+    """Name of the resource that unpacks the artifact; if empty, the resource has the destination's name."""
     variables: str
     """The part X in the names of the variables with version, URL and checksum, such as `cni_X_version`."""
     destination: str
-    """The variable with the folder, without the prefix `cni_`: `bin_dir` for CNI plugins."""
+    """The variable that contains the folder, without the prefix `cni_`: `bin_dir` for CNI plugins."""
     members: tuple[str, ...]
     renames: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     check: tuple[str, ...]
-    """The programs, as they are named after unpacking."""
+    """File names of the programs after unpacking."""
     disrupts: bool = False
     """Whether the programs are replaced only while the node is drained. This applies to CNI plugins, for example,
     because every new pod needs them."""
@@ -107,7 +108,7 @@ class NetworkFiles:
     folders: tuple[str, ...] = ()
     """Folders of the network's state that only administrators may change."""
     service_folders: tuple[str, ...] = ()
-    """Folders like `folders` that exist only if the network runs as services, and are removed with these services."""
+    """Like `folders`, but they exist only if the network runs as services, and are removed with these services."""
     service_logs: tuple[str, ...] = ()
     """Folders of the services' logs, which are removed with the services."""
     service_files: tuple[str, ...] = ()
@@ -143,7 +144,7 @@ class Support:
     """The versions and container runtimes with which a network works."""
 
     kubernetes: Span | None = None
-    """Supported versions of Kubernetes; None: all versions that the collection supports."""
+    """Supported versions of Kubernetes; None if the network supports all versions that the collection supports."""
     windows: tuple[str, ...]
     """Versions of Windows Server."""
     runtimes: tuple[str, ...]
@@ -155,7 +156,7 @@ class Support:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImageArchiveKind:
-    """An archive with the network's container images, which the user may give instead of a registry."""
+    """An archive of the network's container images, which the user may specify instead of a registry."""
 
     artifact: str
     """The kind of artifact."""
@@ -177,10 +178,10 @@ class RegistryValue:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NetworkRelease:
-    """What differs between releases of a network. Each entry applies until the next entry."""
+    """Properties of a network that differ between its releases. Each entry applies until the next entry."""
 
     since: str
-    """The first release."""
+    """The first release to which the entry applies."""
     cni_version: str
     """Version of the CNI specification in the network's configuration."""
     single_program: bool = False
@@ -202,39 +203,40 @@ class BrokenReleases:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KnownNetwork:
-    """A network, which is the plugin that `cni_plugin` names."""
+    """A pod network: one of the plugins that `cni_plugin` can select."""
 
     name: str
     title: str
     """The name in messages."""
     mode_variable: str = ""
-    """The variable that selects the mode, without the prefix `cni_`; empty: there is only one mode."""
+    """The variable that selects the mode, without the prefix `cni_`; empty if there is only one mode."""
     mode_of_cluster: bool = False
     """Whether the mode of the cluster's Linux nodes is used if the variable is empty."""
     linux: str = ""
-    """The key of the network's facts on Linux nodes in the result of cluster_info; empty: there are none."""
+    """The key of the facts about the network's Linux side in cluster_info's result; empty if there are none."""
     modes: t.Mapping[str, Mode]
     is_managed: bool
     """Whether this collection installs the network; otherwise another tool installs it."""
     needs_pod_cidr: bool
     """Whether a node can use the network only after the cluster has assigned a pod CIDR to it (`spec.podCIDR`)."""
     pods_in_node_network: bool = False
-    """Whether pods have addresses of the nodes' own network."""
+    """Whether pods have addresses in the nodes' network."""
     needs_azure: bool = False
-    """Whether the network works on virtual machines of Azure only, with addresses of their network interfaces."""
+    """Whether the network works only on Azure virtual machines. Their network interfaces provide the pods'
+    addresses."""
     programs: t.Mapping[str, Program]
-    """The programs by kind of artifact, in the order in which they are installed."""
+    """The programs, by kind of artifact, in the order in which they are installed."""
     files: NetworkFiles
     run_as: tuple[t.Literal["daemonset", "service"], ...]
-    """How the network's programs and kube-proxy may run: as pods of a DaemonSet, or as services. Empty: another tool
+    """How the network's programs and kube-proxy may run: as pods of a DaemonSet, or as services. Empty if another tool
     runs them."""
     services: tuple[str, ...] = ()
     """The network's services, without kube-proxy. Services that depend on other services come first."""
     supported: Support
     drive: str = ""
-    """The drive of the folders of CNI plugins and configurations, such as `C:`; empty: any drive."""
+    """The drive of the folders of CNI plugins and configurations, such as `C:`; empty if any drive works."""
     image_archive: ImageArchiveKind | None = None
-    """The archive of the network's container images; None: the network has no images of its own."""
+    """The archive of the network's container images; None if the network has no images."""
     oldest_version: str = ""
     """The oldest version of the network that works on Windows; empty if this collection chooses the version."""
     releases: tuple[NetworkRelease, ...] = ()
@@ -245,23 +247,24 @@ class KnownNetwork:
     registry: tuple[RegistryValue, ...] = ()
     """Registry values that the network needs."""
     has_access_lists: bool = True
-    """Whether this collection writes the CNI configuration, in which it can close services of Azure to containers."""
+    """Whether this collection writes the CNI configuration, and can therefore block containers' access to Azure
+    services."""
     purpose: t.Literal["flannel", "calico", "kube_proxy"] = "kube_proxy"
     """The purpose in module_utils/cluster_access.py for applying the network's and kube-proxy's DaemonSets."""
     read_purpose: str = ""
-    """The purpose for reading how the network is installed on Linux nodes; empty: the purpose `read` suffices."""
+    """The purpose for reading how the network is installed on Linux nodes; empty if the purpose `read` suffices."""
     requested_purposes: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     """The purposes of changes that variables (without the prefix `cni_`) request."""
     policy: tuple[t.Literal["azure", "calico"], ...] = ()
-    """The engines of network policies that work with the network."""
+    """The network policy engines that work with the network."""
     refused_policies: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Why the network does not work with the other engines of network policies, by engine."""
+    """Why the network does not work with the other network policy engines, by engine."""
 
     def mode(self, name: str) -> Mode:
         """Return a mode.
 
         Args:
-            name: its name.
+            name: the mode's name.
 
         Raises:
             ResourceError: the network has no such mode.
@@ -272,7 +275,7 @@ class KnownNetwork:
         return self.modes[name]
 
     def release(self, version: str) -> NetworkRelease:
-        """Return what is known about a release of the network.
+        """Return the properties of a release of the network.
 
         Args:
             version: the version. If it is malformed or too old, the oldest release is returned.
@@ -285,7 +288,7 @@ class KnownNetwork:
         return known[-1] if known else self.releases[0]
 
     def broken_release(self, version: str, mode: str) -> BrokenReleases | None:
-        """Return why a release does not work in a mode; None if it works as far as is known.
+        """Return the entry that says why a release does not work in a mode; None if no problem is known.
 
         Args:
             version: the version.
@@ -302,7 +305,7 @@ class KnownNetwork:
         return None
 
     def working_release(self, version: str, mode: str) -> str:
-        """Return the oldest release that works in a mode and is not older than a version.
+        """Return the oldest release that works in a mode and is not older than the given version.
 
         Args:
             version: the version.
@@ -352,7 +355,7 @@ class KnownNetwork:
 
 @functools.cache
 def catalogue() -> t.Mapping[str, KnownNetwork]:
-    """Return all networks by name.
+    """Return all networks, by name.
 
     Raises:
         ResourceError: a file has an unknown or missing key, a value of the wrong type, the wrong name, or a

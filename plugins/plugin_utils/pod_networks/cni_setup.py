@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""The part of the batch file of kube-proxy's pod that writes the CNI configuration, if no pod of the network does.
+r"""The part of the kube-proxy pod's batch file that writes the CNI configuration if no pod of the network does.
 
 On a node that no playbook has joined, nothing else writes this configuration. A playbook writes the same text.
 HostProcess pods start although the node has no CNI configuration yet, because they use the network of the host
@@ -13,14 +13,14 @@ from .node_batch import ACCESS, replaced
 from .settings import NetworkFile
 
 ADDRESS = "%HOST_IP%"
-"""Stands for the address of the node in the configuration. cmd.exe replaces it with the value of the container's
-variable."""
+"""Placeholder for the node's address in the configuration. cmd.exe replaces it with the value of the container's
+environment variable."""
 HEAD, TAIL = "cni-head.json", "cni-tail.json"
 """Names of the files in the pod's volume: the configuration up to the line with the node's address, and the rest."""
 
 
 def files(configuration: NetworkFile) -> dict[str, str]:
-    """Return the files in the pod's volume by name.
+    """Return the files in the pod's volume, by name.
 
     Args:
         configuration: the CNI configuration.
@@ -59,7 +59,7 @@ def needs_address(configuration: NetworkFile) -> bool:
 def _parts(configuration: NetworkFile) -> tuple[str, str, str]:
     """Return the configuration before the line with the node's address, the line, and the rest.
 
-    The line is empty if no line has the address. The other parts have Windows' line endings.
+    The line is empty if no line contains the address. The other parts have Windows' line endings.
     """
     given = configuration.content.splitlines()
     number = next((place for place, line in enumerate(given) if ADDRESS in line), len(given))

@@ -49,15 +49,15 @@ class Flannel(NetworkRules):
     def cni_configuration(self, internal_ip: str = "") -> dict[str, t.Any]:  # noqa: ARG002  # for subclasses
         """Return the configuration of flannel's CNI plugin.
 
-        Version 2 of the plugins' API requires an HCN namespace, which Docker's containers do not have. With Docker, the
+        Version 2 of the plugins' API requires an HCN namespace, which Docker containers do not have. With Docker, the
         plugins therefore use version 1, and the policies have HNS's older format (containernetworking/plugins
         win-bridge/sample-v1.conf and win-overlay/sample.conf).
 
-        The configuration has no addresses of the cluster's DNS: the runtime passes the kubelet's addresses (`dns` in
-        the capabilities).
+        The configuration does not contain the addresses of the cluster's DNS: the runtime passes on the addresses that
+        the kubelet gives it (`dns` in the capabilities).
 
         Args:
-            internal_ip: not needed.
+            internal_ip: not used.
         """
         settings, form = self.settings, flat if self.settings.is_docker else nested
         local = [settings.pods_subnet, settings.services_subnet]
@@ -114,7 +114,7 @@ class Flannel(NetworkRules):
         ]
 
     def services(self, node: NodeSettings) -> list[NetworkService]:
-        """Return flanneld as a service.
+        """Return the service that runs flanneld.
 
         On an overlay, flanneld starts before kube-proxy, which needs the source address from flannel's network
         (kubernetes/kubernetes#78338; kubernetes-for-windows: "Networking with kube-proxy and flanneld services").
@@ -145,7 +145,7 @@ class Flannel(NetworkRules):
         ]
 
     def _pod(self, cluster: ClusterSettings) -> dict[str, t.Any]:
-        """Return the pod of flannel's DaemonSet, which runs the node's own flanneld.exe or the user's own image."""
+        """Return the pod of flannel's DaemonSet, which runs the node's flanneld.exe or the user's image."""
         image, known = cluster.images["host_process_image"], environment()
         own_image = cluster.images.get("flannel_image", "")
         program = {
@@ -174,7 +174,7 @@ class Flannel(NetworkRules):
 
 
 def flanneld_arguments(node: NodeSettings) -> list[str]:
-    """Return the arguments of flanneld as a service.
+    """Return the arguments of flanneld when it runs as a service.
 
     Args:
         node: the node.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What kube-proxy needs with a network: its configuration, its feature gates, and a source address on an overlay."""
+"""kube-proxy's settings for a network: its configuration, its feature gates, and its source address on an overlay."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..windows import node_paths
 from .catalogue import Mode
 
 _DSR_BY_DEFAULT = (1, 33)
-"""The first minor version of Kubernetes in which the gate WinDSR is on by default."""
+"""The first minor version of Kubernetes in which the feature gate WinDSR is on by default."""
 
 RESERVATION = "kube-proxy-source-vip\r\neth0"
-"""Content of the reservation, in host-local's form: an id where the id of a container would be, and an interface."""
+"""Content of the reservation in host-local's format: an ID in place of a container's ID, and an interface."""
 
 
 def source_vip(pod_cidr: str) -> str:
@@ -103,7 +103,7 @@ def configuration(
         kubeconfig: path of the kubeconfig.
         cluster_cidr: network of all pods.
         gates: feature gates.
-        winkernel: the section of this name.
+        winkernel: the section `winkernel`.
         given: the user's settings, which override the collection's settings key by key.
     """
     own = {
@@ -123,7 +123,7 @@ def to_text(document: t.Mapping[str, t.Any]) -> str:
     """Return kube-proxy's configuration as YAML.
 
     The node's name is always in quotes, as in the file that the pod of kube-proxy writes: it may look like a number,
-    and a batch file does not know which names do.
+    and a batch file cannot tell which names do.
     """
     return to_yaml(document, quoted=("hostnameOverride",))
 
@@ -133,7 +133,7 @@ def feature_gates(mode: Mode, kubernetes: str) -> dict[str, bool]:
 
     Direct server return needs the gate WinDSR, which is off by default until 1.32, on in 1.33, and part of kube-proxy
     since 1.34 (kubernetes test/compatibility_lifecycle/reference/versioned_feature_list.yaml). A later version no
-    longer has this gate (kubernetes/kubernetes#142125), and kube-proxy refuses unknown gates. WinOverlay is on by
+    longer has this gate (kubernetes/kubernetes#142125), and kube-proxy rejects unknown gates. WinOverlay is on by
     default in all supported versions.
 
     Args:
@@ -149,10 +149,10 @@ def reservation(mode: Mode, pod_cidr: str) -> tuple[str, str] | None:
     r"""Return the file that reserves kube-proxy's source address in host-local; None if no reservation is needed.
 
     host-local stores each reserved address as a file whose name is the address (containernetworking/plugins,
-    plugins/ipam/host-local/backend/disk/backend.go), in a folder of the network's name. It never assigns an address
-    whose file exists, and removes a file only together with the container that its content names. This content names no
-    container. The file is in C:\var\lib\cni, which is on the disk, so the reservation survives a reboot. The file is
-    written before kube-proxy's configuration, without which kube-proxy does not start.
+    plugins/ipam/host-local/backend/disk/backend.go), in a folder with the network's name. It never assigns an address
+    whose file exists, and removes a file only together with the container that its content names. The content of this
+    file names no container. The file is in C:\var\lib\cni, which is on the disk, so the reservation survives a reboot.
+    The file is written before kube-proxy's configuration, because kube-proxy cannot start without its configuration.
 
     Args:
         mode: the network's mode.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kube-proxy in the cluster: its DaemonSet for Windows, and the account of nodes on which it is a service."""
+"""kube-proxy in the cluster: its DaemonSet for Windows, and its account for nodes on which it runs as a service."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .manifests import (
 from .settings import ClusterSettings, KubernetesObject, NetworkFile
 
 ACCOUNT = "kube-system/kube-proxy-windows"
-"""The account of kube-proxy's Windows service. kube-proxy in a pod has the account of kube-proxy on Linux."""
+"""The account of kube-proxy's Windows service. In a pod, kube-proxy uses the same account as on Linux."""
 DAEMON_SET = "kube-system/kube-proxy-windows"
 _LABELS = {"k8s-app": "kube-proxy-windows"}
 
@@ -55,8 +55,8 @@ def account_objects() -> list[KubernetesObject]:
 def _setup(cluster: ClusterSettings, mode: Mode | None, kubernetes: str, cni: NetworkFile | None) -> dict[str, str]:
     """Return the files with which the pod prepares the node, by name.
 
-    The CNI configuration comes first, because the batch file fails as long as kube-proxy's source address is unknown.
-    The mode is None if the user's image configures kube-proxy.
+    The CNI configuration comes first, because the batch file fails while kube-proxy's source address is unknown. The
+    mode is None if the user's image configures kube-proxy.
     """
     parts = [] if cni is None else [cni_setup.lines(cni)]
     parts += [] if mode is None else [kube_proxy_setup.lines(mode, cluster.install_dir)]
@@ -70,7 +70,7 @@ def _setup(cluster: ClusterSettings, mode: Mode | None, kubernetes: str, cni: Ne
 
 
 def _kube_proxy_files(cluster: ClusterSettings, mode: Mode, kubernetes: str) -> dict[str, str]:
-    """Return the files from which the batch file makes kube-proxy's configuration, by name."""
+    """Return the files from which the batch file creates kube-proxy's configuration, by name."""
     configuration = kube_proxy.configuration(
         # The batch file adds the name and the source address of the node.
         name="",
@@ -87,7 +87,7 @@ def _kube_proxy_files(cluster: ClusterSettings, mode: Mode, kubernetes: str) -> 
 
 
 def _of_all_nodes(given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the user's settings without the keys that the batch file adds for each node. YAML allows each key once."""
+    """Return the user's settings without the keys that the batch file adds per node: YAML allows each key only once."""
     own = {name: value for name, value in given.items() if name != "hostnameOverride"}
     if isinstance(section := own.get("winkernel"), t.Mapping):
         own["winkernel"] = {name: value for name, value in section.items() if name != "sourceVip"}
@@ -95,7 +95,7 @@ def _of_all_nodes(given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def _pod(cluster: ClusterSettings, own_image: str, cni: NetworkFile | None, *, configures: bool) -> dict[str, t.Any]:
-    """Return kube-proxy's pod, which runs the node's own kube-proxy.exe or the user's own image.
+    """Return kube-proxy's pod, which runs the node's kube-proxy.exe or the user's image.
 
     If `configures` is true, the pod runs the batch file first.
     """
@@ -108,13 +108,13 @@ def _setup_container(cluster: ClusterSettings, cni: NetworkFile | None) -> dict[
     """Return the container that runs the batch file."""
     address = ["HOST_IP"] if cni is not None and cni_setup.needs_address(cni) else []
     known = environment("POD_UID", "NODE_NAME", *address)
-    # A batch file, because quotes in an argument would reach cmd.exe with a backslash before each.
+    # Use a batch file, because quotes in an argument would reach cmd.exe with a backslash before each.
     arguments = ["/c", f"{POD_VOLUME}\\{node_batch.SCRIPT}"]
     return container("configure", cluster.images["host_process_image"], command=["cmd.exe"], args=arguments, env=known)
 
 
 def _cached_program(cluster: ClusterSettings) -> dict[str, t.Any]:
-    """Return the container that runs the node's own kube-proxy.exe.
+    """Return the container that runs the node's kube-proxy.exe.
 
     kube-proxy's configuration is a file on the node, so the kubeconfig's path in it must be the same for every pod.
     """

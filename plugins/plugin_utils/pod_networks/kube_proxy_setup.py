@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""The part of the batch file of kube-proxy's pod that writes kube-proxy's configuration.
+r"""The part of the kube-proxy pod's batch file that writes kube-proxy's configuration.
 
 On a node that no playbook has joined, nothing else writes this configuration. kubectl.exe, which is in the same folder
 as kube-proxy.exe, reads the field of the Node object from which the source address on an overlay is computed.
 
-cmd.exe computes with signed integers of 32 bits; `>>` keeps the sign, which `&255` removes (learn.microsoft.com: set).
+cmd.exe computes with signed 32-bit integers; `>>` keeps the sign, which `&255` removes (learn.microsoft.com: set).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _QUERIES: t.Mapping[str, tuple[str, str]] = {
     # The address after the published one, as kube_proxy.endpoint_address.
     "network-endpoint": ("{.metadata.annotations.projectcalico\\.org/IPv4VXLANTunnelAddr}", "ip+1"),
 }
-"""How the source address is found: the field of the Node object, and the address computed from it."""
+"""The field of the Node object that the source address is computed from, and the expression that computes it."""
 
 
 def parts(configuration: str) -> tuple[str, str]:
@@ -43,7 +43,7 @@ def lines(mode: Mode, install_dir: str) -> list[str]:
 
     Args:
         mode: the network's mode.
-        install_dir: folder of Kubernetes' programs on the nodes.
+        install_dir: folder of the Kubernetes programs on the nodes.
     """
     query = _QUERIES.get(mode.kube_proxy.source_vip) if mode.kube_proxy is not None else None
     return [

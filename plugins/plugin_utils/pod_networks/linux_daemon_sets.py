@@ -16,14 +16,14 @@ NODE_SELECTOR = {"kubernetes.io/os": "linux"}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LabelledManager:
-    """A tool that a label or an annotation names."""
+    """A tool that a label or annotation of a DaemonSet names."""
 
     key: str
     value: str = "*"
     """Pattern for the value of the label or annotation."""
     title: str
     reverts: bool
-    """Whether the tool at once reverts changes that it did not make."""
+    """Whether the tool immediately reverts changes that it did not make."""
     remedy: str
     source: str
 
@@ -48,7 +48,7 @@ class LinuxDaemonSets:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Manager:
-    """What manages a DaemonSet."""
+    """The tool or controller that manages a DaemonSet."""
 
     title: str
     reverts: bool
@@ -87,9 +87,9 @@ class Restricted:
         return own and daemon_set["namespace"] in self.namespaces
 
     def of(self, daemon_sets: t.Iterable[t.Mapping[str, t.Any]]) -> list[dict[str, str]]:
-        """Return namespaces and names of the DaemonSets that the run restricts to Linux nodes.
+        """Return the namespaces and names of the DaemonSets that the run restricts to Linux nodes.
 
-        A DaemonSet whose controller would revert the change at once stays as it is, even if the variables select it.
+        A DaemonSet whose manager would immediately revert the change is left out, even if the variables select it.
 
         Args:
             daemon_sets: `unbound_daemon_sets` of cluster_info.
@@ -107,7 +107,7 @@ def place(daemon_set: t.Mapping[str, t.Any]) -> str:
 
 
 def manager(daemon_set: t.Mapping[str, t.Any]) -> Manager | None:
-    """Return what manages a DaemonSet; None if it names no manager.
+    """Return the manager of a DaemonSet; None if the DaemonSet names no known manager.
 
     Args:
         daemon_set: one of `unbound_daemon_sets` of cluster_info.
@@ -129,6 +129,6 @@ def manager(daemon_set: t.Mapping[str, t.Any]) -> Manager | None:
 
 
 def reverts(daemon_set: t.Mapping[str, t.Any]) -> bool:
-    """Return whether the DaemonSet's manager reverts a change of the node selector at once."""
+    """Return whether the DaemonSet's manager immediately reverts a change of the node selector."""
     owner = manager(daemon_set)
     return owner is not None and owner.reverts

@@ -26,7 +26,7 @@ _FIELDS = {
 
 
 def environment(*names: str) -> list[dict[str, t.Any]]:
-    """Return environment variables with fields of the pod.
+    """Return environment variables that contain fields of the pod.
 
     Args:
         names: names of the variables. If none are given, all known variables are returned.
@@ -95,7 +95,7 @@ def node_affinity(network: str = "") -> dict[str, t.Any]:
     """Return the affinity of pods that run the network on nodes.
 
     Args:
-        network: the network that a node's label must name; empty if the pods run on nodes without such a label, too.
+        network: the network that a node's label must name; empty if the pods also run on nodes without such a label.
     """
     terms = [{"key": RUN_AS_LABEL, "operator": "NotIn", "values": ["service"]}]
     if network:
@@ -116,8 +116,8 @@ def daemon_set(
         name: `NAMESPACE/NAME`.
         labels: labels of the DaemonSet and its pods.
         pod: specification of the pods.
-        configuration: plain data that the pods read elsewhere. A change of this data makes existing pods out of date,
-            as a change of their specification does.
+        configuration: plain data that the pods read from elsewhere. A change of this data makes existing pods outdated,
+            as does a change of their specification.
     """
     namespace, short = name.split("/")
     read = json.dumps([pod, *configuration], sort_keys=True)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The MTU of the pods' packets on Linux nodes, as far as the cluster shows it.
+"""The MTU of the pods' packets on Linux nodes, if the cluster reveals it.
 
 Nothing sets an MTU on Windows nodes: HNS endpoints have no such field (microsoft/hcsshim hcn/hcnendpoint.go), so pods
 use the MTU of the network adapter, and overlays subtract their headers (flannel-io/flannel v0.28.9
@@ -33,7 +33,8 @@ class LinuxMtu:
 def linux_mtu(known: KnownNetwork, mode: str, cluster: t.Mapping[str, t.Any]) -> LinuxMtu | None:
     """Return the configured MTU of Linux nodes; None if it is unknown, or if the network is not an overlay.
 
-    Without a setting, each Linux node derives the MTU from its own network adapter, which the cluster does not show.
+    Without a setting, each Linux node derives the MTU from its own network adapter, about which the cluster has no
+    information.
 
     Args:
         known: the network of the Windows nodes.

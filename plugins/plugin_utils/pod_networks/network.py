@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The pod network of a node, for all other packages. Each network's own rules are in a module of its own."""
+"""The pod network of a node, for all other packages. The rules of each network are in a separate module."""
 
 from __future__ import annotations
 
@@ -87,19 +87,19 @@ class PodNetwork:
 
     @property
     def runs_as_services(self) -> bool:
-        """Whether the network's programs and kube-proxy are services of the node."""
+        """Whether the network's programs and kube-proxy run as services on the node."""
         return self.settings.runs_as_services
 
     @property
     def runs_as_pods(self) -> bool:
-        """Whether the network's programs and kube-proxy are pods of DaemonSets."""
+        """Whether the network's programs and kube-proxy run as pods of DaemonSets."""
         return self.is_managed and not self.runs_as_services
 
     @property
     def node_label(self) -> str:
         """Value of the node label that keeps the networks' DaemonSets away; empty if the node must not have the label.
 
-        Docker cannot run the DaemonSets' HostProcess containers, whatever the node's own network is.
+        Docker cannot run the DaemonSets' HostProcess containers, regardless of the node's network.
         """
         return "service" if self.runs_as_services or self.settings.is_docker else ""
 
@@ -110,7 +110,7 @@ class PodNetwork:
 
     @property
     def accounts(self) -> list[str]:
-        """The accounts (`NAMESPACE/NAME`) whose tokens the services of a node use; empty if there are no services."""
+        """The accounts (`NAMESPACE/NAME`) whose tokens a node's services use; empty if there are no services."""
         return [*self.rules.accounts, kube_proxy_pods.ACCOUNT] if self.runs_as_services else []
 
     def identity(self) -> dict[str, str]:
@@ -148,7 +148,7 @@ class PodNetwork:
             internal_ip: address of the node in the cluster; empty if unknown.
 
         Returns:
-            None if only the network's own container or another tool can write the file.
+            None if only the network's container or another tool can write the file.
         """
         configuration = self.rules.cni_configuration(internal_ip)
         return None if configuration is None else (self.files.configuration, configuration)
@@ -185,7 +185,7 @@ class PodNetwork:
         return kube_proxy.feature_gates(self.mode, self.settings.kubernetes)
 
     def reservation(self, pod_cidr: str) -> tuple[str, str] | None:
-        """Return path and content of the file that reserves kube-proxy's source address; None if none is needed.
+        """Return the path and content of the file that reserves kube-proxy's source address; None if none is needed.
 
         Args:
             pod_cidr: the node's pod CIDR.
@@ -210,7 +210,7 @@ class PodNetwork:
         ]
 
     def _configuration_by_pod(self, cluster: ClusterSettings) -> NetworkFile | None:
-        """Return the CNI configuration that kube-proxy's pod completes with the node's address and writes."""
+        """Return the CNI configuration to which kube-proxy's pod adds the node's address before writing it."""
         named = self.cni_configuration(cni_setup.ADDRESS)
         if named is None:
             return None
@@ -240,7 +240,7 @@ def cluster_mode(known: KnownNetwork, facts: t.Mapping[str, t.Any], of_cluster: 
     Args:
         known: the network.
         facts: how the network is installed on Linux nodes, as cluster_info returns it; empty if unknown.
-        of_cluster: returns a variable of the cluster; empty if it is not set.
+        of_cluster: function that returns a variable of the cluster; empty if it is not set.
     """
     return _RULES[known.name].cluster_mode(facts, of_cluster) if known.mode_of_cluster else ""
 
@@ -248,7 +248,7 @@ def cluster_mode(known: KnownNetwork, facts: t.Mapping[str, t.Any], of_cluster: 
 def images(settings: NetworkSettings, cluster: ClusterSettings) -> list[str]:
     """Return the container images of a network that its DaemonSets pull, without the base image.
 
-    The user's own images of flannel and kube-proxy are not among them.
+    The user's images of flannel and kube-proxy are not included.
 
     Args:
         settings: the network's variables.
@@ -285,7 +285,7 @@ def former_account_objects(former: str, plugins: t.Iterable[str]) -> list[Kubern
 
     Args:
         former: the former network; an unknown network has no account.
-        plugins: the networks in use. Unknown networks, for example of hosts that have failed, do not count.
+        plugins: the networks in use. Unknown networks, for example those of failed hosts, are ignored.
     """
     used = accounts(plugin for plugin in plugins if plugin in _RULES)
     if former not in _RULES or set(_RULES[former].accounts) & set(used):

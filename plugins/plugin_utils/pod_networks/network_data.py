@@ -14,7 +14,7 @@ from ..values.versions import DATA
 _FOLDER = DATA / "networks"
 _LIKE = "like"
 _OWN = ("modes", "mode_variable")
-"""Keys that a network does not take from another network's file."""
+"""Keys that a network does not inherit from another network's file."""
 
 
 def text_of(name: str) -> str:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The batch file with which kube-proxy's pod prepares the node, so that no playbook has to run for this.
+"""The batch file with which kube-proxy's pod prepares the node, so no playbook is needed for this preparation.
 
 The batch file creates kube-proxy's folder, and links the pod's token and kubeconfig there. Its other parts write
 kube-proxy's configuration (`kube_proxy_setup.py`), and the CNI configuration of some networks (`cni_setup.py`).
@@ -23,7 +23,7 @@ def batch(install_dir: str, *parts: t.Iterable[str]) -> str:
     """Return the batch file.
 
     Args:
-        install_dir: folder of Kubernetes' programs on the nodes.
+        install_dir: folder of the Kubernetes programs on the nodes.
         parts: the lines of each part.
     """
     folder = f"{install_dir}\\kube-proxy"
@@ -44,7 +44,7 @@ def replaced(target: str, *, new: str, generated: str, unfinished: str) -> list[
     """Return the lines that replace a file, unless a run of a playbook has changed it.
 
     The batch file recognizes such a change, because the file then differs from what the last pod wrote. The new content
-    is moved into place from the same folder, so that other programs never read half of it.
+    is moved into place from the same folder, so other programs never read an incomplete file.
 
     Args:
         target: path of the file.

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Policies of HNS endpoints in a CNI configuration: outbound NAT, routes, and access lists for services of Azure.
+"""Policies of HNS endpoints in a CNI configuration: outbound NAT, routes, and access lists for Azure services.
 
-CNI plugins accept two forms of a policy. Plugins that use the API of HCN expect the settings under `Settings`. The
-older API of HNS, and azure-vnet with both APIs, expect the settings next to `Type`.
+CNI plugins accept two forms of a policy. Plugins that use the HCN API expect the settings under `Settings`. The older
+HNS API, and azure-vnet with both APIs, expect the settings next to `Type`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TCP = "6"
 
 
 def nested(kind: str, settings: t.Mapping[str, t.Any]) -> EndpointPolicy:
-    """Return a policy for the API of HCN (microsoft/hcsshim hcn/hcnpolicy.go).
+    """Return a policy for the HCN API (microsoft/hcsshim hcn/hcnpolicy.go).
 
     Args:
         kind: type of the policy.
@@ -29,7 +29,7 @@ def nested(kind: str, settings: t.Mapping[str, t.Any]) -> EndpointPolicy:
 
 
 def flat(kind: str, settings: t.Mapping[str, t.Any]) -> EndpointPolicy:
-    """Return a policy for the older API of HNS, or for azure-vnet (microsoft/hcsshim internal/hns/hnspolicy.go).
+    """Return a policy for the older HNS API, or for azure-vnet (microsoft/hcsshim internal/hns/hnspolicy.go).
 
     Args:
         kind: type of the policy.
@@ -69,14 +69,14 @@ def access_list(settings: NetworkSettings) -> list[dict[str, t.Any]]:
 
 
 def broadest(networks: t.Iterable[str]) -> list[str]:
-    """Return the networks, except networks that another network with the same first address contains.
+    """Return the networks, without those that another network with the same first address contains.
 
     Windows Server 2019 ignores the prefix lengths when it compares exceptions of outbound NAT, and keeps only one of
     several networks with the same address (Azure/AgentBaker azurecnifunc.ps1, GetBroadestRangesForEachAddress). The
     shorter list has the same effect on every version of Windows.
 
     Args:
-        networks: networks in CIDR notation; empty texts are left out.
+        networks: networks in CIDR notation; empty strings are left out.
     """
     chosen: dict[str, str] = {}
     for network in networks:

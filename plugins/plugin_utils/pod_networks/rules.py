@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a network adds to a node and to its cluster. Each network derives a class from `NetworkRules`."""
+"""What a network adds to a node and to its cluster. Each network has a class that derives from `NetworkRules`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .settings import ClusterSettings, KubernetesObject, NetworkFile, NetworkSer
 
 
 class NetworkRules:
-    """What a network needs on nodes and in the cluster: by default nothing, for networks that another tool provides.
+    """The parts of a network on nodes and in the cluster. By default, as for networks of other tools, there are none.
 
     Args:
         settings: the network's variables.
@@ -33,12 +33,12 @@ class NetworkRules:
 
         Args:
             facts: how the network is installed on Linux nodes, as cluster_info returns it; empty if unknown.
-            of_cluster: returns a variable of the cluster; empty if it is not set.
+            of_cluster: function that returns a variable of the cluster; empty if it is not set.
         """
         return ""
 
     def cni_configuration(self, internal_ip: str = "") -> dict[str, t.Any] | None:  # noqa: ARG002  # for subclasses
-        """Return the CNI configuration; None if only the network's own container or another tool can write it.
+        """Return the CNI configuration; None if only the network's container or another tool can write it.
 
         Args:
             internal_ip: address of the node in the cluster; empty if unknown.
@@ -46,7 +46,7 @@ class NetworkRules:
         return None
 
     def cluster_objects(self, cluster: ClusterSettings) -> list[KubernetesObject]:  # noqa: ARG002  # for subclasses
-        """Return the network's objects in the cluster if its programs are pods: DaemonSets, and what these need.
+        """Return the network's objects in the cluster if its programs run as pods: DaemonSets, and what they need.
 
         Args:
             cluster: the cluster.

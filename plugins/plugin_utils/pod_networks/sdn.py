@@ -15,7 +15,7 @@ _CNI_VERSION = "0.3.0"
 
 
 class SdnBridge(Flannel):
-    """sdnbridge. flanneld creates the HNS network, its endpoint and the routes, as it does for win-bridge."""
+    """The plugin sdnbridge. flanneld creates the HNS network, its endpoint and the routes, as for win-bridge."""
 
     configured_on_node: t.ClassVar[bool] = True
 
@@ -48,7 +48,7 @@ class SdnBridge(Flannel):
 
 
 class SdnOverlay(SdnBridge):
-    """sdnoverlay. flanneld creates the HNS network and its remote subnets, as it does for win-overlay."""
+    """The plugin sdnoverlay. flanneld creates the HNS network and its remote subnets, as it does for win-overlay."""
 
     def _flags(self) -> dict[str, t.Any]:
         """Return no flags: the gateway of an overlay is the first address of the subnet, which is the default."""

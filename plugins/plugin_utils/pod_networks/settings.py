@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Settings of a network, its cluster and its node, which come from variables, and what a network adds to a node."""
+"""Settings of a network, its cluster and its nodes, as read from variables, and what a network adds to a node."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ class NetworkSettings:
     kubernetes: str = ""
     """Version of Kubernetes on the node; empty if unknown."""
     block_wireserver: bool = False
-    """Whether Azure's WireServer is closed to containers."""
+    """Whether containers are denied access to Azure's WireServer."""
     blocks_in_azure: bool = False
-    """Whether WireServer is closed to containers if the machine is in Azure, for machines whose platform is unknown."""
+    """Whether containers are denied access to WireServer if a machine whose platform is unknown is in Azure."""
     block_imds: bool = False
-    """Whether Azure's Instance Metadata Service is closed to containers."""
+    """Whether containers are denied access to Azure's Instance Metadata Service."""
     vnet_subnets: tuple[str, ...] = ()
     """Networks that pods of Azure CNI reach with their own addresses, in addition to the pods' network."""
 
     @property
     def known(self) -> KnownNetwork:
-        """What the catalogue contains about the network."""
+        """The catalogue's entry for the network."""
         return network(self.plugin)
 
     @property
     def known_mode(self) -> Mode:
-        """What the catalogue contains about the network's mode."""
+        """The catalogue's entry for the network's mode."""
         return self.known.mode(self.mode)
 
     @property
     def runs_as_services(self) -> bool:
-        """Whether the network's programs and kube-proxy are services instead of pods."""
+        """Whether the network's programs and kube-proxy run as services instead of pods."""
         return self.known.is_managed and self.run_as == "service"
 
 
@@ -69,11 +69,11 @@ class ClusterSettings:
     conf_dir: str
     """Folder of CNI configurations on the nodes."""
     folders: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Folders of programs by the variable's name without the prefix `cni_`, such as `flannel_dir`."""
+    """Folders of programs, by variable name without the prefix `cni_`, such as `flannel_dir`."""
     install_dir: str
-    """Folder of Kubernetes' programs on the nodes."""
+    """Folder of the Kubernetes programs on the nodes."""
     images: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Container images by the variable's name without the prefix `cni_`, such as `flannel_image`."""
+    """Container images, by variable name without the prefix `cni_`, such as `flannel_image`."""
     cluster_cidr: str = ""
     """Network of all pods."""
     kube_proxy_configuration: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
@@ -90,7 +90,7 @@ class ClusterSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NodeSettings:
-    """Settings from which the services and files of a network on a node are built."""
+    """Settings from which a network's services and files on a node are built."""
 
     name: str
     """Name of the node."""
@@ -137,7 +137,7 @@ class NetworkService:
 
 
 def as_lines(value: t.Mapping[str, t.Any]) -> str:
-    """Return JSON with sorted keys, and each value on a line of its own.
+    """Return JSON with sorted keys, and each value on a separate line.
 
     Args:
         value: plain JSON data.

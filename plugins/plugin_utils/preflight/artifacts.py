@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check a host's variables about artifacts, and find unverified downloads, before any node is touched."""
+"""Check a host's artifact variables, and find unverified downloads, before any node is touched."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _LISTS: t.Mapping[str, str] = {
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the values that are invalid.
+    """Return a problem for each invalid value.
 
     Args:
-        values: templated values of the roles' options that are set.
+        values: templated values of all role options that are set.
     """
     by_text: dict[str, Problem] = {}
     for name, sources in values.items():
@@ -125,7 +125,7 @@ def _source_problems(sources: t.Mapping[str, t.Any], mirror: str) -> t.Iterator[
 
 
 def _check_signers(given: object) -> None:
-    """Check the signers of all kinds.
+    """Check the signers of all kinds of artifact.
 
     Raises:
         ArtifactError: an entry is invalid, or a kind is unknown.
@@ -135,7 +135,7 @@ def _check_signers(given: object) -> None:
 
 
 def _folder_problems(values: t.Mapping[str, t.Any]) -> t.Iterator[Problem]:
-    """Check each role's cache folder. All roles share the folder, so `problems` drops equal problems."""
+    """Check each role's cache folder. All roles share the folder, so `problems` drops duplicates."""
     for name, given in values.items():
         if name.endswith("_artifact_cache"):
             try:

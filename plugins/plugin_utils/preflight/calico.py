@@ -28,14 +28,14 @@ _UNSUPPORTED = (
     "Windows nodes do not support this value. Change the Installation, or set cni_plugin: none on the Windows hosts."
 )
 _LOGS = "C:\\var\\log\\calico\\cni"
-"""The folder of the logs of Calico's CNI plugin. It is in a folder that is removed with Calico
+"""The folder of the logs of Calico's CNI plugin. It is a subfolder of a folder that is removed with Calico
 (data/networks/calico.yml)."""
 Facts: t.TypeAlias = t.Mapping[str, t.Any]
 """The part `calico` of the result of cluster_info."""
 
 
 def problems(node: HostVariables, calico: Facts) -> list[Problem]:
-    """Return why a Windows node cannot use the cluster's Calico.
+    """Return the reasons why a Windows node cannot use the cluster's Calico.
 
     Args:
         node: the host.
@@ -71,7 +71,7 @@ def problems(node: HostVariables, calico: Facts) -> list[Problem]:
 
 
 def requested_changes(node: HostVariables, calico: Facts) -> list[RequestedChange]:
-    """Return what the run changes in Calico because the variables request it.
+    """Return the changes to Calico that the run makes because variables request them.
 
     Args:
         node: the host.
@@ -114,7 +114,7 @@ def windows_nodes(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[P
         return []
     expected = "expected false while the cluster has Windows nodes with another network"
     hint = (
-        f"The operator would start Calico on them at once, and Calico would remove their networks: "
+        "The operator would immediately start Calico on them, and Calico would remove their networks: "
         f"{', '.join(others[:8])}. Drain and reset these nodes first."
     )
     return [Problem("cni_calico_enable_windows", True, expected, hint)]
@@ -190,7 +190,9 @@ def _pools(node: HostVariables, calico: Facts) -> list[Problem]:
         different.append(Problem("vxlanMode of the cluster's IPPools", " and ".join(modes), expected, _VXLAN_SETTINGS))
     if not any(not pool["disabled"] for pool in calico["pools"]):
         hint = "Calico has no addresses for pods. Create an IPPool."
-        different.append(Problem("the cluster's IPPools", "none that is enabled", "expected at least one", hint))
+        different.append(
+            Problem("the cluster's IPPools", "none that is enabled", "expected at least one enabled IPPool", hint)
+        )
     return different
 
 
@@ -199,7 +201,7 @@ def _inside(node: HostVariables, pool: t.Mapping[str, t.Any]) -> list[Problem]:
     try:
         pods = ipaddress.ip_network(node.pods, strict=False)
     except ValueError:
-        return []  # another check refuses this value
+        return []  # another check rejects this value
     own = ipaddress.ip_network(pool["cidr"], strict=False)
     if own.version == pods.version and own.subnet_of(pods):  # type: ignore[arg-type]
         return []
@@ -258,15 +260,15 @@ def _linux(setting: t.Literal["vni", "port"], value: int) -> str:
 
 
 def _felix(calico: Facts) -> list[Problem]:
-    """Return cluster-wide settings that Windows nodes do not support."""
+    """Return problems with cluster-wide settings that Windows nodes do not support."""
     fields = (
         (
             "bpfEnabled",
             "calico_bpf_enabled",
-            "Windows nodes have no eBPF, and would not reach services in such a cluster",
+            "Windows nodes do not support eBPF, and could not reach services in such a cluster",
         ),
-        ("wireguardEnabled", "calico_wireguard_enabled", "Windows nodes have no WireGuard in Calico"),
-        ("wireguardEnabledV6", "calico_wireguard_enabled", "Windows nodes have no WireGuard in Calico"),
+        ("wireguardEnabled", "calico_wireguard_enabled", "Calico does not support WireGuard on Windows nodes"),
+        ("wireguardEnabledV6", "calico_wireguard_enabled", "Calico does not support WireGuard on Windows nodes"),
     )
     return [
         Problem(
@@ -290,7 +292,7 @@ def _typha(calico: Facts) -> list[Problem]:
 
 
 def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
-    """Return what the Tigera operator needs before it runs Calico on Windows nodes."""
+    """Return the problems that keep the Tigera operator from running Calico on Windows nodes."""
     installation = calico["installation"]
     if not installation:
         return []
@@ -323,7 +325,7 @@ def _operator(node: HostVariables, calico: Facts) -> list[Problem]:
             Problem(
                 "the ConfigMap tigera-operator/kubernetes-services-endpoint",
                 installation["api_server"],
-                "expected the address of the API server as Windows nodes reach it",
+                "expected an address at which Windows nodes can reach the API server",
                 enable,
             )
         )
@@ -357,5 +359,5 @@ def _folders(node: HostVariables, folders: t.Mapping[str, str]) -> list[Problem]
 
 
 def _folder(path: str) -> str:
-    """Return a folder of a Windows node in a form that can be compared."""
+    """Return the path of a Windows node's folder in a form that can be compared."""
     return host_path(path).rstrip("/").casefold()

@@ -23,7 +23,7 @@ _SHARED: t.Mapping[str, tuple[str, str]] = {
     "cni_pods_subnet": ("the pods' network", "kube_pods_subnet"),
     "cni_services_subnet": ("the services' network", "kube_service_addresses"),
 }
-"""What each of NETWORKS is, and the shared variable that sets it."""
+"""For each of NETWORKS, its description and the shared variable that sets it."""
 Facts: t.TypeAlias = t.Mapping[str, t.Any]
 
 
@@ -31,11 +31,11 @@ class LinuxChecks(t.NamedTuple):
     """The checks of a network on the cluster's Linux nodes."""
 
     problems: t.Callable[[HostVariables, Facts], list[Problem]]
-    """Checks the network's facts in the result of cluster_info."""
+    """Function that checks the network's facts in the result of cluster_info."""
     conflicts: t.Callable[[HostVariables, Facts], list[Problem]] = lambda _node, _cluster: []
-    """Checks the whole result of cluster_info."""
+    """Function that checks the whole result of cluster_info."""
     changes: t.Callable[[HostVariables, Facts], list[RequestedChange]] = lambda _node, _facts: []
-    """Returns what the run changes because variables request it."""
+    """Function that returns the changes that the run makes because variables request them."""
 
 
 _CHECKS: t.Mapping[str, LinuxChecks] = types.MappingProxyType(
@@ -44,7 +44,7 @@ _CHECKS: t.Mapping[str, LinuxChecks] = types.MappingProxyType(
         "calico": LinuxChecks(calico.problems, calico.windows_nodes, calico.requested_changes),
     }
 )
-"""The checks by the key of the network's facts (`KnownNetwork.linux`)."""
+"""The checks, by the key of the network's facts (`KnownNetwork.linux`)."""
 
 
 def problems(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
@@ -99,7 +99,7 @@ def _linux(node: HostVariables, cluster: Facts) -> tuple[LinuxChecks | None, Fac
 
 
 def requested_changes(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[RequestedChange]:
-    """Return what the run changes in the network of Linux nodes because the variables request it.
+    """Return the changes to the Linux nodes' network that the run makes because variables request them.
 
     Args:
         node: the host.
@@ -125,7 +125,7 @@ def proxy_warnings(proxy: str, given: t.Collection[str], kubeconfig: str) -> lis
 
 
 def version_skew(node: HostVariables, server: str) -> list[Problem]:
-    """Return problems with the node's Kubernetes version: unsupported, or unfit for the API server or containerd."""
+    """Return problems if the node's Kubernetes version does not fit the API server or containerd, or is unsupported."""
     try:
         kubelet, api = Version.parse(node.kubernetes), Version.parse(server.partition("+")[0])
     except ValueError:
@@ -141,7 +141,7 @@ def version_skew(node: HostVariables, server: str) -> list[Problem]:
 
 
 def networks(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return pod and service networks that differ from the cluster's networks, as far as the cluster reports them."""
+    """Return a problem for each pod or service network that differs from the network that the cluster reports."""
     different = []
     for variable, given, key in (
         ("cni_pods_subnet (from kube_pods_subnet)", node.pods, "pod_subnet"),
@@ -176,7 +176,7 @@ def endpoint(node: HostVariables, cluster_endpoint: str) -> list[Problem]:
 
     Args:
         node: the host.
-        cluster_endpoint: the cluster's own endpoint, `HOST:PORT` in the ConfigMap cluster-info.
+        cluster_endpoint: the cluster's endpoint, `HOST:PORT` in the ConfigMap cluster-info.
     """
     if node.api_server and not split_endpoint(node.api_server)[1]:
         return [Problem("node_join_api_server", node.api_server, "expected HOST:PORT such as k8s.example.com:6443")]
@@ -197,7 +197,7 @@ def endpoint(node: HostVariables, cluster_endpoint: str) -> list[Problem]:
 
 
 def split_endpoint(text: str) -> tuple[str, int | None]:
-    """Return host and port of `HOST:PORT`; the port is None if the text does not have this form."""
+    """Return the host and port of `HOST:PORT`; the port is None if the text does not have this form."""
     host, colon, port = text.strip().rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or not host or "/" in host or (":" in host and not bracketed):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check a host's variables about container images and registries before any node is touched.
+"""Check a host's variables for container images and registries before any node is touched.
 
 The roles reject the same values when they compute their resources, but then only the first of them, and only after
 other roles may have changed the node.
@@ -26,10 +26,10 @@ _DOCKER = ("docker", "moby")
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the values that are invalid.
+    """Return a problem for each invalid value.
 
     Args:
-        values: templated values of the roles' options that are set.
+        values: templated values of all role options that are set.
     """
     docker = values.get("container_runtime") in _DOCKER
     return [

@@ -24,7 +24,7 @@ _UNIT_NAME = re.compile(rf"(?:(?:OU|CN)={_VALUE},\s*)+DC={_VALUE}(?:,\s*DC={_VAL
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problems with the variables of domains and gMSAs. Values of the wrong type are reported elsewhere.
+    """Return the problems with the variables for domains and gMSAs. Values of the wrong type are reported elsewhere.
 
     Args:
         values: templated values of the roles' variables; variables that are not set may be missing.
@@ -42,7 +42,7 @@ def _join_problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def _docker_problems(specs: object) -> t.Iterator[Problem]:
-    """Check the files for `docker run`. No value of a credential spec is in a message."""
+    """Check the credential spec files for `docker run`. Messages contain no value from a credential spec."""
     for name, spec in specs.items() if isinstance(specs, t.Mapping) else ():
         if not _FILE_NAME.fullmatch(str(name)):
             expected = "expected letters, digits, periods, - and _, beginning with a letter or digit, without .json"
@@ -55,15 +55,18 @@ def _docker_problems(specs: object) -> t.Iterator[Problem]:
 
 
 def _computer(values: t.Mapping[str, t.Any]) -> str:
-    """Return the name that this collection gives the computer; empty if the computer keeps its own name."""
+    """Return the name that this collection gives the computer; empty if the computer keeps its name."""
     return str(values.get("kubernetes_node_hostname") or "")
 
 
 def _unused(given: t.Mapping[str, str]) -> t.Iterator[Problem]:
-    """Refuse settings for a join if no domain is set, because the user expects the machine to join a domain."""
+    """Reject settings for a join if no domain is set, because the user expects the machine to join a domain."""
     names = [name for name, value in given.items() if value]
     if names:
-        hint = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set, but no machine joins a domain without it."
+        hint = (
+            f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set, but no machine joins a domain "
+            f"without {_DOMAIN}."
+        )
         yield Problem(_DOMAIN, None, "expected the DNS name of a domain", hint)
 
 

@@ -17,7 +17,7 @@ _VXLAN_DEFAULTS = {"VNI": 1, "Port": 8472}
 
 
 def problems(node: HostVariables, flannel: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return flannel settings that differ between the node and the Linux nodes, or that Windows does not support.
+    """Return problems with flannel settings that differ on the Linux nodes, or that Windows does not support.
 
     Args:
         node: the host.
@@ -59,7 +59,7 @@ def _plugins(backend: str) -> str:
 
 
 def _vxlan(backend: t.Mapping[str, t.Any], where: str) -> list[Problem]:
-    """Return vxlan settings that Windows nodes do not support."""
+    """Return problems with vxlan settings that Windows nodes do not support."""
     fixed = network("flannel").mode("vxlan").fixed
     needed = {"VNI": fixed["vni"], "Port": fixed["port"]}
     wrong = {name: backend.get(name) or default for name, default in _VXLAN_DEFAULTS.items()}

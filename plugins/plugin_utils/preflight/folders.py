@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""Check the paths of folders and files on nodes before any node is touched.
 
-One of these paths is on a command line of cmd.exe (the DaemonSet of kube-proxy makes a junction), others are in the
-machine's PATH. So all of these paths are rejected if they contain characters that are special in these places.
+One of these paths appears on a command line of cmd.exe (kube-proxy's DaemonSet creates a junction), and others are in
+the machine's PATH. All these paths are therefore rejected if they contain characters that are special in such places.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _EXPECTED = (
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the paths that cannot be used.
+    """Return a problem for each path that cannot be used.
 
     Args:
         values: templated values of all roles' options. Empty values, and values that are not text, are left to other

@@ -13,30 +13,30 @@ class HostVariables:
     """The variables of a host that are compared with the cluster."""
 
     kubernetes: str
-    """Version of Kubernetes; empty: unknown."""
+    """Version of Kubernetes; empty if unknown."""
     runtime: str
     containerd: str
     cni_plugin: str
     backend: str
     """The backend of flannel."""
     calico_mode: str = ""
-    """The mode of Calico; empty: the mode of the cluster."""
+    """The mode of Calico; if empty, the cluster's mode is used."""
     set_strict_affinity: bool = False
     """Whether the run sets Calico's strict affinity."""
     enable_calico_windows: bool = False
     """Whether the run enables Windows in the Installation of the Tigera operator."""
     cni_bin_dir: str = ""
-    """Folder of CNI plugins; empty: unknown."""
+    """Folder of CNI plugins; empty if unknown."""
     cni_conf_dir: str = ""
-    """Folder of CNI configurations; empty: unknown."""
+    """Folder of CNI configurations; empty if unknown."""
     mtu: int = 0
-    """The MTU of the pods' packets (cni_mtu); 0: not set, so the usual MTU of network adapters is assumed."""
+    """The MTU of the pods' packets (cni_mtu). If it is 0 (not set), the usual MTU of network adapters is assumed."""
     cluster_dns: tuple[str, ...] = ()
     """DNS addresses that replace the addresses in kubeadm's configuration."""
     pods: str
     services: str
     api_server: str
-    """`HOST:PORT` that replaces the cluster's own endpoint, or an empty string."""
+    """`HOST:PORT` that replaces the cluster's endpoint, or an empty string."""
     hosts: t.Mapping[str, str]
     """Addresses by name for the node's hosts file."""
     unsupported_versions: bool = False

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""All checks of one host's variables. All I/O is on the controller, such as looking for kubeconfigs and patches."""
+"""All checks of one host's variables. All I/O, such as looking for kubeconfigs and patches, is on the controller."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from . import variables as checks
 
 
 class HostCheck:
-    """Checks the variables of one host.
+    """The checks of the variables of one host.
 
     Args:
         variables: Ansible's variables of the host.
-        template: evaluates a template.
+        template: function that evaluates a template.
         connection: the connection of the task.
     """
 
@@ -39,7 +39,7 @@ class HostCheck:
         self._templates = self._host.templates
 
     def run_for_roles(self, names: t.Collection[str]) -> tuple[list[str], list[str]]:
-        """Return the problems and the warnings of a host that is not a node, one text each.
+        """Return the problems and the warnings of a host that is not a node, each as one text.
 
         The variables of other roles may contain templates that only nodes can evaluate, so their values are not read.
 
@@ -56,7 +56,7 @@ class HostCheck:
         return [str(problem) for problem in problems], warnings
 
     def run(self, options: t.Mapping[str, t.Any]) -> tuple[list[str], list[str]]:
-        """Return the problems and the warnings, one text each.
+        """Return the problems and the warnings, each as one text.
 
         Args:
             options: the options of the module preflight.
@@ -95,7 +95,7 @@ class HostCheck:
         return [] if reason is None else [reason]
 
     def _switch(self, name: str) -> bool:
-        """Return the value of a variable that users may set to true."""
+        """Return the value of a boolean variable, which is false unless users set it."""
         return bool(boolean(self._template(self._variables.get(name, False)), strict=False))
 
     def _values(self, roles: t.Sequence[checks.Role]) -> tuple[dict[str, t.Any], list[checks.Problem]]:
@@ -112,7 +112,7 @@ class HostCheck:
         return values, problems
 
     def _networks(self, values: t.Mapping[str, t.Any]) -> dict[str, str]:
-        """Return the networks of the hosts on whose nodes DaemonSets run, by host.
+        """Return, by host, the networks of the hosts whose nodes run the networks' DaemonSets.
 
         All hosts would have the same result, so it is empty except on the first host.
         """

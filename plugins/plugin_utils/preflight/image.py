@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check a host's variables before a machine image is made from the host, which takes hours (no I/O)."""
+"""Check a host's variables before a machine image is built from the host, because a build takes hours (no I/O)."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ ROLE = "sysprep"
 def problems(
     variables: t.Container[str], values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role]
 ) -> list[Problem]:
-    """Return the proxies whose credentials would end up in the image.
+    """Return a problem for each proxy whose credentials would end up in the image.
 
     Args:
-        variables: names of all variables of a host. The names include role sysprep's own variables if the play makes an
+        variables: names of all variables of a host. The names include role sysprep's variables if the play makes an
             image.
-        values: templated values of the roles' options that are set.
+        values: templated values of all role options that are set.
         known_roles: the roles.
     """
     makes_image = any(name in variables for role in known_roles if role.name == ROLE for name in role.own)
     if not makes_image or values.get("sysprep_proxy_credentials", "refuse") != "refuse":
         return []
     sources = {name: source for role in known_roles for name, source in role.sources.items()}
-    expected = "expected a proxy without user and password"
+    expected = "expected a proxy URL without user name and password"
     hint = (
-        "Every user of the image's machines could read them. Remove them, or set sysprep_proxy_credentials: "
-        "remove (machines get the proxy when they are prepared) or sysprep_proxy_credentials: keep (the image has it)."
+        "Every user of the image's machines could read them. Remove them, or set sysprep_proxy_credentials: remove "
+        "(machines get the proxy when they are prepared) or sysprep_proxy_credentials: keep (the image contains it)."
     )
     by_source: dict[str, Problem] = {}
     for name, value in values.items():

@@ -25,7 +25,7 @@ _FIELDS = {
     "kubernetes_node_system_reserved": "systemReserved",
     "kubernetes_node_eviction_hard": "evictionHard",
 }
-"""Fields of KubeletConfiguration that have a variable of their own."""
+"""Fields of KubeletConfiguration for which the collection has separate variables."""
 _FLAGS = ("kubernetes_node_kubelet_arguments", "node_join_kubelet_arguments")
 _FLAGS_OF_FIELDS = {
     "eviction-hard": ("evictionHard", "<"),
@@ -35,7 +35,7 @@ _FLAGS_OF_FIELDS = {
     "kube-reserved": ("kubeReserved", "="),
     "system-reserved": ("systemReserved", "="),
 }
-"""Flags with a list of pairs: the field that they set, and what separates the name from the value."""
+"""Flags that contain a list of pairs: the field that each flag sets, and the separator between name and value."""
 _LABELS = "node-labels"
 _ONLY_ON_LINUX: t.Mapping[str, tuple[t.Callable[[t.Any], bool], str]] = types.MappingProxyType(
     {
@@ -49,7 +49,7 @@ pkg/kubelet/apis/config/validation/validation_windows.go). With another value, t
 
 
 def problems(values: t.Mapping[str, t.Any], version: str) -> list[Problem]:
-    """Return settings with which kubelet or kube-proxy would not start, and settings without effect on Windows.
+    """Return problems with settings that keep kubelet or kube-proxy from starting, or have no effect on Windows.
 
     Args:
         values: templated values of the roles' variables; variables that are not set may be missing.
@@ -100,7 +100,7 @@ def _flag_objections(flags: t.Mapping[str, t.Any], version: str) -> t.Iterator[O
     minor = Version.parse(version).minor_version
     for name in kubelet_flags.unknown(map(str, flags), version):
         # The value of an unknown flag may be a secret.
-        expected = f"expected a flag of the kubelet of Kubernetes {minor}"
+        expected = f"expected a kubelet flag of Kubernetes {minor}"
         hint = "Write the flag's name without leading hyphens." if name.startswith("-") else ""
         yield Objection(name, AsItIs(hidden("a value")), expected, hint)
     configuration: dict[str, dict[str, str]] = {}

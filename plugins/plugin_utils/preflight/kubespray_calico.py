@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check kubespray's variables of Calico, without a cluster, for values that Windows nodes do not support (no I/O).
+"""Check kubespray's variables for Calico, without a cluster, for values that Windows nodes do not support (no I/O).
 
 A problem is reported only if the inventory sets one of the variables concerned. kubespray's defaults suit Windows
 nodes, except the default of strict affinity (kubernetes-sigs/kubespray v2.31.0,
-roles/network_plugin/calico_defaults/defaults/main.yml). What the cluster really has is checked in calico.py.
+roles/network_plugin/calico_defaults/defaults/main.yml). The cluster's actual settings are checked in calico.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..values.versions import Version
 from .variables import Problem
 
 Ask: t.TypeAlias = t.Callable[[str], object]
-"""Returns a variable of the cluster; empty if it is not set."""
+"""Function that returns a variable of the cluster; empty if it is not set."""
 
 _TEXTS: t.Mapping[str, tuple[str, str]] = types.MappingProxyType(
     {
@@ -30,19 +30,19 @@ _TEXTS: t.Mapping[str, tuple[str, str]] = types.MappingProxyType(
 )
 _SWITCHES: t.Mapping[str, str] = types.MappingProxyType(
     {
-        "calico_bpf_enabled": "Windows nodes have no eBPF, and would not reach services in such a cluster.",
-        "calico_wireguard_enabled": "Windows nodes have no WireGuard in Calico.",
+        "calico_bpf_enabled": "Windows nodes do not support eBPF, and could not reach services in such a cluster.",
+        "calico_wireguard_enabled": "Calico does not support WireGuard on Windows nodes.",
         "calico_ipam_host_local": "Calico on Windows needs its own IPAM.",
     }
 )
 
 
 def problems(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
-    """Return kubespray's settings of Calico that Windows nodes do not support.
+    """Return problems with kubespray's Calico settings that Windows nodes do not support.
 
     Args:
-        values: templated values of the roles' options that are set.
-        ask: returns a variable of the cluster.
+        values: templated values of all role options that are set.
+        ask: function that returns a variable of the cluster.
     """
     if values.get("cni_plugin") != "calico":
         return []
@@ -60,8 +60,8 @@ def problems(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
     affinity = ask("calico_ipam_strictaffinity")
     if affinity not in ("", None) and not to_bool(affinity) and not sets_affinity:
         hint = (
-            "Linux nodes would otherwise use addresses in the blocks of Windows nodes. Or let this collection set it "
-            "after each run of kubespray, with cni_calico_set_strict_affinity: true."
+            "Linux nodes would otherwise use addresses in the blocks of Windows nodes. You can also let this "
+            "collection set it after each run of kubespray, with cni_calico_set_strict_affinity: true."
         )
         different.append(Problem("calico_ipam_strictaffinity", False, "expected true", hint))
     return [*different, *_pool(values, ask), *_mtu(values, ask), *_encapsulation(ask), *_fixed(ask), *_version(ask)]
@@ -73,7 +73,7 @@ def _pool(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
     try:
         pool, network = ipaddress.ip_network(given, strict=False), ipaddress.ip_network(pods, strict=False)
     except ValueError:
-        return []  # not set, or another check refuses the value
+        return []  # not set, or another check rejects the value
     if pool.version == network.version and pool.subnet_of(network):  # type: ignore[arg-type]
         return []
     hint = "Calico gives pods addresses of its pool. Change one of the two networks."
@@ -81,13 +81,13 @@ def _pool(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
 
 
 def _mtu(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
-    """Return the problem if kubespray's MTU of pods differs from cni_mtu (calico-node.yml.j2, FELIX_VXLANMTU)."""
+    """Return the problem if kubespray's pod MTU differs from cni_mtu (calico-node.yml.j2, FELIX_VXLANMTU)."""
     name = "calico_veth_mtu" if number(ask("calico_veth_mtu")) else "calico_mtu"
     expected, given = number(values.get("cni_mtu")), number(ask(name))
     # kubespray uses neither of the two if calico_mtu is not set.
     if not expected or not given or given == expected or number(ask("calico_mtu")) is None:
         return []
-    hint = "Pods of Linux nodes use this MTU. Change one of the two, or remove cni_mtu."
+    hint = "Pods on Linux nodes use this MTU. Change one of the two, or remove cni_mtu."
     return [Problem(name, given, f"expected {expected} (cni_mtu)", hint)]
 
 
@@ -101,10 +101,10 @@ def _encapsulation(ask: Ask) -> list[Problem]:
         return [Problem("calico_network_backend", backend, "expected vxlan or bird", hint)]
     # kubespray's default of calico_vxlan_mode is Always.
     if backend == "bird" and mode != "Never":
-        hint = "With BGP, Calico on Windows supports no encapsulation. Or set calico_network_backend: vxlan."
+        hint = "With BGP, Calico on Windows supports no encapsulation. You can also set calico_network_backend: vxlan."
         return [Problem("calico_vxlan_mode", mode or "Always", "expected Never, because of BGP", hint)]
     if mode == "Never" and backend != "bird":
-        hint = "Without encapsulation, only BGP makes routes between nodes. Or set calico_vxlan_mode: Always."
+        hint = "Without encapsulation, only BGP provides routes between nodes. Otherwise set calico_vxlan_mode: Always."
         return [Problem("calico_network_backend", backend or "vxlan", "expected bird", hint)]
     return []
 

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check kubespray's variables of flannel, without a cluster, for VXLAN settings that Windows does not support (no I/O).
+"""Check kubespray's flannel variables, without a cluster, for VXLAN settings that Windows does not support (no I/O).
 
-Only variables that the inventory sets are checked. What the cluster really has is checked in flannel.py.
+Only variables that the inventory sets are checked. The cluster's actual settings are checked in flannel.py.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from .variables import Problem
 
 
 def problems(values: t.Mapping[str, t.Any], ask: Ask) -> list[Problem]:
-    """Return kubespray's settings of flannel that Windows nodes do not support.
+    """Return problems with kubespray's flannel settings that Windows nodes do not support.
 
     Args:
-        values: templated values of the roles' options that are set.
-        ask: returns a variable of the cluster.
+        values: templated values of all role options that are set.
+        ask: function that returns a variable of the cluster.
     """
     known = catalogue().get(str(values.get("cni_plugin") or ""))
     if known is None:

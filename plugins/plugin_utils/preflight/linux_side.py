@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What a run finds on the Linux side of a cluster: settings that harm Windows nodes, and how to fix each (no I/O).
 
-The run refuses, changes or reports a finding (`outcome`). It changes only DaemonSets and, on request, Calico.
+For each finding, the run refuses to start, changes the object or only reports the finding (`outcome`). It changes only
+DaemonSets and, on request, Calico.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def findings(
     refused: t.Iterable[Problem],
     restricted: Restricted,
 ) -> list[Finding]:
-    """Return all findings, refused findings first.
+    """Return all findings, starting with those that prevent the run.
 
     Args:
         node: the host.
@@ -120,7 +121,7 @@ def mtu(node: HostVariables, cluster: t.Mapping[str, t.Any]) -> list[Finding]:
             object=linux.where,
             value=f"{linux.pods} for pods",
             expected=f"{expected} ({why})",
-            fix=f"{remedy} If {linux.pods} is right, set cni_mtu: {linux.pods}.",
+            fix=f"{remedy} If {linux.pods} is correct, set cni_mtu: {linux.pods}.",
         )
     ]
 

@@ -19,12 +19,12 @@ NETWORKS = ("cni_pods_subnet", "cni_services_subnet")
 def networks_given(
     variables: t.Mapping[str, object], known_roles: t.Sequence[Role], ask: t.Callable[[str], object]
 ) -> set[str]:
-    """Return which networks the inventory defines. The other networks are read from the cluster later.
+    """Return the networks that the inventory defines. The other networks are read from the cluster later.
 
     Args:
         variables: all variables of a host, not templated.
         known_roles: the roles.
-        ask: returns a variable of the cluster; empty if it is not defined.
+        ask: function that returns a variable of the cluster; empty if it is not defined.
     """
     given = set()
     for role in known_roles:
@@ -40,12 +40,12 @@ def network_problems(
     given: t.Collection[str] = NETWORKS,
     address: str = "",
 ) -> list[Problem]:
-    """Return pod and service networks that are malformed, overlap, or contain the node's address.
+    """Return problems with pod and service networks that are malformed, overlap, or contain the node's address.
 
     Args:
-        values: templated values of the roles' options that are set.
+        values: templated values of all role options that are set.
         known_roles: the roles, which show where a value comes from.
-        given: the networks that are known already. The other networks have defaults, which may overlap.
+        given: the networks that are already known. The other networks have defaults, which may overlap.
         address: the address or name at which Ansible reaches the node.
     """
     sources = {name: f" (from {source})" for role in known_roles for name, source in role.sources.items()}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check a host's variables about patches before any node is touched, and that files with a known path exist."""
+"""Check a host's patch variables before any node is touched, and check that files with a known path exist."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ VARIABLES = (
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the values that are invalid.
+    """Return a problem for each invalid value.
 
     Args:
-        values: templated values of the roles' options that are set.
+        values: templated values of all role options that are set.
     """
     refused: list[Problem] = []
     source = str(values.get("windows_patches_source") or "")

@@ -16,14 +16,14 @@ from .variables import Problem
 _PLUGIN = "cni_plugin (from kube_network_plugin)"
 _RUN_AS = "cni_run_as"
 _SMALLEST_MTU = 576
-"""Every host accepts packets of this size (RFC 791)."""
+"""A packet size that every host accepts (RFC 791)."""
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return why the host cannot have the selected network.
+    """Return the reasons why the host cannot use the selected network.
 
     Args:
-        values: templated values of the roles' options that are set.
+        values: templated values of all role options that are set.
     """
     plugin = str(values.get("cni_plugin", ""))
     known = catalogue().get(plugin)
@@ -53,10 +53,10 @@ def supported_versions(known: KnownNetwork, kubernetes: str, runtime: str) -> li
         runtime: value of `container_runtime`.
     """
     try:
-        # Another check refuses an unsupported version, unless users allow it.
+        # Another check rejects an unsupported version, unless users allow it.
         kubernetes = "" if kubernetes_problems(Version.parse(kubernetes)) else kubernetes
     except ValueError:
-        kubernetes = ""  # unknown yet, or refused by another check
+        kubernetes = ""  # unknown yet, or rejected by another check
     kind = "docker" if runtime in DOCKER_RUNTIMES else "containerd"
     expected = known.support_problem(kubernetes=kubernetes, windows="", runtime=kind)
     return [] if expected is None else [Problem(_PLUGIN, known.name, expected, known.supported.reason)]
@@ -78,33 +78,33 @@ def _run_as(known: KnownNetwork, values: t.Mapping[str, t.Any], *, docker: bool)
 
 
 def _metadata_service(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problem if the instance metadata service has to be closed, and the network has no access lists."""
+    """Return the problem if the network lacks the access lists that would block the instance metadata service."""
     if values.get("cni_block_imds") is not True or known.has_access_lists:
         return []
     expected = f"expected false with cni_plugin: {known.name}, whose CNI configuration another program writes"
-    hint = "Close 169.254.169.254 with a network policy, such as Calico's GlobalNetworkPolicy."
+    hint = "Block 169.254.169.254 with a network policy, such as Calico's GlobalNetworkPolicy."
     return [Problem("cni_block_imds", True, expected, hint)]
 
 
 def _folders(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the folders that are not on the drive that the network needs."""
+    """Return a problem for each folder that is not on the drive that the network needs."""
     if not known.drive:
         return []
     expected = f"expected a folder on {known.drive} with cni_plugin: {known.name}"
-    hint = f"{known.title}'s own files name folders on this drive."
+    hint = f"{known.title}'s own files refer to folders on this drive."
     folders = {name: values.get(name) for name in ("cni_bin_dir", "cni_conf_dir")}
     return [
         Problem(name, path, expected, hint)
         for name, path in folders.items()
-        # Other checks refuse what is not a path.
+        # Other checks reject what is not a path.
         if isinstance(path, str) and path[1:2] == ":" and path[:2].upper() != known.drive
     ]
 
 
 def _subnets(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the malformed subnets of the virtual network."""
+    """Return a problem for each malformed subnet of the virtual network."""
     given = values.get("cni_azure_vnet_subnets")
-    networks = given if isinstance(given, list) else []  # another check refuses other values
+    networks = given if isinstance(given, list) else []  # another check rejects other values
     expected = "expected a network in CIDR notation such as 10.240.0.0/12"
     return [
         Problem(f"cni_azure_vnet_subnets[{number}]", one, expected)
@@ -114,9 +114,9 @@ def _subnets(values: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def _policy(known: KnownNetwork, values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the problem if the engine of network policies does not work with the network."""
+    """Return the problem if the network policy engine does not work with the network."""
     engine = str(values.get("cni_network_policy") or "")
-    # Another check refuses values that are not engines.
+    # Another check rejects values that are not engines.
     if engine in known.policy or engine not in known.refused_policies:
         return []
     expected = f"expected {' or '.join([*known.policy, 'an empty value'])} with {known.title}"
@@ -130,7 +130,7 @@ def different_networks(hosts: t.Mapping[str, str]) -> list[Problem]:
     except nodes whose network runs as services.
 
     Args:
-        hosts: the network (`cni_plugin`, with flannel's backend) of each host on whose node DaemonSets run.
+        hosts: the network (`cni_plugin`, with flannel's backend) of each host whose node runs the network's DaemonSets.
     """
     first: dict[str, str] = {}
     for host, network in hosts.items():
@@ -146,15 +146,15 @@ def different_networks(hosts: t.Mapping[str, str]) -> list[Problem]:
 def _mtu(values: t.Mapping[str, t.Any]) -> list[Problem]:
     mtu = values.get("cni_mtu")
     if not isinstance(mtu, int) or isinstance(mtu, bool) or mtu == 0 or mtu >= _SMALLEST_MTU:
-        return []  # another check refuses other values
+        return []  # another check rejects other values
     expected = f"expected at least {_SMALLEST_MTU}, or 0 for the network adapter's MTU minus the overlay's headers"
     return [Problem("cni_mtu", mtu, expected)]
 
 
 def _daemon_sets(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the patterns of DaemonSets that have no namespace."""
+    """Return a problem for each DaemonSet pattern without a namespace."""
     given = values.get("cni_linux_daemon_sets")
-    patterns = given if isinstance(given, list) else []  # another check refuses other values
+    patterns = given if isinstance(given, list) else []  # another check rejects other values
     expected = "expected NAMESPACE/NAME, such as monitoring/node-exporter or monitoring/*"
     return [
         Problem(f"cni_linux_daemon_sets[{number}]", one, expected)

@@ -17,10 +17,10 @@ _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the values that cannot be used.
+    """Return a problem for each value that cannot be used.
 
     Args:
-        values: templated values of the roles' options that are set.
+        values: templated values of all role options that are set.
     """
     return [*_archive(values), *_keys(values), *_percent(values)]
 

@@ -19,7 +19,7 @@ def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     """Return problems with the label that determines the rings, and with their order.
 
     Args:
-        values: templated values of the roles' options that are set.
+        values: templated values of all role options that are set.
     """
     return [*_label_problems(values), *_order_problems(values)]
 

@@ -62,13 +62,13 @@ def shared_names() -> SharedNames:
 
 
 def misspelt(variables: t.Mapping[str, object]) -> tuple[list[checks.Problem], list[str]]:
-    """Return names that are very similar to names of shared variables.
+    """Return problems and warnings for names that are very similar to names of shared variables.
 
     Args:
         variables: all variables of a host, not templated; values that may be secret are not printed.
 
     Returns:
-        The names that are errors, and warnings about names that are less similar to shared variables.
+        The problems, and the warnings about names that are less similar to shared variables.
     """
     known = shared_names()
     problems, warnings = [], []

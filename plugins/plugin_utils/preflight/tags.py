@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Find the tags of a playbook. With an unknown tag, Ansible itself runs only tasks tagged `always`, and succeeds.
 
-The tags are read from the playbook's files, so no separate list can get out of date.
+The tags are read from the playbook's files, so there is no separate list that could become outdated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def known(playbook: pathlib.Path, roles: pathlib.Path) -> frozenset[str]:
 
     Args:
         playbook: the playbook's file.
-        roles: the folder with the roles; each role's folder has the last part of the role's name.
+        roles: the folder with the roles; each role's folder is named after the last part of the role's name.
     """
     tags: set[str] = set()
     _read(playbook, roles, tags, set())
@@ -65,7 +65,7 @@ def _take(
 
 
 def as_list(value: t.Any) -> list[str]:
-    """Return tags as Ansible reads them: a list, or a text with commas."""
+    """Return tags as Ansible reads them: a list, or a comma-separated string."""
     if value is None:
         return []
     entries = value if isinstance(value, list) else [value]

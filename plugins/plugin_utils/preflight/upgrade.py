@@ -12,10 +12,10 @@ from .variables import Problem
 
 
 def problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return the variables of role node_upgrade that cannot be used. Values of the wrong type are left to other checks.
+    """Return problems with the variables of role node_upgrade. Values of the wrong type are left to other checks.
 
     Args:
-        values: templated values of the roles' options that are set.
+        values: templated values of all role options that are set.
     """
     return [*_versions(values), *_roles(values), *_patches(values)]
 

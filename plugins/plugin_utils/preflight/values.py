@@ -35,7 +35,7 @@ class MistypedVariable(Problem):
 def problems(
     variables: t.Mapping[str, t.Any], values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role], *, strict: bool
 ) -> list[Problem]:
-    """Return the values that are invalid.
+    """Return a problem for each invalid value.
 
     Args:
         variables: all variables of a host, not templated.
@@ -61,7 +61,7 @@ def problems(
 
 
 def mistyped_variables(values: t.Mapping[str, t.Any], known_roles: t.Sequence[Role]) -> list[Problem]:
-    """Return variables whose value has the wrong type or is not an accepted value.
+    """Return a problem for each variable whose value has the wrong type or is not an accepted value.
 
     Args:
         values: templated values of the options that are set.
@@ -92,7 +92,7 @@ def without_consequences(problems: t.Sequence[Problem]) -> list[Problem]:
 
 
 def _place(problem: Problem) -> str:
-    """Return which variable, and which part of its value, a problem refers to, without `(from …)`."""
+    """Return the variable, and the part of its value, that a problem refers to, without `(from …)`."""
     return re.sub(r" [(][^)]*[)]", "", problem.variable, count=1)
 
 

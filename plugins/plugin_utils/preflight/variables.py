@@ -33,7 +33,7 @@ _SERIAL = re.compile(r"[1-9]\d*|(?:[1-9]\d?|100)%")
 _SOURCE = re.compile(
     r"^\{\{\s*\(*(?:lookup\('winkube\.node\.cluster_variable', ')?((?!winkube_)\w+)(?:'|\s*\|\s*default)"
 )
-"""Finds the shared variable that a default reads first, but not `winkube_*` variables, which roles set."""
+"""Pattern for the shared variable that a default reads first, except `winkube_*` variables, which roles set."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +57,7 @@ class RequestedChange(t.NamedTuple):
     before: str
     after: str
     more: str = ""
-    """What else the user should know, as a sentence."""
+    """Additional information for the user, as a sentence."""
 
     def __str__(self) -> str:
         change = f"{self.variable}: this run changes {self.object}: expected {self.after}, got {self.before}."
@@ -79,7 +79,7 @@ class UnsupportedVersion(Problem):
         Args:
             variable: the variables with the versions.
             value: their values.
-            release: what is wrong.
+            release: the unsupported release, and why it is not supported.
         """
         may = "allow_unsupported_versions: true allows it, without tests or support." if release.nearest else ""
         hint = " ".join(filter(None, (release.why, may)))
@@ -117,10 +117,10 @@ def allowed_versions(
 
 
 def own_builds(values: t.Mapping[str, t.Any]) -> list[str]:
-    """Return which of `kubernetes` and `containerd` come from a URL that users set, as subjects of problems.
+    """Return which of `kubernetes` and `containerd` (the subjects of problems) come from a URL that users set.
 
     Args:
-        values: templated values of the roles' options that are set.
+        values: templated values of all role options that are set.
     """
     urls = {"kubernetes": "kubernetes_node_url", "containerd": "container_runtime_containerd_url"}
     return [subject for subject, name in urls.items() if values.get(name)]
@@ -130,8 +130,8 @@ NO_VERSION = Problem(
     "kubernetes_node_version (from kube_version)",
     None,
     EXPECTED,
-    "Without kube_version the version is read from the cluster, for which kubeconfig must be set. Only playbooks that "
-    "join or upgrade nodes, and plan.yml, do so.",
+    "Without kube_version, the version is read from the cluster, which requires kubeconfig. Only plan.yml and the "
+    "playbooks that join or upgrade nodes read it.",
 )
 """The problem if no Kubernetes version is set and there is no cluster from which to read it."""
 
@@ -189,7 +189,7 @@ def roles() -> tuple[Role, ...]:
 
 
 def unknown_variables(variables: t.Mapping[str, object], known_roles: t.Sequence[Role]) -> list[Problem]:
-    """Return variables with a role's prefix that the role lacks: they are misspelt or belong to a different version.
+    """Return a problem for each variable that has a role's prefix, but is unknown to the role (misspelt or outdated).
 
     Args:
         variables: all variables of a host, not templated; values that may be secret are not printed.
@@ -234,7 +234,7 @@ def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]
     Args:
         runtime: docker or moby.
         kubernetes: version of Kubernetes.
-        values: templated values of the roles' options that are set.
+        values: templated values of all role options that are set.
     """
     problems: list[Problem] = []
     engine = f"container_runtime_{runtime}_version"
@@ -267,7 +267,7 @@ def docker_problems(runtime: str, kubernetes: str, values: t.Mapping[str, t.Any]
 
 
 def _mirror_problems(registries: t.Mapping[str, t.Any]) -> list[Problem]:
-    """Return mirrors that Docker ignores: Docker mirrors only Docker Hub (docs.docker.com: Mirror the library)."""
+    """Return a problem if Docker ignores mirrors: it mirrors only Docker Hub (docs.docker.com: Mirror the library)."""
     hosts = sorted(host for host, entry in registries.items() if host != "docker.io" and (entry or {}).get("mirrors"))
     if not hosts:
         return []
@@ -280,7 +280,7 @@ def _mirror_problems(registries: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def name_problems(names: t.Mapping[str, str]) -> list[Problem]:
-    """Return host names that are malformed, or that Windows cannot distinguish.
+    """Return a problem for each host name that is malformed, or that Windows cannot distinguish from another name.
 
     Args:
         names: `kubernetes_node_hostname` by inventory host.
@@ -353,7 +353,7 @@ def rollout_problems(values: t.Mapping[str, t.Any]) -> list[Problem]:
     number or a percentage.
 
     Args:
-        values: templated values of the roles' options that are set.
+        values: templated values of all role options that are set.
     """
     problems = []
     serial, failed = values.get("node_maintenance_serial", 1), values.get("node_maintenance_max_failed", 0)

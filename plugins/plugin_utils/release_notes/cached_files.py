@@ -18,7 +18,7 @@ FOLDERS = ("*\\*", "*\\custom\\*")
 """Patterns of the folders that contain artifacts, below the cache folder."""
 _MANIFEST = ".manifest.json"
 _COMPANIONS = (_MANIFEST, ".checksum")
-"""Endings of the files that describe the artifact next to them."""
+"""File name endings of the files that are stored next to an artifact and describe it."""
 
 
 def artifacts(

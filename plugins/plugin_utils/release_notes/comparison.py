@@ -30,7 +30,7 @@ class Difference:
 
 
 Items = t.Mapping[str, str]
-"""What is compared: a short description of each item, by its name."""
+"""The compared items: a short description of each item, by name."""
 
 
 def compare(before: ImageContents, after: ImageContents) -> tuple[Difference, ...]:

@@ -59,11 +59,11 @@ class SbomComponent:
     """The URL at which the publisher offers the file, or from which a user's own file was downloaded."""
     properties: tuple[tuple[str, str], ...] = ()
     parts: tuple[SbomComponent, ...] = ()
-    """The components that this component contains, which become its dependencies."""
+    """The components that this component contains. They become its dependencies in the document."""
 
 
 def components(contents: ImageContents) -> tuple[SbomComponent, ...]:
-    """Return the components of an image: Windows, the cached artifacts, the container images."""
+    """Return the components of an image: Windows, the cached artifacts, and the container images."""
     updates = tuple(("winkube:update", update.id) for update in contents.updates)
     return (
         _windows(contents.windows, updates),
@@ -120,7 +120,7 @@ def _published(artifact: NotedArtifact) -> str:
 
 
 def _github(url: str) -> PackageName | None:
-    """Return the package of a release on GitHub, whose version is the release's tag; None for any other URL."""
+    """Return the package of a GitHub release, with the release's tag as its version; None for any other URL."""
     match = _RELEASE_ASSET.match(url)
     if match is None:
         return None
@@ -142,7 +142,7 @@ def _generic(artifact: NotedArtifact, url: str, sha256: str) -> PackageName:
 def _name(name: str) -> str:
     """Return the name of a package without white space and slashes at its ends; `unnamed` if nothing is left.
 
-    A package URL needs a name, and loses such characters.
+    A package URL requires a name, and does not preserve such characters.
     """
     return re.sub(r"^[\s/]+|[\s/]+$", "", name) or "unnamed"
 

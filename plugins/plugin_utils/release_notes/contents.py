@@ -56,7 +56,7 @@ class NotedUpdate:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NotedService:
-    """A service of data/image_services.yml that exists."""
+    """A service from data/image_services.yml that exists on the machine."""
 
     name: str
     state: str
@@ -65,7 +65,7 @@ class NotedService:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NotedFix:
-    """A registry value that enables a fix of this version of Windows."""
+    """A registry value that enables a fix on this version of Windows."""
 
     path: str
     value_name: str
@@ -96,7 +96,7 @@ class NotedArtifact:
     source: str = ""
     """The URL of the download, without credentials; empty if unknown."""
     custom: bool = False
-    """Whether the URL is a user's own, so that the file is not the official release."""
+    """Whether the URL comes from a user, which means that the file is not the official release."""
     verified: bool = False
     """Whether the file's manifest records the same hash. Files that were accepted unverified have manifests, too."""
 
@@ -106,14 +106,14 @@ class NotedComponent:
     """A component whose version a machine from the image may choose."""
 
     name: str
-    """Its kind of artifacts, such as `containerd`."""
+    """The component's kind of artifact, such as `containerd`."""
     title: str
     parameter: str
     """The parameter of install-cached-versions.ps1: Kubernetes, Runtime or Network."""
     image: str
     """The version that the image contains."""
     versions: tuple[str, ...] = ()
-    """All versions that a machine may choose, including this one."""
+    """All versions that a machine may choose, including the version that the image contains."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -138,7 +138,7 @@ class NotedDisk:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NotedIdentity:
-    """What identifies a machine. A field is empty if the machine has nothing of this kind, or if it is unknown."""
+    """The identifiers of a machine. A field is empty if the machine has no such identifier, or if it is unknown."""
 
     computer_name: str = ""
     sid: str = ""
@@ -150,7 +150,7 @@ class NotedIdentity:
     remote_desktop: tuple[str, ...] = ()
     """Thumbprints of Remote Desktop's self-signed certificates."""
     update_client: str = ""
-    """The client id of Windows Update (WSUS)."""
+    """The client ID of Windows Update (WSUS)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -162,7 +162,7 @@ class ImageContents:
     host: str
     """Name of the machine in the inventory."""
     time: str
-    """When the machine was read, ISO 8601 in UTC."""
+    """Time at which the machine was read, in ISO 8601 and UTC."""
     windows: NotedWindows
     features: tuple[NotedFeature, ...] = ()
     updates: tuple[NotedUpdate, ...] = ()
@@ -176,7 +176,7 @@ class ImageContents:
     """The components whose version a machine may choose; empty if the image has no index of cached versions."""
     disk: NotedDisk = NotedDisk()
     identity: NotedIdentity = NotedIdentity()
-    """What identifies the build machine; no machine from the image may have it."""
+    """The build machine's identifiers; no machine that is started from the image may have any of them."""
 
 
 def to_json(contents: ImageContents) -> str:
@@ -189,7 +189,7 @@ def with_texts(contents: ImageContents, change: t.Callable[[str], str]) -> Image
 
     Args:
         contents: the release notes.
-        change: returns the new text for an old text, such as a text without its secrets.
+        change: function that returns the new text for an old text, such as the text without its secrets.
     """
     changed = each_text(dataclasses.asdict(contents), lambda text: change(printable(text)))
     return t.cast("ImageContents", convert(changed, ImageContents, "release notes"))

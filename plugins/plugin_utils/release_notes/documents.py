@@ -19,12 +19,12 @@ from .page import notes_page
 from .sbom import sbom
 
 _ENDINGS: t.Mapping[str, str] = {"json": ".json", "markdown": ".md", "page": ".html", "sbom": ".cdx.json"}
-"""Endings of the files by kind; CycloneDX recommends the ending of `sbom`."""
+"""Endings of the file names, by kind; CycloneDX recommends the ending for `sbom`."""
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:(\\[^\\/:*?\"<>|\x00-\x1f]+)+")
 
 
 def file_name(host: str, kind: str) -> str:
-    """Return the name of a file. Different hosts get different names, whatever characters their names have.
+    """Return a file name that no other host gets, regardless of the characters in the host's name.
 
     Args:
         host: name of the machine in the inventory.

@@ -14,7 +14,7 @@ _LARGEST = 50_000_000
 
 
 def read_notes(option: str, name: str, variable: str) -> ImageContents:
-    """Read the JSON document of a release.
+    """Read the release notes of a release from a JSON file.
 
     Args:
         option: the module's option that names the file, for messages.
@@ -26,13 +26,13 @@ def read_notes(option: str, name: str, variable: str) -> ImageContents:
     """
     hint = f"Set {option} (variable of the playbook: {variable}) to a .json file that build_image.yml wrote."
     if not name:
-        raise ResourceError(option, None, "expected the JSON file of a release's notes", hint)
+        raise ResourceError(option, None, "expected a JSON file of release notes", hint)
     path = pathlib.Path(name)
     try:
         if path.stat().st_size > _LARGEST:
             raise ResourceError(option, name, f"expected a file of at most {_LARGEST} bytes")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        expected = f"expected the JSON file of a release's notes ({error})"
+        expected = f"expected a JSON file of release notes ({error})"
         raise ResourceError(option, name, expected, hint) from error
     return from_json(text, option)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a machine that was started from an image shows about its first boot, in the remote command of `observation`."""
+"""The first boot of a machine that was started from an image, read in the same remote command as in `observation`."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ _STATE: t.Mapping[str, Json] = {
     "path": "HKLM:\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\Setup\\State",
     "name": "ImageState",
 }
-"""learn.microsoft.com (Windows Setup states)."""
+"""Registry value with the state of Windows Setup: learn.microsoft.com (Windows Setup states)."""
 _FIRST_BOOT = f"{TRUSTED_FOLDER}\\first-boot"
-"""The first boot removes this folder at its end."""
+"""Folder that the first boot removes when it ends."""
 _DRIVE: t.Mapping[str, Json] = {"DriveLetter": "C"}
 _NOTED = re.compile(r'^ "(release|host|time)": "([^"\\]{0,300})"')
-"""The first lines of the copy in the image (contents.to_json)."""
+"""Pattern for the first lines of the copy in the image (contents.to_json)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FirstBoot:
-    """What a machine shows about its image and its first boot. Except for `noted`, unreadable fields are None."""
+    """The data about a machine's image and first boot. Fields that cannot be read are None, except `noted`."""
 
     noted: t.Mapping[str, str] | None = None
-    """`release`, `host` and `time` of the release notes in the image; empty if it contains none, or if unreadable."""
+    """`release`, `host` and `time` of the release notes in the image; empty if there are none or they cannot be
+    read."""
     image_state: str | None = None
     finished: bool | None = None
-    """Whether the first boot removed its folder, as it does at its end."""
+    """Whether the first boot has removed its folder, as it does when it ends."""
     unallocated: int | None = None
     """Bytes by which drive C could grow."""
     listeners: tuple[str, ...] | None = None
@@ -41,7 +42,7 @@ class FirstBoot:
 
 
 def calls(copy: str) -> tuple[Call, ...]:
-    """Return the calls that read what `FirstBoot` contains.
+    """Return the calls that read the data for `FirstBoot`.
 
     Args:
         copy: Windows path of the release notes in the image.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What identifies a machine, and must differ between the build machine and each machine from the image (no I/O).
+"""The identifiers of a machine, which must differ between the build machine and machines from the image (no I/O).
 
 None of this is secret: a machine shows its SID and the thumbprints of its certificates to its users, and its host keys
 to everyone who connects. Release notes contain only the hashes of the host keys.
@@ -22,11 +22,12 @@ _UPDATE_CLIENT: t.Mapping[str, Json] = {
     "name": "SusClientId",
 }
 _DOMAIN_PREFIX = "S-1-5-21-"
-"""Beginning of the SIDs of accounts: learn.microsoft.com (security identifiers). The last part is the account's own."""
+"""Beginning of the SIDs of accounts: learn.microsoft.com (security identifiers). The last part identifies the
+account."""
 
 
 def calls() -> tuple[Call, ...]:
-    """Return the calls that read what identifies a machine."""
+    """Return the calls that read the identifiers of a machine."""
     return (
         query("identity.accounts", "Get-LocalUser", select=("Name", "SID")),
         query(

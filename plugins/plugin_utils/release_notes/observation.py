@@ -53,7 +53,7 @@ class ContentsUnreadable(ValueError):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ContentSources:
-    """Where the contents of a machine are."""
+    """The locations of a machine's contents."""
 
     runtime: str
     store: Store
@@ -110,7 +110,7 @@ def calls(sources: ContentSources) -> tuple[Call, ...]:
 
 
 def _fix_values() -> tuple[tuple[str, str], ...]:
-    """Return the key and name of each registry value once, because versions of Windows have some values in common."""
+    """Return the key and name of each registry value only once: versions of Windows share some values."""
     return tuple(dict.fromkeys((str(entry["path"]), str(entry["name"])) for entry in registry_fixes.fixes()))
 
 
@@ -176,8 +176,8 @@ _PARTS: t.Mapping[str, str] = {
     "images": "the container images",
     "components": "the versions that a machine may choose",
 }
-"""What each call reads, for messages. Calls that are not listed may fail: `images check` fails if one image cannot be
-checked."""
+"""The data that each call reads, for messages. Calls that are not listed may fail: `images check` fails if one image
+cannot be checked."""
 
 
 def _failures(seen: Observation) -> list[str]:

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What publishing a release in Azure consists of: a copy of the VHD, and a version in a compute gallery (no I/O).
+"""The publication of a release in Azure: a copy of the VHD, and a version in a compute gallery (no I/O).
 
-playbooks/publish_image.yml does it with modules of azure.azcollection. Names: learn.microsoft.com, Naming rules and
-restrictions for Azure resources (Microsoft.Storage, Microsoft.Compute).
+playbooks/publish_image.yml publishes both with modules of azure.azcollection. Names: learn.microsoft.com, Naming rules
+and restrictions for Azure resources (Microsoft.Storage, Microsoft.Compute).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MODULES = (
     "azure.azcollection.azure_rm_galleryimageversion_info",
 )
 OLDEST = "3.4.0"
-"""The version of azure.azcollection since which azure_rm_galleryimageversion has the option timeout (its CHANGELOG)."""
+"""The first version of azure.azcollection whose azure_rm_galleryimageversion has the option timeout (its CHANGELOG)."""
 _ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
 _CONTAINER = re.compile(r"(?=.{3,63}\Z)[a-z0-9](?:-?[a-z0-9])*")
 _BLOB = re.compile(r"[^\s?#\\]{1,1020}[.]vhd", re.IGNORECASE)
@@ -128,7 +128,7 @@ class Publication:
         """Read the options of the module image_publication.
 
         Raises:
-            ResourceError: an option is invalid, or the options do not fit together.
+            ResourceError: an option is invalid, or the options contradict each other.
         """
         release = ImageRelease.parse(options["release"], "publish_image_release")
         vhd = _place(options, "vhd", StoredVhd)
@@ -138,7 +138,7 @@ class Publication:
         if (vhd is None) == (image is None):
             actual = AsItIs("both" if vhd else "neither")
             raise ResourceError(
-                "publish_image_vhd", actual, "expected one of publish_image_vhd and publish_image_managed_image"
+                "publish_image_vhd", actual, "expected either publish_image_vhd or publish_image_managed_image"
             )
         if copy is None and gallery is None:
             raise ResourceError(
@@ -170,11 +170,11 @@ class Publication:
 
     @property
     def published(self) -> StoredVhd | None:
-        """The VHD from which the gallery's version is made: the copy if there is one; None for a managed image."""
+        """The VHD from which the gallery version is created: the copy if there is one; None for a managed image."""
         return self.copy or self.vhd
 
     def steps(self) -> list[str]:
-        """Return what the playbook does, one line for each step."""
+        """Return the steps that the playbook performs, one line for each."""
         lines = []
         if self.copy is not None and self.vhd is not None:
             lines.append(f"copy {self.vhd.url(self.suffix)} to {self.copy.url(self.suffix)}")
@@ -235,5 +235,5 @@ def _check(where: str, name: str, value: str, pattern: re.Pattern[str], expected
 
 
 def _place(options: t.Mapping[str, t.Any], name: str, annotation: type[t.Any]) -> t.Any:
-    """Return a place of the options; None if it is not given."""
+    """Return the place that an option specifies; None if the option is not set."""
     return convert(options[name], annotation, f"publish_image_{name}") if options[name] else None

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The name of an image's release, and the version of the gallery image that is made from it.
+"""The name of an image's release, and the version of the gallery image that is created from it.
 
 A gallery version has the form Major.Minor.Patch, each from 0 to 2,147,483,647 (Azure's own message, quoted in
 hashicorp/packer-plugin-azure#187). AKS' own galleries use dates with leading zeros, such as 202405.03.0
@@ -57,7 +57,7 @@ class ImageRelease:
         """Return the version of the gallery image: `YYYY.MMDD.N`.
 
         Args:
-            number: distinguishes images that are made on the same day.
+            number: number that distinguishes images that are built on the same day.
 
         Raises:
             ResourceError: Azure does not accept the number.

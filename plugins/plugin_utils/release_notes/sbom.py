@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The bill of materials of an image as a CycloneDX document, made by the package cyclonedx-python-lib (no I/O).
+"""The bill of materials of an image as a CycloneDX document, created with the package cyclonedx-python-lib (no I/O).
 
 The version of the specification is 1.5, which has everything that this document needs, and which older scanners also
 read. The package is optional. It is imported only when a bill of materials is written.
@@ -28,7 +28,7 @@ def missing_library() -> str:
     if importlib.util.find_spec("cyclonedx") is not None:
         return ""
     return (
-        "expected the Python package cyclonedx-python-lib on the controller, which writes the bill of materials, got "
+        "expected the Python package cyclonedx-python-lib, which writes the bill of materials, on the controller, got "
         f"none. Install it for Ansible's Python (python3 -m pip install '{REQUIREMENT}'), or set image_sbom to false"
     )
 

@@ -52,7 +52,7 @@ def summary(contents: ImageContents) -> str:
 
 
 def facts(contents: ImageContents) -> tuple[tuple[str, str], ...]:
-    """Return the facts at the top, each with its name."""
+    """Return the facts at the top of the release notes, as pairs of name and value."""
     windows, disk = contents.windows, contents.disk
     fixes = [fix.state for fix in contents.registry_fixes]
     return (
@@ -72,7 +72,7 @@ def facts(contents: ImageContents) -> tuple[tuple[str, str], ...]:
 
 
 def sections(contents: ImageContents) -> tuple[NotesSection, ...]:
-    """Return the sections in their order."""
+    """Return the sections in the order in which they are shown."""
     return (
         NotesSection(
             title="Container images",

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Whether a machine that was started from an image contains what the release notes of the image list (no I/O).
+"""Check whether a machine that was started from an image contains what the image's release notes list (no I/O).
 
 Each feature, update, service, registry fix, file and container image in the release notes is one check. Further checks
-concern Windows, the disk and the identity of the machine. Items that the machine has in addition are listed, too.
-They are failures only if the machine downloaded them, and the run is meant to work without a network.
+concern Windows, the disk and the identity of the machine. Additional items on the machine are listed, too. They count
+as failures only if they are downloads and the run is meant to work without a network.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .machine import FirstBoot
 from .sections import shown_size
 
 Status = t.Literal["failed", "not_checked", "noted", "passed"]
-"""`noted`: the machine differs from the release notes, as a machine from the image may. `not_checked`: the release
-notes, or the machine, lack what a comparison needs."""
+"""`noted`: the machine differs from the release notes in a way that is allowed. `not_checked`: the release notes or the
+machine lack the data for a comparison."""
 BUILD_ONLY = ("cloudbase-init",)
-"""Services that are disabled during the build only: sysprep restores their start mode after the release
-notes are written."""
+"""Services that are disabled only during the build: sysprep restores their start mode after the release notes are
+written."""
 _COMPLETE = "IMAGE_STATE_COMPLETE"
 _GROWTH = 1 << 20
 """Bytes that may stay unallocated, because partitions are aligned (data/first_boot.ps1 ignores as much)."""
@@ -40,12 +40,12 @@ class ImageCheck:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Expectations:
-    """What the user expects in addition to the release notes."""
+    """The user's expectations in addition to the release notes."""
 
     offline: bool
     """Whether nothing may be downloaded."""
     max_fill_percent: int
-    """How full drive C may be; 0 accepts a full drive."""
+    """Maximum percentage of drive C that may be in use; 0 accepts a full drive."""
 
 
 Checks = t.Iterator[ImageCheck]
@@ -59,8 +59,8 @@ def checks(
     Args:
         notes: the release notes of the image.
         machine: the contents of the machine, read in the same way.
-        boot: what the machine shows about its first boot.
-        expected: what else is expected.
+        boot: the data about the machine's first boot.
+        expected: the user's other expectations.
     """
     return (
         *_image(notes, boot),
@@ -82,7 +82,7 @@ def _check(section: str, item: str, passed: bool, expected: str, actual: str) ->
 
 
 def _image(notes: ImageContents, boot: FirstBoot) -> Checks:
-    """Yield whether the machine was started from this image, and whether its first boot is complete."""
+    """Yield checks of whether the machine was started from this image, and whether its first boot is complete."""
     section = "Image"
     expected = f"{notes.release} ({notes.host}, {notes.time})"
     if boot.noted:
@@ -123,7 +123,7 @@ def _switch(value: bool) -> str:
 
 
 Items = t.Mapping[str, str]
-"""What is compared: a description of each item, by its name."""
+"""The compared items: a description of each item, by name."""
 
 
 def _features(contents: ImageContents) -> Items:
@@ -200,7 +200,7 @@ def _same_service(noted: NotedService, current: NotedService) -> bool:
 
 
 def _fixes(notes: ImageContents, machine: ImageContents) -> Checks:
-    """Yield a check for each registry fix. The preparation of a machine may enable more fixes than the image has."""
+    """Yield a check for each registry fix. The preparation of a machine may enable fixes that the image lacks."""
     current = {_fix_name(fix): fix for fix in machine.registry_fixes}
     for fix in notes.registry_fixes:
         other = current.get(_fix_name(fix))
@@ -242,11 +242,11 @@ def _disk(notes: ImageContents, machine: ImageContents, boot: FirstBoot, max_fil
 
 
 _ALWAYS = ("computer name", "SID")
-"""Every machine has these, so they are unknown if the machine did not report them."""
+"""Identifiers that every machine has. They are unknown if the machine did not report them."""
 
 
 def _identity(noted: NotedIdentity, current: NotedIdentity, boot: FirstBoot) -> Checks:
-    """Yield whether the machine has an identity of its own."""
+    """Yield checks of whether the machine's identity differs from the build machine's identity."""
     section = "Identity"
     for item, before, after in (
         ("computer name", _some(noted.computer_name), _some(current.computer_name)),
@@ -254,7 +254,7 @@ def _identity(noted: NotedIdentity, current: NotedIdentity, boot: FirstBoot) -> 
         ("SSH host keys", noted.host_keys, current.host_keys),
         ("certificates", noted.certificates, current.certificates),
         ("Remote Desktop's certificate", noted.remote_desktop, current.remote_desktop),
-        ("client of Windows Update", _some(noted.update_client), _some(current.update_client)),
+        ("Windows Update client", _some(noted.update_client), _some(current.update_client)),
     ):
         yield _own(section, item, before, after)
     yield _listener(section, noted, current, boot)
@@ -265,9 +265,9 @@ def _some(text: str) -> tuple[str, ...]:
 
 
 def _own(section: str, item: str, before: t.Sequence[str], after: t.Sequence[str]) -> ImageCheck:
-    """Return whether a machine shares nothing of one kind with the build machine.
+    """Return a check of whether the machine shares no identifier of one kind with the build machine.
 
-    Windows creates some of these when it needs them, so a machine may have none yet.
+    Windows creates some kinds of identifiers only when it needs them, so a machine may have none yet.
     """
     if not before:
         # The build machine had none, so no machine can have inherited it.
@@ -280,7 +280,7 @@ def _own(section: str, item: str, before: t.Sequence[str], after: t.Sequence[str
 
 
 def _listener(section: str, noted: NotedIdentity, current: NotedIdentity, boot: FirstBoot) -> ImageCheck:
-    """Return whether WinRM's HTTPS listener has a certificate of this machine only."""
+    """Return a check of whether WinRM's HTTPS listener uses a certificate that only this machine has."""
     item, expected = "WinRM's HTTPS listener", "a certificate of its own"
     if boot.listeners is None:
         return _check(section, item, False, expected, "unknown")

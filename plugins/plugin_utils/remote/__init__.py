@@ -1,3 +1,3 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reach a node over Ansible's connection: start at node.py."""
+"""The connection to a node over Ansible. Start reading at node.py."""

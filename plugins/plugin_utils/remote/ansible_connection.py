@@ -75,14 +75,14 @@ def keeps_files() -> bool:
 
 
 class _CountedConnection:
-    """Wraps a connection, to count its commands and to mark the exceptions of its plugin.
+    """A wrapper that counts a connection's commands and marks the exceptions of its plugin.
 
     The plugins raise many exceptions besides AnsibleConnectionFailure (requests.ConnectionError, ChunkedEncodingError,
     WSManFaultError, pypsrp's own), so an exception is recognized by its origin, not by its type.
 
     Args:
         connection: the wrapped connection, which does the work.
-        runner: counts the commands.
+        runner: object that counts the commands.
     """
 
     def __init__(self, connection: t.Any, runner: ModuleRunner) -> None:
@@ -110,7 +110,7 @@ class _CountedConnection:
 
 
 class ModuleRunner:
-    """Runs modules on a node over an action's connection.
+    """A runner of modules on a node over an action's connection.
 
     Args:
         action: the running action plugin.
@@ -124,7 +124,8 @@ class ModuleRunner:
         """Number of remote commands sent so far."""
         self._abandoned = OrphanedShells()
         self.boot = ""
-        """When the node booted, by its last observation; empty if unknown, or if it may have rebooted since then."""
+        """When the node booted, according to its last observation; empty if unknown, or if it may have rebooted since
+        then."""
 
     @property
     def _connection(self) -> Connection:
@@ -143,9 +144,9 @@ class ModuleRunner:
 
         Args:
             batch: the batch as JSON.
-            private: hide the result from the connection plugin's output (-vvvvvv).
+            private: whether to hide the result from the connection plugin's output (-vvvvvv).
             detach: time limit of a detached run in seconds, and the folder for the files of Ansible's async wrapper.
-            system: run the module as SYSTEM.
+            system: whether to run the module as SYSTEM.
             collects: whether the batch fetches the recorded result of another batch, which may have run before the last
                 boot.
 
@@ -249,7 +250,7 @@ class ModuleRunner:
         return plugin
 
     def reset(self) -> None:
-        """Close an open connection and connect again. A closed connection is opened by the next command.
+        """Close an open connection and reconnect. A closed connection is opened by the next command.
 
         Raises:
             Exception: the plugin could not reach the node. The connection is then closed.

@@ -14,7 +14,7 @@ _SYSTEM = {"become_user": "SYSTEM", "become_pass": None, "become_flags": ""}
 
 @contextlib.contextmanager
 def as_system(connection: t.Any) -> t.Iterator[None]:
-    """Make Ansible run commands in this context as SYSTEM, whatever the user's task says about `become`.
+    """Make Ansible run commands in this context as SYSTEM, regardless of `become` in the user's task.
 
     The Windows Update API and wusa.exe reject network logons, which SYSTEM does not use
     (docs.ansible.com/ansible/latest/os_guide/windows_usage.html, become and limitations of WinRM).

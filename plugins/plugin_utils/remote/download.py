@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Download a file from a node in pieces over Ansible's connection.
 
-Each piece is one remote command that is repeated after a connection failure, so a failure costs one piece instead of
-the whole file. Ansible's own fetch_file starts again from the beginning and ignores `become`. Over winrm, it also
-starts a process for each half megabyte.
+Each piece is one remote command that is repeated after a connection failure, so a failure costs only one piece.
+Ansible's own fetch_file starts again from the beginning and ignores `become`. Over winrm, it also starts a process for
+each half megabyte.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ FOLDER = f"{PROGRAM_DATA}\\batches"
 """Folder with the results of batches, by key. Ansible's async wrapper uses a subfolder for each key. The subfolder is
 deleted with the result."""
 
-_SENDS = 5  # How often a batch is sent at most, if the node reports each time that it never received the batch.
-_PUTS = 3  # How often a file is sent; there is a limit because plugins report a full disk as a connection failure.
+_SENDS = 5  # Maximum number of times that a batch is sent if the node reports each time that it did not receive it.
+_PUTS = 3  # Number of attempts to send a file: limited, because plugins report a full disk as a connection failure.
 _GARBLED = 2  # Number of consecutive results that are not JSON after which the module, not the connection, has failed.
 
 
@@ -45,7 +45,7 @@ class Node:
         action: the running action plugin, whose connection is used.
         task_vars: the variables of its task.
         timeouts: time limits.
-        on_progress: receives the progress of detached batches.
+        on_progress: function that receives the progress of detached batches.
         clock: replaces time.monotonic in tests.
         sleep: replaces time.sleep in tests.
     """
@@ -84,7 +84,7 @@ class Node:
         Args:
             calls: the calls.
             step: name of the step, for messages.
-            private: keep the result out of the output at any verbosity.
+            private: whether to keep the result out of the output at any verbosity.
 
         Raises:
             NodeError: the batch is too large or must not be sent (see `_send`), the module failed, or its answer cannot
@@ -117,9 +117,11 @@ class Node:
         Args:
             batch: the batch; it gets a key if it has none.
             step: name of the step, for messages.
-            private: keep the result out of the output at any verbosity. Results of secret batches are always private.
-            system: run the batch as SYSTEM.
-            may_reboot: whether the batch's last calls may reboot the node, so that the node may be away for longer.
+            private: whether to keep the result out of the output at any verbosity. Results of secret batches are always
+                private.
+            system: whether to run the batch as SYSTEM.
+            may_reboot: whether the batch's last calls may reboot the node, in which case the node may be away for
+                longer.
 
         Returns:
             The observation of the finished batch.
@@ -199,14 +201,14 @@ class Node:
         raise NodeError(f"{self.name}: {step}: the node did not receive the batch after {_SENDS} attempts")
 
     def peek(self, key: str, *, step: str, seconds: float, asked: t.Sequence[Call] = ()) -> Observation:
-        """Wait for some time for a batch that was left running, and return its observation.
+        """Wait for a limited time for a batch that was left running, and return its observation.
 
-        If the batch no longer runs, its result is removed as `forget` does.
+        If the batch is no longer running, its result is removed as `forget` does.
 
         Args:
             key: key of the batch.
             step: name of the step, for messages.
-            seconds: how long to wait at most.
+            seconds: maximum time to wait.
             asked: the calls of the batch; results of other calls are dropped. By default, all results are dropped.
 
         Returns:
@@ -266,7 +268,7 @@ class Node:
 
         Args:
             step: name of the step, for messages.
-            ordered: whether a batch has requested the reboot (`reboot.order`); None: unknown.
+            ordered: whether a batch has requested the reboot (`reboot.order`); None if unknown.
             boot: the boot time in the last observation before that batch. If it is empty, the boot time in the latest
                 observation is used.
 
@@ -380,7 +382,7 @@ class Node:
         self._garbled = 0
 
     def _recover(self, lost: ConnectionLost, step: str) -> None:
-        """Connect again with growing pauses, until there is a connection.
+        """Try to reconnect with growing pauses until an attempt succeeds.
 
         Raises:
             AnsibleConnectionFailure: the time is up, or the node rejected the logon too often.

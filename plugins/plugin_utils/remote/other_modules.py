@@ -19,7 +19,7 @@ def check_installed(module: str, variable: str, hint: str = "") -> None:
     Args:
         module: the module, such as `microsoft.ad.membership`.
         variable: the variable that needs the module.
-        hint: what else provides the module.
+        hint: another way to obtain the module.
 
     Raises:
         NodeError: the module is not installed.
@@ -34,13 +34,13 @@ def check_installed(module: str, variable: str, hint: str = "") -> None:
 
 
 class OtherModules:
-    """Runs modules of other collections on one node.
+    """A runner of other collections' modules on one node.
 
     Args:
         name: the node's name, for messages.
         runner: the node's connection.
-        contact: called when the node has responded.
-        recover: called with a connection failure and the name of the step; connects again.
+        contact: function that is called when the node has responded.
+        recover: function that is called with a connection failure and the name of the step, and reconnects.
     """
 
     def __init__(

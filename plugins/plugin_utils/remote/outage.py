@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Restore a failed connection: connect again with growing pauses, and decide when to give up."""
+"""Restore a failed connection: try to reconnect with growing pauses, and decide when to give up."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 
 
 class ReconnectFailed(Exception):
-    """The connection could not be restored; the message has the last error."""
+    """The connection could not be restored; the message contains the last error."""
 
 
 class Outage:
-    """The time without a connection to a node.
+    """A period without a connection to a node.
 
     Args:
-        reset: closes the connection, and tries once to connect again.
-        clock: returns a time in seconds.
-        sleep: waits for a number of seconds.
+        reset: function that closes the connection, and tries once to reconnect.
+        clock: function that returns a time in seconds.
+        sleep: function that waits for a number of seconds.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Outage:
         self._refusals = 0
 
     def reconnect(self, lost: Exception, timeouts: Timeouts, *, may_reboot: bool = False) -> None:
-        """Try to connect until there is a connection, the time is up, or the logon was rejected too often.
+        """Try to reconnect until an attempt succeeds, the time is up, or the logon was rejected too often.
 
         Args:
             lost: the error with which the connection failed.

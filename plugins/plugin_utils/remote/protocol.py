@@ -37,7 +37,7 @@ class RemoteNode(t.Protocol):
         """Start a detached batch at most once without waiting for it, and return its key."""
 
     def peek(self, key: str, *, step: str, seconds: float, asked: t.Sequence[Call] = ...) -> Observation:
-        """Wait for some time for a batch that was left running, and return its observation."""
+        """Wait for a limited time for a batch that was left running, and return its observation."""
 
     def forget(self, keys: t.Iterable[str]) -> None:
         """Make the next `observe`, `run` or `start` delete the results of the batches with these keys."""

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reboot a node over our own protocol: request it, then wait for a new boot time and the logon screen.
+"""Reboot a node with our own protocol: request the reboot, then wait for a new boot time and the logon screen.
 
 There are three reasons not to use ansible.windows.win_reboot. If the response to its request is lost, the module does
-not know whether the node goes down. It polls while services delay the shutdown. It needs two commands when the node is
-back.
+not know whether the node is going down. It polls while services delay the shutdown. Once the node is back, it needs two
+commands.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from ..wire.calls import action, query
 from ..wire.messages import Batch, Call, CallResult, Observation
 
 LOGON_KEY = "HKLM:\\SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion\\Winlogon\\AutoLogonChecked"
-"""LogonUI creates this volatile key just before it shows the logon screen, when Windows has finished its configuration.
-ansible.windows.win_reboot also waits for this key (its documentation, `test_command`)."""
+"""Volatile registry key that LogonUI creates just before it shows the logon screen, when Windows has finished its
+configuration. ansible.windows.win_reboot also waits for this key (its documentation, `test_command`)."""
 _IN_PROGRESS = 1115
 """ERROR_SHUTDOWN_IN_PROGRESS: learn.microsoft.com/windows/win32/debug/system-error-codes--1000-1299-"""
 _GOING_DOWN = 2.0
 """Seconds between the shutdown and the first poll. A poll that arrived before the shutdown would be lost."""
 _DELAY = 2
-"""Seconds between the request and the shutdown, in which the node responds to the request."""
+"""Seconds between the request and the shutdown, during which the node responds to the request."""
 BATCH_DELAY = 5
-"""Seconds between a request that is the last call of a batch and the shutdown. In this time the node writes the batch's
-result, and responds to the controller that waits for it."""
+"""Seconds between a request that is the last call of a batch and the shutdown. During this time, the node writes the
+batch's result, and responds to the controller that waits for it."""
 _LONGEST_QUESTION = 240
 """Maximum number of seconds for which a poll waits on the node. Services with a preshutdown notification delay the
 shutdown while WinRM still responds (learn.microsoft.com: SERVICE_PRESHUTDOWN_INFO), and updates are configured before
-the logon screen. Both may take minutes, so each poll waits for a long time, which saves polls."""
+the logon screen. Both may take minutes, so each poll waits for a long time to save polls."""
 _PAUSE = 5.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 _DRIFT = datetime.timedelta(milliseconds=100)
@@ -78,7 +78,7 @@ def is_ordered(results: t.Mapping[str, CallResult]) -> bool:
     """Return whether the calls of `order` ran and requested the reboot.
 
     Args:
-        results: the results of the calls of `order`, by their ids.
+        results: the results of the calls of `order`, by their IDs.
     """
     orders = (results[name] for name in ("order", "again") if name in results)
     return any(result.ok and not result.skipped for result in orders)
@@ -119,15 +119,15 @@ def _moment(text: str) -> datetime.datetime | None:
 
 @dataclasses.dataclass(kw_only=True)
 class Reboot:
-    """Reboots a node once, and waits until it is back.
+    """A single reboot of a node, including the wait until the node is back.
 
     Args:
-        send: sends a batch once; returns None if the result was garbled.
-        reconnect: tries once to connect again.
-        away: exceptions of `send` that mean that the node may be away.
+        send: function that sends a batch once; it returns None if the result was garbled.
+        reconnect: function that tries once to reconnect.
+        away: exceptions of `send` that indicate that the node may be away.
         timeout: time limit for the node to be back, in seconds.
-        clock: returns a time in seconds.
-        sleep: waits for a number of seconds.
+        clock: function that returns a time in seconds.
+        sleep: function that waits for a number of seconds.
     """
 
     send: t.Callable[[Batch], Observation | None]
@@ -176,7 +176,7 @@ class Reboot:
             elif seen is not None:
                 error = "a reboot was requested, but it has not shut down yet"
             self.sleep(_PAUSE)
-        raise NotRebooted(f"expected the node to be back within {self.timeout:.0f} seconds; last seen: {error}")
+        raise NotRebooted(f"expected the node to be back within {self.timeout:.0f} seconds; last status: {error}")
 
     def _order(self, message: str, deadline: float) -> tuple[bool, str]:
         """Send the request; return whether the node certainly received it, and what to report if the node stays up.
@@ -201,11 +201,11 @@ class Reboot:
         refused = [seen[name] for name in ("order", "again")]
         if not any(result.ok for result in refused):
             output = " ".join(f"{refused[-1].stderr} {refused[-1].stdout}".split())
-            raise NotRebooted(f"shutdown.exe ended with {refused[-1].exit_code}: {output}")
+            raise NotRebooted(f"shutdown.exe ended with exit code {refused[-1].exit_code}: {output}")
         return True, ""
 
     def _reconnect(self, deadline: float) -> None:
-        """Connect again with growing pauses, until there is a connection or the time is up."""
+        """Try to reconnect with growing pauses until an attempt succeeds or the time is up."""
         pause = _FIRST_PAUSE
         while self.clock() < deadline:
             self.sleep(pause)

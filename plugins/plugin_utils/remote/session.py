@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What one task knows about its node and reports to the user: version of Windows, progress, warnings and result."""
+"""What one task knows about its node and reports to the user: the Windows version, progress, warnings and result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NodeSession:
     Args:
         node: the node.
         allow_unsupported_windows: whether to continue on versions of Windows that are not supported.
-        notify: prints a line of progress; None: progress is not shown.
+        notify: function that prints a line of progress; None if progress is not shown.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class NodeSession:
         self.windows: WindowsInfo | None = None
         """The node's version of Windows; None until `observe` or `run_if_supported` has read it."""
         self.warnings: list[str] = []
-        """Warnings for the user, each with the node's name in front."""
+        """Warnings for the user, each prefixed with the node's name."""
         self._allow_unsupported = allow_unsupported_windows
         self._notify = notify
 
@@ -52,12 +52,12 @@ class NodeSession:
         return self._notify is not None
 
     def report_progress(self, text: str) -> None:
-        """Print a line of progress with the node's name in front."""
+        """Print a line of progress, prefixed with the node's name."""
         if self._notify is not None:
             self._notify(f"{self.name}: {text}")
 
     def warn(self, text: str) -> None:
-        """Add a warning with the node's name in front."""
+        """Add a warning, prefixed with the node's name."""
         self.warnings.append(f"{self.name}: {text}")
 
     def report(self, **values: t.Any) -> dict[str, t.Any]:
@@ -82,7 +82,7 @@ class NodeSession:
         Args:
             calls: the calls.
             step: name of the step, for messages.
-            private: keep the result out of the output at any verbosity.
+            private: whether to keep the result out of the output at any verbosity.
             first: calls that run before the version and the reasons for a pending reboot are read.
 
         Returns:
@@ -96,7 +96,7 @@ class NodeSession:
         return seen, self._read_windows(seen, step)
 
     def run_if_supported(self, calls: t.Sequence[Call], *, step: str) -> Observation:
-        """Run calls that change the node in one remote command, or none of them if its Windows is refused.
+        """Run calls that change the node in one remote command, or none of them if its Windows version is rejected.
 
         If a call fails, the observation shows it.
 
@@ -135,7 +135,7 @@ class NodeSession:
 
     @property
     def refused_windows(self) -> str:
-        """Why the node's version of Windows is refused; empty if the version is supported, allowed or not known yet."""
+        """Why the node's Windows version is rejected; empty if the version is supported, allowed or not known yet."""
         if self.windows is None or self._allow_unsupported:
             return ""
         return self.windows.unsupported

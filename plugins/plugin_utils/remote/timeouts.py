@@ -22,8 +22,8 @@ class Timeouts:
     poll: int = 240
     """How long the node waits for a result within one remote command. It responds as soon as there is a result."""
     longest_poll: int = 240
-    """Each poll of a batch waits four times as long as the previous poll, up to this limit, so that a long batch needs
-    few remote commands. A first poll that is longer than this limit keeps its length."""
+    """Maximum wait of a poll. Each poll of a batch waits four times as long as the previous poll, up to this limit, so
+    that a long batch needs few remote commands. A first poll that is longer than this limit keeps its length."""
     watched_poll: int = 120
     """Maximum wait of the first poll if a call of the batch watches a file, so that slow downloads show their progress
     sooner."""

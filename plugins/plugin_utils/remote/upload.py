@@ -19,7 +19,7 @@ PIECE = 32 * 1024 * 1024
 """Size of a piece in bytes. The pieces of a very large file are larger, because one command line of cmd.exe (8191
 characters) must name all of them."""
 COMMIT = "commit"
-"""Id of the call that verifies an uploaded file, within the scope of that file."""
+"""ID of the call that verifies an uploaded file, within the scope of that file."""
 _PIECES = 40
 _BLOCK = 1024 * 1024
 
@@ -55,7 +55,7 @@ def pieces(target: str, size: int) -> tuple[Piece, ...]:
 
 
 def push(node: RemoteNode, local: str, target: str, uploaded: t.Mapping[str, int], step: str) -> int:
-    """Upload those pieces of a file that are not yet on the node.
+    """Upload the pieces of a file that are not yet on the node.
 
     Args:
         node: the node.
@@ -110,7 +110,7 @@ def join_calls(target: str, digest: str, count: int, index: int, destination: st
         digest: SHA-256 of the complete file.
         count: number of the file's pieces on the node.
         index: index of the file in its batch.
-        destination: final path; empty: the file stays at `target`.
+        destination: final path; if empty, the file stays at `target`.
     """
     if not count:
         return ()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What cluster_check found on the Linux side of a cluster, each finding once with its hosts (no I/O)."""
+"""The findings of cluster_check about the Linux side of a cluster, each listed once with its hosts (no I/O)."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def shared(results: t.Mapping[str, t.Mapping[str, t.Any] | None]) -> list[dict[s
 
 
 def table(findings: t.Sequence[t.Mapping[str, t.Any]], total: int) -> list[str]:
-    """Return the lines of a table; none without findings.
+    """Return the lines of a table; an empty list if there are no findings.
 
     The last column is never shortened, because it contains commands to copy.
 
     Args:
         findings: the result of `shared`.
-        total: number of hosts of the play. The hosts are named only if a finding does not concern all of them.
+        total: number of hosts in the play. The hosts are named only if a finding does not concern all of them.
     """
     if not findings:
         return []

@@ -7,7 +7,8 @@ from __future__ import annotations
 import typing as t
 
 SCHEMA_VERSION = 1
-"""This number increases when a change of plan.json breaks readers: a field is removed or changes its meaning."""
+"""Version of the format of plan.json. It increases when a change breaks readers: a field is removed or changes its
+meaning."""
 STATUSES = ("in_sync", "drift", "error")
 _FIELDS = ("type", "name", "action", "why", "disrupts", "disruption")
 
@@ -58,8 +59,8 @@ def document(
     Args:
         nodes: entries by node.
         time: time of the comparison (UTC).
-        join_compared: whether the settings from the cluster were compared, which needs a kubeconfig.
-        findings: what was found on the Linux side of the cluster (cluster_findings.shared).
+        join_compared: whether the settings from the cluster were compared, which requires a kubeconfig.
+        findings: the findings about the Linux side of the cluster (cluster_findings.shared).
     """
     return {
         "schema_version": SCHEMA_VERSION,

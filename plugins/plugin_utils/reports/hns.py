@@ -27,7 +27,7 @@ def rows(node: str, facts: t.Mapping[str, t.Any] | None, *, message: str = "", s
         node: name of the host.
         facts: `hns` in the result of hns_info; None if hns_info failed.
         message: why hns_info failed.
-        summary: return a row for each kind, network and state instead of a row for each object.
+        summary: whether to return a row for each kind, network and state instead of a row for each object.
     """
     if facts is None:
         return [(node, "", "", "", "", "error", _reason(node, message))]
@@ -117,7 +117,7 @@ def _summary(node: str, facts: t.Mapping[str, t.Any]) -> list[Row]:
 
 
 def _short(name: str) -> str:
-    """Return the name of an endpoint with its container id shortened to the usual length."""
+    """Return the name of an endpoint with its container ID shortened to the usual length."""
     head, sign, tail = name.partition("_")
     return f"{head[:12]}{sign}{tail}" if len(head) == 64 else name
 

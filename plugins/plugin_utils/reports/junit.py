@@ -24,7 +24,7 @@ class JUnitResults:
     """Why the results cannot be used; empty if they can be."""
 
     def to_result(self) -> dict[str, t.Any]:
-        """Return the results as a part of a module's result."""
+        """Return the results as part of a module's result."""
         failed = [{"name": name, "message": message} for name, message in self.failed]
         return {"passed": self.passed, "skipped": self.skipped, "failed": failed, "problem": self.problem}
 
@@ -36,7 +36,7 @@ def read(folder: pathlib.Path) -> JUnitResults:
     failed, and `skipped` if it did not run (github.com/onsi/ginkgo reporters/junit_report.go; pytest's junitxml.py).
 
     Args:
-        folder: the folder. A missing or empty one is a problem, because a program that ended early wrote no results.
+        folder: the folder. A missing or empty folder is a problem, because a program that ended early wrote no results.
     """
     cases: list[ElementTree.Element] = []
     for path in sorted(folder.glob("*.xml")):
@@ -53,12 +53,12 @@ def read(folder: pathlib.Path) -> JUnitResults:
 
 
 def copy_redacted(source: pathlib.Path, target: pathlib.Path, redact: t.Callable[[str], str]) -> None:
-    """Copy a JUnit file without secrets. If a program that ended early wrote no or half a file, nothing is copied.
+    """Copy a JUnit file without secrets. A file that is missing or incomplete (a program ended early) is skipped.
 
     Args:
         source: the file.
         target: the copy. Its folder is created.
-        redact: returns a text without secrets. It gets the texts as they were before they were written as XML.
+        redact: function that returns a text without secrets. It receives the texts without XML escapes.
     """
     try:
         # A program that the user chose wrote this file, on the controller.

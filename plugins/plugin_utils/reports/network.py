@@ -27,7 +27,7 @@ _STATUSES: t.Mapping[str, tuple[str, str]] = {
     "passed": ("passed", "good"),
     "not_applicable": ("not applicable", "soft"),
 }
-"""How a status is shown as text, and its style on the page. Rows are sorted in this order."""
+"""The text for each status, and its style on the page. Rows are sorted in this order."""
 _WIDEST = (15, 36, 36, 14)
 _REASONS = 5
 """Maximum number of reasons that the last lines list; any further reasons are only counted."""
@@ -55,8 +55,8 @@ def table(results: t.Iterable[Entry], *, summary: bool = False, width: int = 170
 
     Args:
         results: `results` of network_check.
-        summary: show one row, with the number of connections, for all results that passed and have the same check and
-            the same operating systems.
+        summary: whether to show only one row, with the number of connections, for all results that passed and have the
+            same check and operating systems.
         width: maximum line width; the last column is shortened, but keeps at least 60 characters.
     """
     rows = _summary_rows(ordered(results)) if summary else [_row(one) for one in ordered(results)]

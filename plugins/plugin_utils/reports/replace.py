@@ -19,7 +19,7 @@ _WIDEST = (60,) * (len(_HEADER) - 1)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReplacementResults:
-    """What the tasks of an old machine and of its new machine recorded; a mapping is empty if there is no record."""
+    """The records of the tasks on an old machine and its new machine; a mapping is empty if there is no record."""
 
     plan: t.Mapping[str, t.Any]
     """The plan for the node."""

@@ -73,7 +73,7 @@ def page(title: str, runs: t.Sequence[Run], tables: t.Sequence[t.Mapping[str, t.
 
     Args:
         title: the heading.
-        runs: the runs in their order.
+        runs: the runs, in the order in which they are shown.
         tables: further tables, which come before the runs. Each has `title`, `head` (list of str) and `rows` (lists of
             values).
     """

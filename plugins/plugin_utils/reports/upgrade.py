@@ -19,7 +19,7 @@ _WIDEST = (60,) * (len(_HEADER) - 1)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HostResults:
-    """What the tasks of one host registered; a mapping is empty if the host did not reach the task."""
+    """The registered results of one host's tasks; a mapping is empty if the host did not reach the task."""
 
     plan: t.Mapping[str, t.Any] | None
     """The plan; empty for a machine that has not joined; None if the host failed before it was planned."""

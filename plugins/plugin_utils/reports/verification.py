@@ -22,7 +22,7 @@ _STATUSES: t.Mapping[str, tuple[str, str]] = {
     "noted": ("noted", "warm"),
     "passed": ("passed", "good"),
 }
-"""How a status is shown, and the style of the page for it. Rows are sorted in this order."""
+"""The text for each status, and its style on the page. Rows are sorted in this order."""
 _SHORT = 19
 """Length of a shortened digest: `sha256:` and 12 digits."""
 _NAMED = 5
@@ -33,7 +33,7 @@ Entry = t.Mapping[str, t.Any]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Verified:
-    """What a run found out about an image."""
+    """The results of a run that verifies an image."""
 
     image: Entry
     """`release`, `host`, `name` and `summary` of image_verification_plan."""
@@ -50,7 +50,7 @@ def counts(verified: Verified) -> dict[str, int]:
 
 
 def ordered(checks: t.Iterable[Entry]) -> list[Entry]:
-    """Return the checks with failures first, and otherwise in their order."""
+    """Return the checks, failures first, and otherwise in their original order."""
     statuses = list(_STATUSES)
     return sorted(checks, key=lambda one: statuses.index(one["status"]))
 
@@ -76,7 +76,7 @@ def _short(text: str) -> str:
 
 
 def total(verified: Verified) -> str:
-    """Return the last line."""
+    """Return the last line: the image, the number of checks by status, and the results of tests."""
     parts = [f"{verified.image['release']} ({verified.image['host']}) on {verified.image['name']}"]
     parts.append(verification.summary(counts(verified)) if verified.checks else "the machine was not compared")
     parts += [
@@ -88,7 +88,7 @@ def total(verified: Verified) -> str:
 
 
 def problem(verified: Verified) -> str:
-    """Return why the image has not passed; empty if it has."""
+    """Return why the image did not pass; empty if it passed."""
     failed = counts(verified)["failed"]
     problems = [f"{failed} check{'' if failed == 1 else 's'} failed"] if failed else []
     problems += [text for stage in verified.stages if (text := _stage_problem(stage))]
@@ -98,7 +98,7 @@ def problem(verified: Verified) -> str:
 
 
 def _stage_problem(stage: Entry) -> str:
-    """Return why a stage has not passed; empty if it has."""
+    """Return why a stage did not pass; empty if it passed."""
     reasons = []
     if stage.get("failed"):
         names = [one["name"] for one in stage["failed"]]

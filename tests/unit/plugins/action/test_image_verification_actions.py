@@ -76,7 +76,7 @@ def test_a_machine_from_the_image_passes_with_one_remote_command(node: Node, not
     assert failed(result) == set()
     assert (result["changed"], result["remote_commands"], result["release"]) == (False, 1, RELEASE)
     # The release notes contain none of these.
-    unknown = ("certificates", "Remote Desktop's certificate", "client of Windows Update")
+    unknown = ("certificates", "Remote Desktop's certificate", "Windows Update client")
     assert failed(result, "not_checked") == {("Identity", item) for item in unknown}
     # Every item of the release notes is a check.
     checked = {(one["section"], one["item"]) for one in result["checks"]}
@@ -201,7 +201,7 @@ def test_the_plan_names_the_machine(document: Path, options: dict[str, t.Any], n
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"release_notes": ""}, "release_notes: expected the JSON file of a release's notes, got nothing"),
+        ({"release_notes": ""}, "release_notes: expected a JSON file of release notes, got nothing"),
         ({"release_notes": "/none.json"}, "verify_image_release_notes"),
         ({"create_command": []}, "verify_image_create_tasks: expected exactly one of them"),
         ({"delete_command": []}, "got nothing. verify_image_keep: true keeps the machine"),

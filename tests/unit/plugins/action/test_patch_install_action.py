@@ -121,7 +121,7 @@ def test_a_run_whose_node_still_waits_for_a_reboot_fails_where_it_was_to_reboot(
     assert (result["reboot_required"], result["changed"]) == (True, False)
     assert bool(result.get("failed")) is may_reboot
     if may_reboot:
-        text = "node-1: the update stack still waits for a reboot and max_reboots is 0"
+        text = "node-1: the update stack is still waiting for a reboot and max_reboots is 0"
         assert result["msg"].startswith(text)
 
 

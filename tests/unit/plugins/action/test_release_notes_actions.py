@@ -286,14 +286,14 @@ def test_check_mode_writes_no_comparison(tmp_path: Path, shown: list[str]) -> No
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, missing: str) -> None:
     (tmp_path / "notes.json").write_text(contents.to_json(CONTENTS), encoding="utf-8")
     paths = {"before": str(tmp_path / "notes.json"), "after": str(tmp_path / "notes.json"), missing: "/none/a.json"}
-    with pytest.raises(ResourceError, match=rf"^{missing}: expected the JSON file of a release's notes \("):
+    with pytest.raises(ResourceError, match=rf"^{missing}: expected a JSON file of release notes \("):
         run(image_comparison, {**paths, "path": "a", "page": "b"})
 
 
 def test_a_missing_variable_of_the_playbook_is_named() -> None:
     with pytest.raises(ResourceError) as error:
         run(image_comparison, {"before": "", "after": "", "path": "a", "page": "b"})
-    expected = "before: expected the JSON file of a release's notes, got nothing. Set before (variable of the playbook"
+    expected = "before: expected a JSON file of release notes, got nothing. Set before (variable of the playbook"
     assert str(error.value).startswith(f"{expected}: compare_images_before) ")
 
 

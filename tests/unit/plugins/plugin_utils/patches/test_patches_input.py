@@ -85,7 +85,7 @@ REFUSED: dict[str, tuple[t.Any, str]] = {
     "nothing to find it by": ({**FILE, "url": "https://h/fix.exe"}, "kb, build or package"),
     "a number as build": ({"kb": 5046616, "build": 20348.27}, "quotes"),
     "half a build": ({"kb": 5046616, "build": "20348"}, "a build and its revision"),
-    "companions of a cab": ({**FILE, "url": "https://h/kb5046616.cab", "requires": [FILE]}, "only with a .msu"),
+    "companions of a cab": ({**FILE, "url": "https://h/kb5046616.cab", "requires": [FILE]}, "only with an .msu"),
     "companions without a hash": ({**FILE, "requires": [{"url": "https://h/kb5043080.msu"}]}, "64 hexadecimal digits"),
     "a companion of its own name": ({**FILE, "requires": [FILE]}, "different file names"),
     "companions as text": ({**FILE, "requires": "kb5043080.msu"}, "a list of mappings with file, url, sha256"),

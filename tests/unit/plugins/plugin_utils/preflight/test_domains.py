@@ -30,7 +30,7 @@ OFFLINE = {**DOMAIN, "node_join_domain_blob": BLOB}
             {"node_join_domain_user": "me", "node_join_domain_password": SECRET},
             (
                 "node_join_domain: expected the DNS name of a domain, got nothing. node_join_domain_user, "
-                "node_join_domain_password are set, but no machine joins a domain without it."
+                "node_join_domain_password are set, but no machine joins a domain without node_join_domain."
             ),
         ),
         (

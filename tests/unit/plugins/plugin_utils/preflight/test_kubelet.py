@@ -58,9 +58,9 @@ def messages(version: str = "1.37.1", **values: t.Any) -> list[str]:
         ),
         (
             {FLAGS: {"pod-infra-container-image": "pause"}},
-            f"{FLAGS}.pod-infra-container-image: expected a flag of the kubelet of Kubernetes 1.37, got",
+            f"{FLAGS}.pod-infra-container-image: expected a kubelet flag of Kubernetes 1.37, got",
         ),
-        ({FLAGS: {"source": "a"}}, f"{FLAGS}.source: expected a flag of the kubelet"),
+        ({FLAGS: {"source": "a"}}, f"{FLAGS}.source: expected a kubelet flag"),
         ({FLAGS: {"--v": 2}}, "Write the flag's name without leading hyphens."),
         ({FLAGS: {"feature-gates": "WinDSR=true,CPUManager=true"}}, f"{FLAGS}.feature-gates.CPUManager: expected"),
         (

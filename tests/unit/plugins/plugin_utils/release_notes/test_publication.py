@@ -83,7 +83,7 @@ def test_a_copy_alone_publishes_no_version() -> None:
     [
         ({"release": "20261126", "vhd": VHD, "copy": COPY}, r"publish_image_release: expected YYYYMMDD\.commithash"),
         ({"vhd": VHD, "gallery": GALLERY, "number": -1}, "number: expected 0 to"),
-        ({"gallery": GALLERY}, "expected one of publish_image_vhd and publish_image_managed_image, got neither"),
+        ({"gallery": GALLERY}, "expected either publish_image_vhd or publish_image_managed_image, got neither"),
         ({"vhd": VHD, "managed_image": IMAGE, "gallery": GALLERY}, "publish_image_managed_image, got both"),
         ({"vhd": VHD}, "publish_image_gallery: expected publish_image_gallery, publish_image_copy, or both"),
         ({"managed_image": IMAGE, "copy": COPY, "gallery": GALLERY}, "because only a VHD can be copied"),

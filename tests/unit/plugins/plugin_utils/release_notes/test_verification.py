@@ -142,7 +142,7 @@ def test_secure_boot_is_a_setting_of_the_firmware_and_test_signing_one_of_the_im
         ("host_keys", "SSH host keys"),
         ("certificates", "certificates"),
         ("remote_desktop", "Remote Desktop's certificate"),
-        ("update_client", "client of Windows Update"),
+        ("update_client", "Windows Update client"),
     ],
 )
 def test_nothing_that_identifies_the_build_machine_may_be_on_another_one(field: str, item: str) -> None:

@@ -314,7 +314,7 @@ def test_a_shutdown_scheduled_by_another_user_is_replaced(machine: ScriptedMachi
 def test_a_reboot_that_fails_names_node_and_step() -> None:
     refused = ProgramResult(5, "", "Access is denied.(5)\r\n")
     node, _ = make(ScriptedMachine({"shutdown.exe": lambda _: refused}))
-    with pytest.raises(NodeError, match=r"win-1: feature: shutdown.exe ended with 5: Access is denied.\(5\)"):
+    with pytest.raises(NodeError, match=r"win-1: feature: shutdown.exe ended with exit code 5: Access is denied.\(5\)"):
         node.reboot(step="feature")
 
 

@@ -183,9 +183,9 @@ def test_the_question_waits_on_the_node() -> None:
 @pytest.mark.parametrize(
     ("steps", "expected"),
     [
-        ([REFUSED], r"shutdown.exe ended with 5: Access is denied.\(5\)$"),
-        ([ORDERED, RUNS], "back within 600 seconds; last seen: a reboot was requested, but it has not shut down yet"),
-        ([ORDERED, LostError("refused")], "back within 600 seconds; last seen: refused"),
+        ([REFUSED], r"shutdown.exe ended with exit code 5: Access is denied.\(5\)$"),
+        ([ORDERED, RUNS], "back within 600 seconds; last status: a reboot was requested, but it has not shut down yet"),
+        ([ORDERED, LostError("refused")], "back within 600 seconds; last status: refused"),
         ([ORDERED, screen(logon=False)], "it has booted, but its logon screen is not up yet"),
         ([None], "it did not respond to the request to reboot"),
     ],
