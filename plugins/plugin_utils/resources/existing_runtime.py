@@ -100,7 +100,7 @@ class ExistingRuntime(Resource):
         return remove(self, {"services": names, "networks": sorted(networks.values())}, calls, why=why)
 
     def _networks(self, seen: Results) -> dict[str, str]:
-        """Return the networks to remove: their names, by their ids."""
+        """Return the names of the networks to remove, by network id."""
         # Without the feature Containers, there is no such cmdlet, and there are no networks.
         unknown = self.existing == "refuse" or is_missing(seen.get("networks"))
         items = () if unknown else objects(self, seen, "networks")
@@ -116,13 +116,13 @@ class ExistingRuntime(Resource):
 def _stop(name: str) -> Call:
     """Return the call that stops a service.
 
-    It is long, so that the batch runs detached: the removal of an external network interrupts the connection.
+    The call is marked as long so that the batch runs detached: removing an external network interrupts the connection.
     """
     return action(f"stop-{name}", "Stop-Service", {"Name": [name], "Force": True}, on_error="continue", long=True)
 
 
 def _network_removal(ids: t.Sequence[str]) -> t.Iterator[Call]:
-    """Yield the calls that remove networks with their endpoints, which a service that was stopped may leave."""
+    """Yield the calls that remove networks and the endpoints that a stopped service may have left in them."""
     if not ids:
         return
     yield query("endpoints", "Get-HnsEndpoint", select=("ID",), on_error="stop", timeout=_HNS_SECONDS)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Load resources from plain mappings; every value is checked against the annotation of its property."""
+"""Load resources from plain mappings; every value is checked against its property's type annotation."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def load(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[Resource]:
                 f"resources[{position}] ({resource.type} {short_text(resource.name)}).name",
                 short(resource.name),
                 "expected a name that is unique among resources of its type",
-                f"resources[{earlier}] has this type and name already.",
+                f"resources[{earlier}] already has this type and name.",
             )
         loaded[index] = union
     return loaded

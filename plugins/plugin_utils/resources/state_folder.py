@@ -73,7 +73,7 @@ class StateFolder(Resource):
             if "\\" in name or not _PATH.fullmatch(f"{self.path}\\{name}") or _is_indirect(name):
                 raise ResourceError("folders", name, "expected the name of a direct subfolder")
         if self.state == "absent" and (self.folders or self.acl):
-            raise ResourceError("state", self.state, "expected empty, because acl or folders is set")
+            raise ResourceError("state", self.state, "expected the value empty, because acl or folders is set")
 
     @property
     def path(self) -> str:
@@ -124,7 +124,7 @@ class StateFolder(Resource):
         return update(self, {"type": "file"}, {"type": "directory"}, [removal, *self._make()])
 
     def _content(self, seen: Results) -> list[str]:
-        """Return the names in the folder, and the paths of the content of its subfolders, which must be empty."""
+        """Return the names in the folder, and the relative paths of anything in its subfolders, which must be empty."""
         names: list[str] = []
         for number, path in enumerate(self._listed):
             result = seen.get(f"content-{number}")
@@ -157,7 +157,7 @@ class StateFolder(Resource):
 
 
 def _is_indirect(path: str) -> bool:
-    """Return whether a part of a path is empty or ends with a dot or space, so that Windows may use another path."""
+    """Return whether a part of a path is empty or ends with a dot or space; Windows may then use a different path."""
     return any(part != part.rstrip(". ") or not part for part in path.split("\\"))
 
 

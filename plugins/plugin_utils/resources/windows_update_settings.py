@@ -60,7 +60,7 @@ class WindowsUpdateSettings(Resource):
             raise ResourceError("wsus_server", self.wsus_server, "expected a URL with http:// or https://")
 
     def _values(self) -> dict[str, _Value]:
-        """Return key, value name and desired data of each managed setting; None means that the value must not exist."""
+        """Return the key, value name and data of each managed setting; with data None, the value must not exist."""
         values: dict[str, _Value] = {}
         if self.automatic_updates is not None:
             values["no_auto_update"] = (AU, "NoAutoUpdate", int(self.automatic_updates == "disabled"))
