@@ -206,8 +206,8 @@ def _former_hns_networks(host: Variables) -> list[str]:
 def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
     """Return the label and annotations of the node's former network, with the value None, which removes them.
 
-    Empty if there are none, or if the node's network does not change. A network that needs a label writes its
-    annotations only while the node has the label, so all of them are removed.
+    The result is empty if there are none, or if the node's network does not change. A network that needs a label writes
+    its annotations only while the node has the label, so all of them are removed.
     """
     former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
     if former is None or not host.value("cni_network_changes"):
@@ -221,9 +221,9 @@ def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
 
 
 def _new_labels(host: Variables) -> dict[str, str]:
-    """Return the label that lets the pods of a changed network run on the node.
+    """Return the label that allows the pods of the node's new network to run on the node.
 
-    Empty if they need no label, or if the network does not change.
+    The result is empty if they need no label, or if the network does not change.
     """
     value = cni.pod_network(host).pod_network_label if host.value("cni_network_changes") else ""
     return {NETWORK_LABEL: value} if value else {}
@@ -241,9 +241,9 @@ def _node_labels(host: Variables) -> dict[str, str | None]:
 
 
 def _registered_labels(host: Variables) -> dict[str, str | None]:
-    """Return the labels with which a kubelet that reads them from a file registers its node.
+    """Return the labels for the file that a kubelet reads when it registers its node.
 
-    A node that has joined keeps its labels when its kubelet restarts, so this file already has the label of the node's
+    A node that has joined keeps its labels when its kubelet restarts, so the file already has the label of the node's
     new network. Otherwise the next run would change the file again, and restart the kubelet.
     """
     labels: dict[str, str | None] = dict(host.value("cni_node_labels"))
@@ -308,7 +308,7 @@ def _cluster_objects(host: Variables) -> list[t.Any]:
 
     All nodes share them. With `cni_block_wireserver: auto`, they therefore block Azure's WireServer if any host of the
     play is in Azure, or if the network or the cloud provider works in Azure only. In cluster.yml, whose play has no
-    Windows hosts, only the network and the cloud provider count.
+    Windows hosts, only the network and the cloud provider are considered.
     """
     in_azure = host.value("cni_block_wireserver") == "auto" and (
         catalogue()[str(host.value("cni_plugin"))].needs_azure

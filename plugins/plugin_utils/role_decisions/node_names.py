@@ -37,7 +37,7 @@ def is_proven(
 
 
 def name_problem(reported: str, name: str, os: str) -> str:
-    """Return why the host must not join with a name; empty if it may join.
+    """Return why the host must not join under a name; empty if it may join.
 
     Args:
         reported: the problem with a name that only the machine reports; empty if there is none.

@@ -126,7 +126,7 @@ def _purposes(host: Variables) -> list[str]:
 
 
 def _batch(host: Variables, fact: str) -> list[t.Mapping[str, t.Any]]:
-    """Return what the reset knows about the existing nodes of the batch's hosts for which a fact is set."""
+    """Return what the reset knows about each existing node of the batch whose host has a true value for a fact."""
     hosts = [name for name in host.value("ansible_play_batch") if host.of_host(name, fact)]
     known = [host.of_host(name, "node_reset_known") for name in hosts]
     return [one for one in known if one["exists"]]

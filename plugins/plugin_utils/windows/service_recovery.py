@@ -23,7 +23,7 @@ INFINITE = 0xFFFFFFFF
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FailureAction:
-    """What the service manager does after one failure."""
+    """What the service control manager does after one failure."""
 
     action: t.Literal["restart", "none", "reboot"] = dataclasses.field(
         metadata={"help": "What the service manager does."}

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The two common kinds of call: a query reads something from the node, and an action changes the node.
 
-Build `Call` itself only for the verbs that control a batch: `@barrier`, `@stop-if` and `@fail`.
+Construct `Call` directly only for the verbs that control a batch: `@barrier`, `@stop-if` and `@fail`.
 """
 
 from __future__ import annotations

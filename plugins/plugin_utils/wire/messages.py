@@ -175,7 +175,7 @@ class CallError:
 
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "error") -> CallError:
-        """Read an error; its texts become safe to print, and long ones are truncated.
+        """Read an error; its strings are made safe to print, and long ones are truncated.
 
         Raises:
             BadAnswer: the error does not follow docs/wire.md.
