@@ -123,7 +123,8 @@ class ArtifactHandler(BaseHTTPRequestHandler):
     def _path(self) -> str:
         """Return the host and path of the requested file, without a leading slash.
 
-        The request's target is an absolute URL (for a proxy), a path on the tunnel's host, or a path in the mirror layout.
+        The request's target is an absolute URL (for a proxy), a path on the tunnel's host, or a path in the mirror's
+        layout.
         """
         parts = urlsplit(self.path)
         if self.tunnelled:
