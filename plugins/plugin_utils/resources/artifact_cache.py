@@ -61,7 +61,7 @@ class ArtifactCache(Resource):
         unwanted: list[Json] = [folder for key, folder in sorted(folders.items()) if key not in kept]
         remove: dict[str, Json] = {"LiteralPath": unwanted, "Recurse": True, "Force": True}
         calls = [action("prune", "Remove-Item", remove)]
-        why = f"{len(unwanted)} of {len(folders)} versions are not listed"
+        why = f"unlisted versions: {len(unwanted)} of {len(folders)}"
         return update(self, {"unlisted": unwanted}, {"unlisted": []}, calls, why=why)
 
     def _version(self, file: str) -> str:

@@ -114,7 +114,7 @@ class BuiltContainerImage(InStore):
         after |= {"pushed": True} if self.push else {}
         if image is None or not image.complete:
             calls = [*self._built(note), *self._kept(), *self._pushed()]
-            return _fetching(create(self, after, calls, why="was not built on this node yet"))
+            return _fetching(create(self, after, calls, why="has not been built on this node yet"))
         built = self._is_built(image, seen)
         before = {
             "built_from": self.source if built else "other sources",

@@ -49,7 +49,7 @@ class ExistingRuntime(Resource):
     name: str = dataclasses.field(metadata={"help": "A label of your choice."})
     existing: t.Literal["refuse", "remove"] = dataclasses.field(
         default="refuse",
-        metadata={"help": "Whether the run fails if there is such a runtime, or removes it with its data."},
+        metadata={"help": "Whether to fail if there is such a runtime, or to remove it with its data."},
     )
 
     def observe(self) -> tuple[Call, ...]:

@@ -36,7 +36,7 @@ class File(Resource):
     )
     azure_content: str | None = dataclasses.field(
         default=None,
-        metadata={"help": "The file's text on virtual machines of Azure. Other machines get `content`."},
+        metadata={"help": "The file's text on Azure virtual machines. Other machines get `content`."},
     )
     source_content_base64: str | None = dataclasses.field(
         default=None,

@@ -75,14 +75,14 @@ class FirewallRule(Resource):
     except_users: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Users whose programs the rule ignores: SIDs, or names of local users. The rule applies to the"
-            " programs of all other users. A local user that does not exist is left out. With an empty list, the"
+            "help": "Users whose programs are exempt from the rule: SIDs, or names of local users. The rule applies to"
+            " the programs of all other users. A local user that does not exist is left out. With an empty list, the"
             " users of an existing rule are not changed."
         },
     )
     platform: t.Literal["any", "azure"] = dataclasses.field(
         default="any",
-        metadata={"help": "With `azure`, the rule is managed only on virtual machines of Azure."},
+        metadata={"help": "With `azure`, the rule is managed only on Azure virtual machines."},
     )
     profile: tuple[t.Literal["Any", "Domain", "Private", "Public"], ...] = dataclasses.field(
         default=("Any",), metadata={"help": "The network profiles to which the rule applies."}

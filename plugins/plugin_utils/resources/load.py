@@ -25,7 +25,7 @@ def load(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[Resource]:
         The resources, in the order of the list.
 
     Raises:
-        ResourceError: an item is invalid, or cannot be joined with an earlier one. The message has one line.
+        ResourceError: an item is invalid, or cannot be joined with an earlier one. The message is a single line.
     """
     given: object = items
     if isinstance(given, (str, bytes)) or not isinstance(given, t.Sequence):

@@ -49,8 +49,8 @@ class WindowsInstallerPackage(Resource):
     version: str | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "The expected version. If Windows lists a different one, that version is uninstalled first. Zeros"
-            " at the end do not count. If omitted, any version is accepted."
+            "help": "The expected version. If Windows lists a different one, that version is uninstalled first."
+            " Trailing zeros are ignored. If omitted, any version is accepted."
         },
     )
     properties: t.Mapping[str, str] = dataclasses.field(

@@ -80,7 +80,7 @@ class ScheduledTask(Resource):
         metadata={"help": "The task's name, including its folder if it has one, such as `\\winkube\\clean-up`."}
     )
     execute: str | None = dataclasses.field(default=None, metadata={"help": "Path of the program that the task runs."})
-    arguments: str = dataclasses.field(default="", metadata={"help": "The program's arguments, as one text."})
+    arguments: str = dataclasses.field(default="", metadata={"help": "The program's arguments, as one string."})
     working_directory: str = dataclasses.field(default="", metadata={"help": "The program's working directory."})
     description: str = dataclasses.field(default="", metadata={"help": "What the task is for."})
     triggers: tuple[Trigger, ...] = dataclasses.field(
@@ -91,7 +91,7 @@ class ScheduledTask(Resource):
     )
     run_level: t.Literal["Limited", "Highest"] = dataclasses.field(
         default="Highest",
-        metadata={"help": "Whether the task runs with all rights of the account or with limited rights."},
+        metadata={"help": "Whether the task runs with the account's full rights or with limited rights."},
     )
     enabled: bool = dataclasses.field(default=True, metadata={"help": "Whether the task is enabled."})
     execution_time_limit_minutes: int = dataclasses.field(

@@ -48,7 +48,7 @@ class WindowsUpdateSettings(Resource):
     )
     wsus_server: str | None = dataclasses.field(
         default=None,
-        metadata={"help": "URL of the update server (WSUS). With an empty text, Microsoft's servers are used."},
+        metadata={"help": "URL of the update server (WSUS). With an empty string, Microsoft's servers are used."},
     )
 
     def __post_init__(self) -> None:
