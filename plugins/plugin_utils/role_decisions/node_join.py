@@ -216,7 +216,7 @@ def _hosts(host: Variables) -> list[str]:
 
 
 def _has_failed(host: Variables, name: str) -> bool:
-    """Return whether a host's results show that it has failed. A host whose node is unknown counts as failed."""
+    """Return whether a host's results show that it has failed. A host whose node is unknown is treated as failed."""
     results = (host.of_host(name, result, default={}) for result in _STEPS)
     is_unknown = not host.of_host(name, "node_join_info", "node_name")
     return is_unknown or any(one.get("failed") or one.get("unreachable") for one in results)

@@ -25,7 +25,7 @@ class ResetHost:
     name: str
     """Name of the machine's node."""
     self_named: bool
-    """Whether the name comes from the machine alone, and not from the inventory."""
+    """Whether the name comes only from the machine, and not from the inventory."""
     joined: bool
     server: str
     """`host:port` of the API server that the machine's kubelet uses; empty if unknown."""
@@ -74,7 +74,7 @@ def node_problem(machine: ResetHost, node: t.Mapping[str, t.Any], servers: t.Seq
         return (
             f"the cluster's node {machine.name} is at {', '.join(reported) or 'an unknown address'}, expected "
             f"{expected}. It may be another machine, so it is neither drained nor deleted. Set "
-            f"kubernetes_node_hostname to the right name, or delete the node yourself. {_WITHOUT}"
+            f"kubernetes_node_hostname to the correct name, or delete the node yourself. {_WITHOUT}"
         )
     return ""
 

@@ -17,7 +17,7 @@ def refusal(where: str, value: object, expected: str, hint: str = "") -> str:
         where: the variable, option or property.
         value: what the user gave; secret parts are not printed. None: nothing was given.
         expected: what is accepted, beginning with `expected`.
-        hint: how to fix it, in whole sentences.
+        hint: how to fix it, in complete sentences.
     """
     got = "nothing" if value is None else shown(value)
     return f"{where}: {expected}, got {got}{f'. {hint}' if hint else ''}"

@@ -16,7 +16,7 @@ from .errors import ResourceError
 # Without a dot or a port, the first part of a name belongs to the repository, unless it is `localhost`.
 _HOST = r"(?:localhost|(?=[^/]*[.:])[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)(?::[0-9]+)?"
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-EXPECTED = "expected a whole reference: registry/repository:tag"
+EXPECTED = "expected a complete reference: registry/repository:tag"
 _PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _REFERENCE = re.compile(
     rf"(?P<host>{_HOST})/(?P<path>{_PART}(?:/{_PART})*)"

@@ -56,7 +56,7 @@ def query(
         command: a cmdlet, a program (its name ends with `.exe`) or a verb of docs/wire.md.
         parameters: parameters of the cmdlet or verb.
         select: the properties that are returned. An empty tuple returns no objects, for queries whose objects only
-            later calls use. None returns a verb's whole answer.
+            later calls use. None returns a verb's complete answer.
         options: other fields of the call.
     """
     options.setdefault("on_error", "continue")
@@ -81,7 +81,7 @@ def action(
         call_id: id of the call, unique in its batch or resource.
         command: a cmdlet, a program (its name ends with `.exe`) or a verb of docs/wire.md.
         parameters: parameters of the cmdlet or verb.
-        select: the properties that are returned. None returns a verb's whole answer. A program always returns its exit
+        select: the properties that are returned. None returns a verb's complete answer. A program always returns its exit
             code and output.
         options: other fields of the call.
     """
