@@ -108,7 +108,7 @@ class Artifact(Resource):
     )
 
     def builds_on(self, earlier: Resource) -> bool:
-        """Return whether to wait: for the folder, the cache, or trusted certificates and time, which HTTPS needs."""
+        """Return whether the earlier resource sets up the folder, the cache, or HTTPS (certificates and time)."""
         if isinstance(earlier, Directory):
             return self.path.replace("/", "\\").casefold().startswith(f"{earlier.path.casefold()}\\")
         return earlier.type in ("ArtifactCache", "CertificateImport", "W32Time")
@@ -238,7 +238,7 @@ class Artifact(Resource):
         return dataclasses.replace(change, space=(self._space(seen),), downloads="" if is_local else self.path)
 
     def change_for(self, seen: Results) -> Change | None:
-        """Return the change, but without its required disk space."""
+        """Return the change without its disk space requirement."""
         only(self, seen, "file")
         file, unverified = self._observed_file(seen, self.path), self._observed_file(seen, self._unverified)
         broken = bool(self._observed_file(seen, f"{self.path}.part").get("exists"))

@@ -22,7 +22,7 @@ NETBIOS = 15
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ComputerName(Resource):
-    """The computer name of the node. A change reboots the node. A name is kept if its first 15 characters match."""
+    """The computer name of the node. A name is kept if its first 15 characters match; a change reboots the node."""
 
     type: t.ClassVar[str] = "ComputerName"
     name: str = dataclasses.field(metadata={"help": "The host name, without domain."})

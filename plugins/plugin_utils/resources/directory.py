@@ -95,7 +95,7 @@ class Directory(Resource):
 
     @property
     def path(self) -> str:
-        """The path with backslashes, without a trailing one."""
+        """The path with backslashes as separators, and without a trailing backslash."""
         return self.name.replace("/", "\\").rstrip("\\")
 
     @property

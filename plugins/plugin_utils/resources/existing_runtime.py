@@ -41,8 +41,8 @@ class ExistingRuntime(Resource):
     """A container runtime that the collection did not install, for example Docker in a base image.
 
     Its configuration, its container images and its network would become part of the image without appearing in any
-    variable. So this resource refuses such a machine, or removes the runtime with its data and the networks of
-    containers. A machine on which the collection has changed anything is accepted, unless a removal is incomplete.
+    variable. So this resource rejects such a machine, or removes the runtime with its data and its container
+    networks. A machine on which the collection has changed anything is accepted, unless a removal is incomplete.
     """
 
     type: t.ClassVar[str] = "ExistingRuntime"

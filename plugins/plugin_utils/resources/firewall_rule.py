@@ -40,7 +40,7 @@ _NUMBERED = {"1": "ICMPv4", "6": "TCP", "17": "UDP", "58": "ICMPv6"}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FirewallRule(Resource):
-    """A rule of Windows Firewall. Omitted ports and addresses mean any.
+    """A rule of Windows Firewall. If ports or addresses are omitted, the rule applies to all of them.
 
     If `program`, `group` or `description` is omitted, that property of an existing rule is not changed.
     """
@@ -168,7 +168,8 @@ class FirewallRule(Resource):
     def _local_user(self, seen: Results) -> str:
         """Return the users to which the rule applies: everyone except the exempt users, as SDDL.
 
-        The form is that of kubernetes-sigs/image-builder, images/capi/ansible/windows/roles/providers/tasks/azure.yml.
+        It has the same form as in kubernetes-sigs/image-builder
+        (images/capi/ansible/windows/roles/providers/tasks/azure.yml).
         """
         sids = []
         for name in self.except_users:

@@ -28,7 +28,7 @@ _SETTING = re.compile(r"^\s*containerRuntimeEndpoint:\s*[\"']?([^\s\"'#]+)", re.
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NodeRuntime(Resource):
-    """The container runtime of the node's kubelet. This resource changes nothing; it refuses to switch a joined node.
+    """The container runtime of the node's kubelet. This resource only checks that a joined node keeps its runtime.
 
     Pods, container images and the network belong to one runtime and cannot be moved to the other. A switch would remove
     them immediately, without a drain. The runtime of a machine that has not joined a cluster, or that was reset, can

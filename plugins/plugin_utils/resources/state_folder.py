@@ -39,7 +39,7 @@ class StateFolder(Resource):
     """A folder that is emptied or removed together with what programs wrote to it.
 
     Symbolic links and junctions in the folder are removed, but not their targets. `Remove-Item` of Windows PowerShell
-    fails at symbolic links to folders (PowerShell/PowerShell#621), which the kubelet creates in the volumes of pods. So
+    fails on symbolic links to folders (PowerShell/PowerShell#621), which the kubelet creates in the volumes of pods. So
     this type uses `rd` of cmd.exe.
     """
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role cni about Calico: what the run changes on the Linux side on request, and what it removes."""
+"""Decisions of role cni about Calico: which changes on the Linux side users request, and what the run removes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENDPOINT = ("tigera-operator", "kubernetes-services-endpoint")
 
 
 def affinity(facts: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the IPAMConfig with strict affinity; empty if `facts` are empty or already show strict affinity.
+    """Return the IPAMConfig with strict affinity; empty if `facts` is empty or already shows strict affinity.
 
     A new object also needs `autoAllocateBlocks`, whose default is true (projectcalico/calico v3.31.5,
     libcalico-go/lib/ipam/ipam.go, GetIPAMConfig).
@@ -39,7 +39,7 @@ def affinity(facts: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str) -> list[dict[str, t.Any]]:
-    """Return the objects with which the Tigera operator runs Calico on Windows nodes.
+    """Return the objects that make the Tigera operator run Calico on Windows nodes.
 
     The result is empty if the operator already does so, or if it did not install Calico.
 

@@ -85,7 +85,7 @@ def _applying_host(host: Variables, expected: str) -> str:
 
 
 def networks_of_pods(host: Variables) -> dict[str, str]:
-    """Return the network of each host on whose node DaemonSets run, with its mode if the hosts' modes may differ.
+    """Return the network of each host whose node runs DaemonSets, with its mode if the hosts' modes may differ.
 
     These DaemonSets run on all nodes that `PodNetwork.node_label` does not exclude, even if another tool provides the
     network.
@@ -112,7 +112,7 @@ def _own_mode(host: Variables, name: str, plugin: str) -> str:
 
 
 def _service_plugins(host: Variables) -> list[str]:
-    """Return the networks of the play's hosts that run as services; one host creates the accounts of all of them."""
+    """Return the networks that run as services on the play's hosts; one host creates the accounts of all of them."""
     networks = (runs_of(host, name) for name in host.value("ansible_play_hosts"))
     return [*dict.fromkeys(plugin for plugin, how in networks if how == "service")]
 
@@ -307,7 +307,7 @@ def _cluster_objects(host: Variables) -> list[t.Any]:
     """Return the network's objects in the cluster.
 
     All nodes share them. With `cni_block_wireserver: auto`, they therefore block Azure's WireServer if any host of the
-    play is in Azure, or if the network or the cloud provider works in Azure only. In cluster.yml, whose play has no
+    play is in Azure, or if the network or the cloud provider works only in Azure. In cluster.yml, whose play has no
     Windows hosts, only the network and the cloud provider are considered.
     """
     in_azure = host.value("cni_block_wireserver") == "auto" and (

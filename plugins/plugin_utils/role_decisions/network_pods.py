@@ -40,7 +40,7 @@ def outdated(pods: t.Iterable[Pod], expected: t.Collection[str]) -> list[Pod]:
 
 
 def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, proxy_changed: bool) -> list[Pod]:
-    """Return the pods to delete, so that their DaemonSets create new pods.
+    """Return the pods to delete; their DaemonSets then create new pods.
 
     Args:
         pods: pods on the node.
@@ -98,7 +98,7 @@ def revision_selector(label: str, expected: t.Sequence[str]) -> str:
 
 
 def _applied_revisions(host: Variables) -> list[str]:
-    """Return the revisions of the DaemonSets, which one host applied for all hosts; empty if none were applied."""
+    """Return the revisions of the DaemonSets that one host applied for all hosts; empty if none were applied."""
     for name in host.value("ansible_play_hosts_all"):
         results = host.of_host(name, "cni_applied", "result", "results", default=[])
         if results:

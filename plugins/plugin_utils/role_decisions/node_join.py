@@ -88,7 +88,7 @@ def token_ttl(nodes: int, forks: int) -> int:
 
 
 def clock_problem(host: str, skew: float, limit: float) -> str:
-    """Return why the host's clock is refused; empty if it is accepted.
+    """Return why the host's clock is rejected; empty if it is accepted.
 
     Args:
         host: name of the host.

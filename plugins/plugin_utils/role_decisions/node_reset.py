@@ -39,7 +39,7 @@ class ResetHost:
         """The addresses of the machine, at least one of which the node must report.
 
         A machine that claims another node's name may also claim that node's addresses. The addresses that a machine
-        reports therefore count only if its name is also in the inventory.
+        reports are therefore used only if its name is also in the inventory.
         """
         in_inventory = self.name.casefold() in (one.casefold() for one in self.host_addresses)
         own = self.own_addresses if in_inventory or not self.self_named else ()
