@@ -176,7 +176,7 @@ def _document(host: Variables, name: str) -> t.Any:
 
 
 def _new_addresses(host: Variables, own: str) -> dict[str, str]:
-    """Return the addresses that the create hook returned for all new machines of this batch except the host's own.
+    """Return the addresses that the create hook returned for all new machines of this batch other than this host.
 
     The addresses are compared before any host gets its `ansible_host`.
     """

@@ -48,7 +48,7 @@ class AzurePlatform:
 
 @functools.cache
 def platform() -> AzurePlatform:
-    """Return the facts about Azure in the data file.
+    """Return the facts about Azure from the data file.
 
     Raises:
         ResourceError: the data file has an unknown or missing key, or a value of the wrong type.

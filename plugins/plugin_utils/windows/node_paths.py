@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""Paths and named pipes on a node that several packages use.
 
-kubeadm and the kubelet use the paths of Linux on the system drive: `/etc/kubernetes` is `C:\etc\kubernetes`.
+kubeadm and the kubelet use Linux paths on the system drive: `/etc/kubernetes` is `C:\etc\kubernetes`.
 Sources: kubernetes/kubernetes cmd/kubeadm/app/constants; kubernetes.io: Installing kubeadm ("Path to Windows named
 pipe").
 """

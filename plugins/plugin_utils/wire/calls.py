@@ -81,8 +81,8 @@ def action(
         call_id: id of the call, unique in its batch or resource.
         command: a cmdlet, a program (its name ends with `.exe`) or a verb of docs/wire.md.
         parameters: parameters of the cmdlet or verb.
-        select: the properties that are returned. None returns a verb's complete answer. A program always returns its exit
-            code and output.
+        select: the properties that are returned. None returns a verb's complete answer. A program always returns its
+            exit code and output.
         options: other fields of the call.
     """
     if not select and command.lower().endswith(".exe"):
