@@ -288,7 +288,7 @@ def test_as_many_pulls_run_in_parallel_as_requested(machines: Machines) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"images": ["pause"]}, "expected a whole reference: registry/repository:tag"),
+        ({"images": ["pause"]}, "expected a complete reference: registry/repository:tag"),
         ({"images": [{"reference": PAUSE}]}, "got a mapping with the key 'reference'"),
         ({"images": [{"name": PAUSE, "tag": "1"}]}, "got 'tag'"),
         ({"images": [{"name": PAUSE, "digest": "x"}]}, "sha256:"),

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""All resource types, by the names that users write; read time_zone.py first, which is the shortest.
+"""All resource types, by the names that users write; read time_zone.py, the shortest one, first.
 
 docs/adding_a_resource_type.md describes how to add a resource type.
 """

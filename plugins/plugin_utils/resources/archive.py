@@ -30,7 +30,7 @@ def record_of(folder: str, name: str = "") -> str:
     """Return the folder that contains the record of what was unpacked.
 
     Args:
-        folder: the folder with the members.
+        folder: the destination folder.
         name: the name of the archive; empty if no other archive shares the folder.
     """
     label = "-" + re.sub(r"[^A-Za-z0-9._-]+", "_", name) if name else ""
@@ -160,14 +160,14 @@ class Archive(Resource):
         return f"{self.folder}\\{file.replace('/', chr(92))}"
 
     def _records(self) -> dict[str, str]:
-        """Return the files of the record that store hashes, by the path of the hashed file."""
+        """Return a mapping from each hashed file to the file in the record that stores its hash."""
         recorded = {self.path: f"{self.record}\\archive.sha256"}
         for index, file in enumerate(self.check):
             recorded[self._path_of(file)] = f"{self.record}\\file-{index}.sha256"
         return recorded
 
     def _settings(self) -> dict[str, t.Any]:
-        """Return the settings to record; if one of them differs from the record, the archive is unpacked again."""
+        """Return the settings to record; the archive is unpacked again if any of them differs from the record."""
         return {
             "path": self.path,
             "members": list(self.members),
@@ -189,7 +189,7 @@ class Archive(Resource):
 
     @property
     def _replaces(self) -> list[str]:
-        """Return the paths of the files and folders to replace; existing files and folders are renamed first."""
+        """Paths of the files and folders to replace; existing files and folders are renamed first."""
         return [self.folder] if self.exclusive else [self._path_of(self._target(member)) for member in self.members]
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:

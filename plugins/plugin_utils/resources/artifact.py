@@ -30,7 +30,7 @@ class Artifact(Resource):
     The next run resumes an interrupted download of a file with a checksum. With `checksum_url`, the checksum file is
     stored next to the file (`PATH.checksum`), so that later runs can verify the file without the network; `path` should
     then contain the version. With `kind`, a manifest (`PATH.manifest.json`) describes the file. Without a checksum, the
-    hash in the manifest is used. A file that cannot be verified yet is `PATH.unverified` until it is verified.
+    hash in the manifest is used. A file that cannot be verified yet is named `PATH.unverified` until it is verified.
     """
 
     type: t.ClassVar[str] = "Artifact"
@@ -108,7 +108,7 @@ class Artifact(Resource):
     )
 
     def builds_on(self, earlier: Resource) -> bool:
-        """Wait for the file's folder, the cache, trusted certificates, and the clock, which certificate checks need."""
+        """Return whether the earlier resource sets up the folder, the cache, or HTTPS (certificates and time)."""
         if isinstance(earlier, Directory):
             return self.path.replace("/", "\\").casefold().startswith(f"{earlier.path.casefold()}\\")
         return earlier.type in ("ArtifactCache", "CertificateImport", "W32Time")
@@ -139,11 +139,11 @@ class Artifact(Resource):
 
     @property
     def private(self) -> bool:
-        """Whether the calls' results may contain secrets: a server's answer about a file may contain signatures."""
+        """Whether the calls' results may contain secrets: a server's response may contain a signed URL."""
         return self.no_log or self._asks
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge two roles' artifacts of one file; None if `path`, `custom` or (if both have one) `sha256` differs."""
+        """Merge two roles' artifacts for one file; return None if `path`, `custom` or two `sha256` values differ."""
         pins = {pin for pin in (self.sha256, other.sha256) if pin}
         if self.path.casefold() != other.path.casefold() or self.custom != other.custom or len(pins) > 1:
             return None
@@ -169,7 +169,7 @@ class Artifact(Resource):
 
     @property
     def _asks(self) -> bool:
-        """Whether each run asks the source whether the file has changed there."""
+        """Whether each run checks whether the file has changed at its source."""
         return self.custom and not self._verified
 
     @property
@@ -238,7 +238,7 @@ class Artifact(Resource):
         return dataclasses.replace(change, space=(self._space(seen),), downloads="" if is_local else self.path)
 
     def change_for(self, seen: Results) -> Change | None:
-        """Return the change without the disk space that it needs."""
+        """Return the change without its disk space requirement."""
         only(self, seen, "file")
         file, unverified = self._observed_file(seen, self.path), self._observed_file(seen, self._unverified)
         broken = bool(self._observed_file(seen, f"{self.path}.part").get("exists"))
@@ -267,7 +267,7 @@ class Artifact(Resource):
         return self._plan_manifest(seen, file)
 
     def _space(self, seen: Results) -> SpaceRequirement:
-        """Return the required disk space; the second source is asked only if the first request fails."""
+        """Return the required disk space; the second source is asked for the size only if the first does not answer."""
         # An unfinished download is resumed only if a checksum verifies the complete file.
         present = int(self._observed_file(seen, f"{self.path}.part").get("size") or 0) if self._verified else 0
         return attempts.space(self._download(seen, curl.RemoteFile()), present)
@@ -276,7 +276,7 @@ class Artifact(Resource):
         return attempts.likely_space(self._download({}, curl.RemoteFile()), "file", self._unverified)
 
     def file_facts(self, seen: Results) -> dict[str, t.Any]:
-        """Return hash, size and source of the file on the node; empty if the file has to be downloaded."""
+        """Return the hash, size and source of the file on the node; empty if the file has to be downloaded."""
         change = self.change_for(seen)
         if change is not None and any(call.id == attempts.FETCHED for call in change.calls):
             return {}
@@ -286,7 +286,7 @@ class Artifact(Resource):
         return {"sha256": file.get("sha256"), "size": file.get("size"), "source": source}
 
     def downloaded(self, results: Results) -> dict[str, t.Any] | None:
-        """Return hash, size and source of the file that a change downloaded; None if the change downloaded no file.
+        """Return the hash, size and source of the file that a change downloaded; None if it downloaded no file.
 
         Args:
             results: results of the change's calls, by id.
@@ -304,7 +304,7 @@ class Artifact(Resource):
     def _plan_unverified(
         self, seen: Results, file: t.Mapping[str, t.Any], offer: curl.RemoteFile, fetch: tuple[Call, ...]
     ) -> Change | None:
-        """Return the change for a file whose only checksum is the hash in its manifest."""
+        """Return the change, if any, for a file whose only checksum is the hash in its manifest."""
         if not self.kind:
             return None
         noted = self._noted(seen)

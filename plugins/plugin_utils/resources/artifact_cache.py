@@ -21,9 +21,9 @@ _DEPTH = {"custom": 3}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ArtifactCache(Resource):
-    r"""Removes the versions (`KIND\VERSION`, `KIND\custom\KEY`) in an artifact cache, except those to keep.
+    r"""Removes versions (`KIND\VERSION`, `KIND\custom\KEY`) from an artifact cache, except those with a file to keep.
 
-    Files outside of these folders are not touched.
+    Files outside these folders are not touched.
     """
 
     type: t.ClassVar[str] = "ArtifactCache"
@@ -45,7 +45,7 @@ class ArtifactCache(Resource):
         return self.name.rstrip("\\/")
 
     def joined(self, other: t.Self) -> t.Self:
-        """Merge two lists: a file is kept if it is in either list."""
+        """Merge the two lists of files to keep: a file is kept if it is in either list."""
         return dataclasses.replace(self, keep=tuple(dict.fromkeys((*self.keep, *other.keep))))
 
     def observe(self) -> tuple[Call, ...]:
@@ -61,7 +61,7 @@ class ArtifactCache(Resource):
         unwanted: list[Json] = [folder for key, folder in sorted(folders.items()) if key not in kept]
         remove: dict[str, Json] = {"LiteralPath": unwanted, "Recurse": True, "Force": True}
         calls = [action("prune", "Remove-Item", remove)]
-        why = f"{len(unwanted)} of {len(folders)} versions are not listed"
+        why = f"unlisted versions: {len(unwanted)} of {len(folders)}"
         return update(self, {"unlisted": unwanted}, {"unlisted": []}, calls, why=why)
 
     def _version(self, file: str) -> str:

@@ -35,8 +35,8 @@ FOLDER = f"{TRUSTED_FOLDER}\\builds"
 _ARGUMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LABEL = "winkube.node.built-from"
 PUSHED = "HKLM:\\SOFTWARE\\winkube\\pushed"
-"""Registry key with a value for each pushed name: a digest of the sources of the pushed image. A label cannot record
-that an image was pushed, because Docker's labels are part of the image and must exist before the push."""
+"""Registry key with one value per pushed image name: the source digest of the image that was pushed. A label cannot
+record that an image was pushed, because Docker's labels are part of the image and must exist before the push."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -74,10 +74,11 @@ class BuiltContainerImage(InStore):
         if ImageReference.parse(self.name, "name").digest:
             raise ResourceError("name", self.name, "expected registry/repository:tag without a digest")
         if not re.search(r"^\s*FROM\s", self.dockerfile, re.IGNORECASE | re.MULTILINE):
-            raise ResourceError("dockerfile", self.dockerfile[:60], "expected the text of a Dockerfile, with FROM")
+            expected = "expected the text of a Dockerfile with a FROM instruction"
+            raise ResourceError("dockerfile", self.dockerfile[:60], expected)
         for key in self.build_args:
             if not _ARGUMENT.fullmatch(key):
-                raise ResourceError("build_args", key, "expected the name of an ARG: letters, digits and underscores")
+                raise ResourceError("build_args", key, "expected an ARG name of letters, digits and underscores")
         if self.pinned and self.runtime == "docker":
             raise ResourceError("pinned", True, "expected false", "Only containerd supports pinned images.")
         if not self.buildctl.lower().endswith(".exe"):
@@ -85,7 +86,7 @@ class BuiltContainerImage(InStore):
 
     @property
     def source(self) -> str:
-        """A digest of the Dockerfile, the build arguments and the context's path; the context's content is left out."""
+        """A digest of the Dockerfile, the build arguments and the context's path, but not of the context's files."""
         parts = [self.dockerfile.replace("\r\n", "\n"), sorted(self.build_args.items()), self.context]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
@@ -113,7 +114,7 @@ class BuiltContainerImage(InStore):
         after |= {"pushed": True} if self.push else {}
         if image is None or not image.complete:
             calls = [*self._built(note), *self._kept(), *self._pushed()]
-            return _fetching(create(self, after, calls, why="was not built on this node yet"))
+            return _fetching(create(self, after, calls, why="has not been built on this node yet"))
         built = self._is_built(image, seen)
         before = {
             "built_from": self.source if built else "other sources",
@@ -194,7 +195,7 @@ def _fetching(change: Change) -> Change:
 
 
 def _noted(seen: Results) -> str:
-    """Return the recorded source digest of the pushed image; empty if no push is recorded, or no record was read."""
+    """Return the recorded source digest of the pushed image; empty if no push is recorded or the read failed."""
     result = seen.get("pushed")
     value = result.first if result is not None and result.ok else None
     return str(value.get("value") or "") if isinstance(value, t.Mapping) else ""

@@ -17,12 +17,12 @@ from ..wire.calls import action, query
 from ..wire.messages import Call, Json, Results
 
 NETBIOS = 15
-"""Maximum length of a NetBIOS name. Two nodes must not have the same first 15 characters of their names."""
+"""Maximum length of a NetBIOS name. The first 15 characters of each node's name must be unique."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ComputerName(Resource):
-    """The computer name of the node. A change reboots the node. A name whose first 15 characters are right is kept."""
+    """The computer name of the node. A name is kept if its first 15 characters match; a change reboots the node."""
 
     type: t.ClassVar[str] = "ComputerName"
     name: str = dataclasses.field(metadata={"help": "The host name, without domain."})

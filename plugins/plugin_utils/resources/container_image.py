@@ -110,7 +110,7 @@ class InStore(Resource):
         return TransferOptions(retries=self.retries, delay=self.delay, timeout=self.timeout, parallel=self.parallel)
 
     def explain(self, call_id: str, result: CallResult) -> str | None:
-        """Explain an error message of the runtime."""
+        """Return what an error message of the runtime means, or None if it is not known."""
         if call_id == "check":
             return "the archive contains no container image with this name for this version of Windows"
         error = result.error.message if result.error else ""
@@ -182,7 +182,7 @@ class ContainerImage(InStore):
             raise ResourceError("pinned", True, "expected false", "Only containerd supports pinned images.")
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge two resources for the same image: their aliases and pins; None if other properties differ."""
+        """Merge the aliases and pins of two resources for the same image; return None if other properties differ."""
         aliases = tuple(dict.fromkeys((*self.aliases, *other.aliases)))
         pinned = self.pinned or other.pinned
         mine, others = (dataclasses.replace(one, pinned=pinned, aliases=aliases) for one in (self, other))
@@ -288,7 +288,7 @@ def _is_tag(name: str) -> bool:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _ImageSize(SizeProbe):
-    """Reads the size of an image, or the sizes of its layers, from its registry."""
+    """A probe that reads the size of an image, or the sizes of its layers, from its registry."""
 
     store: Store
     build: int

@@ -22,7 +22,7 @@ from .file import check_acl, refuse_link
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Directory(Resource):
-    """A folder, which is created with its parents."""
+    """A folder. Missing parent folders are created as well."""
 
     type: t.ClassVar[str] = "Directory"
     name: str = dataclasses.field(metadata={"help": "The folder's path on the node."})
@@ -80,7 +80,7 @@ class Directory(Resource):
                 raise ResourceError(option, getattr(self, option), expected)
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge the settings of two roles for the same folder; None if the settings contradict each other."""
+        """Merge the settings of two roles for the same folder; return None if the settings contradict each other."""
         for one, more in ((self, other), (other, self)):
             if one == type(self)(name=one.name) and more.state == "present":
                 return more
@@ -90,12 +90,12 @@ class Directory(Resource):
         return dataclasses.replace(strictest, shallow=deepest) if len(alike) == 1 else None
 
     def builds_on(self, earlier: Resource) -> bool:
-        """Wait only for folders, because an earlier folder may contain this folder."""
+        """Return whether the earlier resource is a folder, because that folder may contain this one."""
         return isinstance(earlier, Directory)
 
     @property
     def path(self) -> str:
-        """The path with backslashes, without a trailing one."""
+        """The path with backslashes as separators, and without a trailing backslash."""
         return self.name.replace("/", "\\").rstrip("\\")
 
     @property
@@ -141,7 +141,7 @@ class Directory(Resource):
     def _close(
         self, acl: str, observed: t.Mapping[str, t.Any], above: t.Sequence[Call], seen: Results
     ) -> Change | None:
-        """Plan the changes to an existing folder: first access to folders, then untrusted content."""
+        """Plan the changes to an existing folder: set access lists first, then move untrusted content aside."""
         before: dict[str, t.Any] = {}
         after: dict[str, t.Any] = {}
         calls = [*above]
@@ -214,7 +214,7 @@ def closed(
     only_below: str = "",
     **properties: t.Any,
 ) -> list[dict[str, t.Any]]:
-    r"""Return the resources of folders in which only SYSTEM and administrators can write.
+    r"""Return resources for folders to which only SYSTEM and administrators can write.
 
     Access stays unchanged for root folders of drives, Windows' own folders, and folders in C:\Windows, C:\Program Files
     and C:\Program Files (x86).

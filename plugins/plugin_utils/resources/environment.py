@@ -21,7 +21,7 @@ from ..wire.messages import Call, Json, Results
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Environment(Resource):
-    """A machine-wide environment variable or, with `path_entries`, some entries of a list such as PATH."""
+    """A machine-wide environment variable or, with `path_entries`, individual entries of a list such as PATH."""
 
     type: t.ClassVar[str] = "Environment"
     name: str = dataclasses.field(metadata={"help": "The variable's name."})
@@ -54,7 +54,7 @@ class Environment(Resource):
             raise ResourceError("path_entries", AsItIs("both"), "expected either value or path_entries")
         if self.state == "present" and not self.value and not self.path_entries:
             raise ResourceError(
-                "value", self.value, "expected text that is not empty", "Windows has no empty variables."
+                "value", self.value, "expected non-empty text", "Windows does not support empty variables."
             )
         if self.managed and self.path_entries:
             raise ResourceError("managed", True, "expected false, because path_entries is set")
@@ -63,7 +63,7 @@ class Environment(Resource):
                 raise ResourceError("path_entries", entry, 'expected one folder per entry, without ; and "')
 
     def joined(self, other: Environment) -> Environment | None:
-        """Merge the entries that roles add to lists such as PATH; separate plans would overwrite each other."""
+        """Merge two resources' entries of a list such as PATH, because separate plans would overwrite each other."""
         if not (self.path_entries and other.path_entries) or (self.state, self.windows) != (other.state, other.windows):
             return super().joined(other)
         entries = tuple(dict.fromkeys([*self.path_entries, *other.path_entries]))

@@ -41,15 +41,15 @@ class ExistingRuntime(Resource):
     """A container runtime that the collection did not install, for example Docker in a base image.
 
     Its configuration, its container images and its network would become part of the image without appearing in any
-    variable. So this resource refuses such a machine, or removes the runtime with its data and the networks of
-    containers. A machine on which the collection has changed anything is accepted, unless a removal is incomplete.
+    variable. So this resource rejects such a machine, or removes the runtime with its data and its container
+    networks. A machine on which the collection has changed anything is accepted, unless a removal is incomplete.
     """
 
     type: t.ClassVar[str] = "ExistingRuntime"
     name: str = dataclasses.field(metadata={"help": "A label of your choice."})
     existing: t.Literal["refuse", "remove"] = dataclasses.field(
         default="refuse",
-        metadata={"help": "Whether the run fails if there is such a runtime, or removes it with its data."},
+        metadata={"help": "Whether to fail if there is such a runtime, or to remove it with its data."},
     )
 
     def observe(self) -> tuple[Call, ...]:
@@ -100,7 +100,7 @@ class ExistingRuntime(Resource):
         return remove(self, {"services": names, "networks": sorted(networks.values())}, calls, why=why)
 
     def _networks(self, seen: Results) -> dict[str, str]:
-        """Return the networks to remove: their names, by their ids."""
+        """Return the names of the networks to remove, by network id."""
         # Without the feature Containers, there is no such cmdlet, and there are no networks.
         unknown = self.existing == "refuse" or is_missing(seen.get("networks"))
         items = () if unknown else objects(self, seen, "networks")
@@ -116,13 +116,13 @@ class ExistingRuntime(Resource):
 def _stop(name: str) -> Call:
     """Return the call that stops a service.
 
-    It is long, so that the batch runs detached: the removal of an external network interrupts the connection.
+    The call is marked as long so that the batch runs detached: removing an external network interrupts the connection.
     """
     return action(f"stop-{name}", "Stop-Service", {"Name": [name], "Force": True}, on_error="continue", long=True)
 
 
 def _network_removal(ids: t.Sequence[str]) -> t.Iterator[Call]:
-    """Yield the calls that remove networks with their endpoints, which a service that was stopped may leave."""
+    """Yield the calls that remove networks and the endpoints that a stopped service may have left in them."""
     if not ids:
         return
     yield query("endpoints", "Get-HnsEndpoint", select=("ID",), on_error="stop", timeout=_HNS_SECONDS)

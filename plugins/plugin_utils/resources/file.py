@@ -36,7 +36,7 @@ class File(Resource):
     )
     azure_content: str | None = dataclasses.field(
         default=None,
-        metadata={"help": "The file's text on virtual machines of Azure. Other machines get `content`."},
+        metadata={"help": "The file's text on Azure virtual machines. Other machines get `content`."},
     )
     source_content_base64: str | None = dataclasses.field(
         default=None,
@@ -67,7 +67,7 @@ class File(Resource):
                 "source_content_base64", AsItIs("both"), "expected either content or source_content_base64"
             )
         if self.azure_content is not None and self.content is None:
-            raise ResourceError("azure_content", AsItIs("no content"), "expected content for other machines, too")
+            raise ResourceError("azure_content", AsItIs("no content"), "expected content to be set as well")
         check_acl(self.acl)
         data = self.data()
         if data is None and self.state == "present" and self.acl is None:
@@ -98,7 +98,7 @@ class File(Resource):
         return text.encode("utf-8")
 
     def observe(self) -> tuple[Call, ...]:
-        """Return the calls that read the file's hash, to detect a difference, and its content only for --diff."""
+        """Return the calls that read the file's hash, to detect a difference; its content is read only for --diff."""
         show = self.content is not None and not self.no_log and not self.create_only
         parameters: dict[str, Json] = {"paths": [self.name], "hash": True}
         parameters |= {"content": True} if show else {}

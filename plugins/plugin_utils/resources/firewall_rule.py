@@ -40,7 +40,7 @@ _NUMBERED = {"1": "ICMPv4", "6": "TCP", "17": "UDP", "58": "ICMPv6"}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FirewallRule(Resource):
-    """A rule of Windows Firewall. Omitted ports and addresses mean any.
+    """A rule of Windows Firewall. If ports or addresses are omitted, the rule applies to all of them.
 
     If `program`, `group` or `description` is omitted, that property of an existing rule is not changed.
     """
@@ -75,14 +75,14 @@ class FirewallRule(Resource):
     except_users: tuple[str, ...] = dataclasses.field(
         default=(),
         metadata={
-            "help": "Users whose programs the rule ignores: SIDs, or names of local users. The rule applies to the"
-            " programs of all other users. A local user that does not exist is left out. With an empty list, the"
+            "help": "Users whose programs are exempt from the rule: SIDs, or names of local users. The rule applies to"
+            " the programs of all other users. A local user that does not exist is left out. With an empty list, the"
             " users of an existing rule are not changed."
         },
     )
     platform: t.Literal["any", "azure"] = dataclasses.field(
         default="any",
-        metadata={"help": "With `azure`, the rule is managed only on virtual machines of Azure."},
+        metadata={"help": "With `azure`, the rule is managed only on Azure virtual machines."},
     )
     profile: tuple[t.Literal["Any", "Domain", "Private", "Public"], ...] = dataclasses.field(
         default=("Any",), metadata={"help": "The network profiles to which the rule applies."}
@@ -162,13 +162,14 @@ class FirewallRule(Resource):
         return update(self, before, desired, [self._write("Set-NetFirewallRule", changed)])
 
     def _named(self) -> list[str]:
-        """Return the exempt users that are given by name, whose SIDs are requested from the node."""
+        """Return the exempt users that are given by name; the node is asked for their SIDs."""
         return [name for name in self.except_users if not name.startswith(_SID)]
 
     def _local_user(self, seen: Results) -> str:
         """Return the users to which the rule applies: everyone except the exempt users, as SDDL.
 
-        Source of the form: kubernetes-sigs/image-builder images/capi/ansible/windows/roles/providers/tasks/azure.yml.
+        It has the same form as in kubernetes-sigs/image-builder
+        (images/capi/ansible/windows/roles/providers/tasks/azure.yml).
         """
         sids = []
         for name in self.except_users:

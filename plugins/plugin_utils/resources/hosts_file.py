@@ -76,6 +76,6 @@ class HostsFile(Resource):
 
 
 def _entries(block: str) -> dict[str, str]:
-    """Return the addresses in a block of this resource, by host name."""
+    """Return the addresses in this resource's block of lines, by host name."""
     pairs = [line.split() for line in block.splitlines() if not line.startswith("#")]
     return {pair[1]: pair[0] for pair in pairs if len(pair) == 2}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Load resources from plain mappings; every value is checked against the annotation of its property."""
+"""Load resources from plain mappings; every value is checked against its property's type annotation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def load(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[Resource]:
         The resources, in the order of the list.
 
     Raises:
-        ResourceError: an item is invalid, or cannot be joined with an earlier one. The message has one line.
+        ResourceError: an item is invalid, or cannot be joined with an earlier one. The message is a single line.
     """
     given: object = items
     if isinstance(given, (str, bytes)) or not isinstance(given, t.Sequence):
@@ -48,7 +48,7 @@ def load(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[Resource]:
                 f"resources[{position}] ({resource.type} {short_text(resource.name)}).name",
                 short(resource.name),
                 "expected a name that is unique among resources of its type",
-                f"resources[{earlier}] has this type and name already.",
+                f"resources[{earlier}] already has this type and name.",
             )
         loaded[index] = union
     return loaded

@@ -28,11 +28,11 @@ _SETTING = re.compile(r"^\s*containerRuntimeEndpoint:\s*[\"']?([^\s\"'#]+)", re.
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NodeRuntime(Resource):
-    """The container runtime of the node's kubelet. This resource changes nothing; it refuses to switch a joined node.
+    """The container runtime of the node's kubelet. This resource only checks that a joined node keeps its runtime.
 
     Pods, container images and the network belong to one runtime and cannot be moved to the other. A switch would remove
-    them at once, without a drain. The runtime of a machine that has not joined a cluster, or that was reset, can be
-    switched.
+    them immediately, without a drain. The runtime of a machine that has not joined a cluster, or that was reset, can
+    be switched.
     """
 
     type: t.ClassVar[str] = "NodeRuntime"
@@ -55,7 +55,7 @@ class NodeRuntime(Resource):
         )
 
     def plan(self, seen: Results, windows: WindowsInfo) -> Change | None:
-        """Check the runtime, and return no change.
+        """Check the runtime, and return None, because this resource never changes anything.
 
         Raises:
             ResourceError: the node joined with a different runtime.

@@ -25,7 +25,7 @@ _KIND = "ExpandString"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NssmArguments(Resource):
-    """The arguments of a program that nssm runs (nssm's setting `AppParameters`)."""
+    """The arguments of a program that nssm runs (nssm's `AppParameters` setting)."""
 
     type: t.ClassVar[str] = "NssmArguments"
     name: str = dataclasses.field(metadata={"help": "The service's name."})

@@ -20,22 +20,22 @@ from ..wire.messages import Call, CallResult, Json, Results
 _UNINSTALL = tuple(
     f"HKLM:\\SOFTWARE\\{part}Microsoft\\Windows\\CurrentVersion\\Uninstall" for part in ("", "WOW6432Node\\")
 )
-"""Where Windows Installer records products of 64 and 32 bits: learn.microsoft.com/windows/win32/msi/
+"""Where Windows Installer records 64-bit and 32-bit products: learn.microsoft.com/windows/win32/msi/
 uninstall-registry-key."""
 _TIMEOUT = 1800.0
 _ATTEMPTS = 20
 """Number of retries while another installation runs, 15 seconds apart."""
 _TAIL = 200
-"""Lines of the log that are read after a failure."""
+"""Number of log lines that are read after a failure."""
 _REASON = re.compile(r"\bError \d{4}\b|-- (?:Error|Installation failed)|\breturned actual error code\b")
-"""Lines of a verbose log that name the cause: learn.microsoft.com/windows/win32/msi/windows-installer-logging."""
+"""The lines of a verbose log that name the cause: learn.microsoft.com/windows/win32/msi/windows-installer-logging."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WindowsInstallerPackage(Resource):
-    """A product that Windows Installer installs from a package (`.msi`), without user interface.
+    """A product that Windows Installer installs from a package (`.msi`), without a user interface.
 
-    The node reboots if the installation or removal requires it, at the end of the batch.
+    If the installation or removal requires a reboot, the node reboots at the end of the batch.
     """
 
     type: t.ClassVar[str] = "Package"
@@ -49,8 +49,8 @@ class WindowsInstallerPackage(Resource):
     version: str | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "The expected version. If Windows lists a different one, that version is uninstalled first. Zeros"
-            " at the end do not count. If omitted, any version is accepted."
+            "help": "The expected version. If Windows lists a different one, that version is uninstalled first."
+            " Trailing zeros are ignored. If omitted, any version is accepted."
         },
     )
     properties: t.Mapping[str, str] = dataclasses.field(
@@ -88,7 +88,7 @@ class WindowsInstallerPackage(Resource):
                 raise ResourceError("properties", name, "expected the name of a public property, in upper case")
             # msiexec.exe has its own rules for quotation marks, which differ from those of other programs.
             if re.search(r'[\s"]', value):
-                raise ResourceError("properties", value, "expected a value without spaces and quotation marks")
+                raise ResourceError("properties", value, "expected a value without spaces or quotation marks")
 
     def observe(self) -> tuple[Call, ...]:
         values: list[Json] = [{"path": f"{key}\\{self.product_id}"} for key in _UNINSTALL]
@@ -121,7 +121,7 @@ class WindowsInstallerPackage(Resource):
         return f"{installer_codes.explained(result.exit_code)}. The log is {self.log_path}"
 
     def failure(self, results: Results) -> str | None:
-        """Return why msiexec.exe failed, with the lines of the log that name the cause; None without a log."""
+        """Return why msiexec.exe failed, with the lines of the log that name the cause; None if there is no log."""
         failed = next((results[name] for name in ("install", "uninstall") if name in results), None)
         log = results.get("log")
         if failed is None or log is None or not log.ok or log.skipped:
@@ -130,7 +130,7 @@ class WindowsInstallerPackage(Resource):
         return ". ".join([installer_codes.explained(failed.exit_code), *lines, f"The log is {self.log_path}"])
 
     def _installed(self, seen: Results) -> str | None:
-        """Return the installed version, empty if Windows does not know it; None if the product is not installed."""
+        """Return the installed version; empty if Windows does not know it, None if the product is not installed."""
         for entry in objects(self, seen, "product"):
             if entry.get("key_exists"):
                 values = {name.casefold(): value for name, value in (entry.get("values") or {}).items()}
@@ -176,5 +176,5 @@ class WindowsInstallerPackage(Resource):
 
 
 def _same_version(installed: str, expected: str) -> bool:
-    """Return whether two versions are equal: the publisher's 1.1.6 is Windows' 1.1.6.0."""
+    """Return whether two versions are equal: Windows shows the publisher's 1.1.6 as 1.1.6.0, for example."""
     return re.sub(r"(\.0)+$", "", installed) == re.sub(r"(\.0)+$", "", expected)

@@ -43,7 +43,7 @@ class PageFile(Resource):
         metadata={"help": "All page files. An empty list turns paging off. Cannot be used with `automatic`."},
     )
     reboot: bool = dataclasses.field(
-        default=False, metadata={"help": "Whether to reboot the node at once after a change."}
+        default=False, metadata={"help": "Whether to reboot the node immediately after a change."}
     )
 
     def __post_init__(self) -> None:

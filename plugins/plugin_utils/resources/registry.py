@@ -37,8 +37,8 @@ class Registry(Resource):
     value: t.Any = dataclasses.field(
         default=None,
         metadata={
-            "help": "The value's data: text, a number, a list of texts, or bytes (a list of numbers, or hexadecimal"
-            " text)."
+            "help": "The value's data: a string, a number, a list of strings, or bytes (a list of numbers, or"
+            " hexadecimal text)."
         },
     )
     value_type: Kind = dataclasses.field(default="String", metadata={"help": "The value's registry type."})

@@ -50,14 +50,14 @@ class Trigger:
                 example = "2026-12-31T03:30" if self.on == "once" else "03:30"
                 raise ResourceError("at", self.at, f"expected a time such as {example} (in quotes)")
         elif self.at is not None:
-            raise ResourceError("at", self.at, f"expected no time, because on is {self.on}")
+            raise ResourceError("at", self.at, f"expected no time with on set to {self.on}")
         if bool(self.days) != (self.on == "weekly"):
             expected = "expected no days" if self.days else "expected at least one day"
-            raise ResourceError("days", list(self.days), f"{expected}, because on is {self.on}")
+            raise ResourceError("days", list(self.days), f"{expected} with on set to {self.on}")
 
     @property
     def text(self) -> str:
-        """Return the trigger as text: `daily 03:30`, `weekly 03:30 Monday Friday`, `startup`."""
+        """The trigger as text: `daily 03:30`, `weekly 03:30 Monday Friday`, `startup`."""
         return " ".join([self.on, *([self.at[:16]] if self.at else []), *(day for day in _DAYS if day in self.days)])
 
     def parameters(self) -> dict[str, Json]:
@@ -80,7 +80,7 @@ class ScheduledTask(Resource):
         metadata={"help": "The task's name, including its folder if it has one, such as `\\winkube\\clean-up`."}
     )
     execute: str | None = dataclasses.field(default=None, metadata={"help": "Path of the program that the task runs."})
-    arguments: str = dataclasses.field(default="", metadata={"help": "The program's arguments, as one text."})
+    arguments: str = dataclasses.field(default="", metadata={"help": "The program's arguments, as one string."})
     working_directory: str = dataclasses.field(default="", metadata={"help": "The program's working directory."})
     description: str = dataclasses.field(default="", metadata={"help": "What the task is for."})
     triggers: tuple[Trigger, ...] = dataclasses.field(
@@ -91,7 +91,7 @@ class ScheduledTask(Resource):
     )
     run_level: t.Literal["Limited", "Highest"] = dataclasses.field(
         default="Highest",
-        metadata={"help": "Whether the task runs with all rights of the account or with limited rights."},
+        metadata={"help": "Whether the task runs with the account's full rights or with limited rights."},
     )
     enabled: bool = dataclasses.field(default=True, metadata={"help": "Whether the task is enabled."})
     execution_time_limit_minutes: int = dataclasses.field(
@@ -241,7 +241,7 @@ def _limit(minutes: int) -> str:
 
 
 def _minutes(text: str) -> float | None:
-    """Return the minutes of a TimeSpan (`3.00:00:00`) or of an ISO 8601 duration (`P3D`, `PT72H`), or None."""
+    """Return the minutes in a TimeSpan (`3.00:00:00`) or an ISO 8601 duration (`P3D`, `PT72H`); None for other text."""
     iso = re.fullmatch(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?", text)
     span = re.fullmatch(r"(?:(\d+)\.)?(\d+):(\d+):(\d+)", text)
     match = iso or span

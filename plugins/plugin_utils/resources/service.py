@@ -187,7 +187,7 @@ class Service(Resource):
         return dataclasses.replace(change, warnings=(*change.warnings, warning))
 
     def _effect(self, ids: t.Collection[str]) -> ServiceEffect | None:
-        """Return what a change does to the service, from the ids of its calls."""
+        """Return the effect of a change on the service, derived from the ids of the change's calls."""
         if self.state in ("stopped", "absent"):
             return ServiceEffect(service=self.name, effect="stops")
         if "restart" in ids:

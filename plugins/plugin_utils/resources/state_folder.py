@@ -39,7 +39,7 @@ class StateFolder(Resource):
     """A folder that is emptied or removed together with what programs wrote to it.
 
     Symbolic links and junctions in the folder are removed, but not their targets. `Remove-Item` of Windows PowerShell
-    fails at symbolic links to folders (PowerShell/PowerShell#621), which the kubelet creates in the volumes of pods. So
+    fails on symbolic links to folders (PowerShell/PowerShell#621), which the kubelet creates in the volumes of pods. So
     this type uses `rd` of cmd.exe.
     """
 
@@ -73,7 +73,7 @@ class StateFolder(Resource):
             if "\\" in name or not _PATH.fullmatch(f"{self.path}\\{name}") or _is_indirect(name):
                 raise ResourceError("folders", name, "expected the name of a direct subfolder")
         if self.state == "absent" and (self.folders or self.acl):
-            raise ResourceError("state", self.state, "expected empty, because acl or folders is set")
+            raise ResourceError("state", self.state, "expected the value empty, because acl or folders is set")
 
     @property
     def path(self) -> str:
@@ -124,7 +124,7 @@ class StateFolder(Resource):
         return update(self, {"type": "file"}, {"type": "directory"}, [removal, *self._make()])
 
     def _content(self, seen: Results) -> list[str]:
-        """Return the names in the folder, and the paths of the content of its subfolders, which must be empty."""
+        """Return the names in the folder, and the relative paths of anything in its subfolders, which must be empty."""
         names: list[str] = []
         for number, path in enumerate(self._listed):
             result = seen.get(f"content-{number}")
@@ -157,7 +157,7 @@ class StateFolder(Resource):
 
 
 def _is_indirect(path: str) -> bool:
-    """Return whether a part of a path is empty or ends with a dot or space, so that Windows may use another path."""
+    """Return whether a part of a path is empty or ends with a dot or space; Windows may then use a different path."""
     return any(part != part.rstrip(". ") or not part for part in path.split("\\"))
 
 

@@ -17,7 +17,7 @@ from ..wire.calls import action, query
 from ..wire.messages import Call, Input, Json, Results
 
 NOTES = "HKLM:\\SOFTWARE\\winkube\\registries"
-"""Key in the registry of Windows with the container registries that the last run listed: a value for each folder."""
+"""Windows registry key that records the container registries that the last run listed, with one value per folder."""
 _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
 
 

@@ -49,4 +49,4 @@ class UnusedContainerImages(InStore):
             return None
         count = len({images[name].identity for name in gone})
         calls = self.store.remove(self.store.removable(gone, images))
-        return remove(self, {"references": gone}, calls, why=f"{count} container images are unused")
+        return remove(self, {"references": gone}, calls, why=f"unused container images: {count}")

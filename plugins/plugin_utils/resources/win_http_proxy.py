@@ -93,13 +93,13 @@ class WinHttpProxy(Resource):
 
 
 def server(proxy: str) -> str:
-    """Return `host:port` of a proxy that may be a URL."""
+    """Return the `host:port` of a proxy, which may be given as a URL."""
     bare = re.sub(r"^[A-Za-z]+://", "", proxy.strip())
     return bare.rpartition("@")[2].rstrip("/")
 
 
 def patterns(entry: str) -> list[str]:
-    """Return WinHTTP's patterns for an entry of no_proxy: `*.DOMAIN` for a domain, leading octets for a network."""
+    """Return WinHTTP's patterns for a no_proxy entry: `*.DOMAIN` for a domain, the leading octets for a network."""
     if entry.startswith("."):
         return [f"*{entry}"]
     if "/" not in entry:
@@ -120,7 +120,7 @@ def patterns(entry: str) -> list[str]:
 
 
 def parse_proxy(text: str) -> tuple[str | None, list[str]]:
-    """Return proxy and bypass list from `netsh winhttp show proxy`, which prints them after a colon in any language."""
+    """Return the proxy and the bypass list from `netsh winhttp show proxy`; in every language, both follow a colon."""
     values = [line.split(" : ", 1)[1].strip() for line in text.splitlines() if " : " in line]
     if not values:
         return None, []

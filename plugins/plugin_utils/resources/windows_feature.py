@@ -45,7 +45,7 @@ class WindowsFeature(Resource):
     )
 
     def joined(self, other: t.Self) -> t.Self | None:
-        """Merge the settings of two roles for the same feature; None if they differ in more than `reboot`."""
+        """Merge the settings of two roles for the same feature; return None if they differ in more than `reboot`."""
         reboots = max(self, other, key=lambda one: one.reboot == "always")
         alike = {dataclasses.replace(one, name=self.name, reboot="always") for one in (self, other)}
         return reboots if len(alike) == 1 else None

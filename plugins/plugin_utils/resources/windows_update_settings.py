@@ -48,7 +48,7 @@ class WindowsUpdateSettings(Resource):
     )
     wsus_server: str | None = dataclasses.field(
         default=None,
-        metadata={"help": "URL of the update server (WSUS). With an empty text, Microsoft's servers are used."},
+        metadata={"help": "URL of the update server (WSUS). With an empty string, Microsoft's servers are used."},
     )
 
     def __post_init__(self) -> None:
@@ -60,7 +60,7 @@ class WindowsUpdateSettings(Resource):
             raise ResourceError("wsus_server", self.wsus_server, "expected a URL with http:// or https://")
 
     def _values(self) -> dict[str, _Value]:
-        """Return key, value name and desired data of each managed setting; None means that the value must not exist."""
+        """Return the key, value name and data of each managed setting; with data None, the value must not exist."""
         values: dict[str, _Value] = {}
         if self.automatic_updates is not None:
             values["no_auto_update"] = (AU, "NoAutoUpdate", int(self.automatic_updates == "disabled"))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Decisions of role cni about Calico: what the run changes on the Linux side on request, and what it removes."""
+"""Decisions of role cni about Calico: which changes on the Linux side users request, and what the run removes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENDPOINT = ("tigera-operator", "kubernetes-services-endpoint")
 
 
 def affinity(facts: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the IPAMConfig with strict affinity; empty if `facts` are empty or already show strict affinity.
+    """Return the IPAMConfig with strict affinity; empty if `facts` is empty or already shows strict affinity.
 
     A new object also needs `autoAllocateBlocks`, whose default is true (projectcalico/calico v3.31.5,
     libcalico-go/lib/ipam/ipam.go, GetIPAMConfig).
@@ -39,9 +39,9 @@ def affinity(facts: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str) -> list[dict[str, t.Any]]:
-    """Return the objects with which the Tigera operator runs Calico on Windows nodes.
+    """Return the objects that make the Tigera operator run Calico on Windows nodes.
 
-    The result is empty if the operator does so already, or if it did not install Calico.
+    The result is empty if the operator already does so, or if it did not install Calico.
 
     Args:
         facts: `calico` in the result of cluster_info.
@@ -72,9 +72,9 @@ def windows_objects(facts: t.Mapping[str, t.Any], services: str, api_server: str
 
 
 def former_objects(facts: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    """Return this collection's objects to remove if the Tigera operator runs Calico now; empty otherwise.
+    """Return this collection's objects to remove because the Tigera operator now runs Calico; empty if it does not.
 
-    kubespray can move a cluster from manifests to the operator. Then it removes the service accounts that the pods of
+    kubespray can move a cluster from manifests to the operator. It then removes the service accounts that the pods of
     these objects use.
 
     Args:
@@ -100,15 +100,15 @@ def is_unreachable(api_server: str, reachable: str) -> bool:
 
     Args:
         api_server: `host:port` from the ConfigMap kubernetes-services-endpoint.
-        reachable: an address that Windows nodes reach. If it is a loopback address, every loopback address counts as
-            reachable.
+        reachable: an address that Windows nodes can reach. If it is a loopback address, every loopback address is
+            considered reachable.
     """
     host = str(api_server).rpartition(":")[0]
     return not host or (is_loopback(host) and not is_loopback(reachable))
 
 
 def _facts(host: Variables, switch: str = "") -> t.Mapping[str, t.Any]:
-    """Return how Calico is installed; empty if the host's network is not Calico or its variables request no change."""
+    """Return how Calico is installed; empty if the host does not use Calico, or if the variable `switch` is false."""
     if host.value("cni_plugin") != _PLUGIN or (switch and not to_bool(host.value(switch))):
         return {}
     return t.cast("t.Mapping[str, t.Any]", host.part("winkube_cluster", "calico", default={}))

@@ -36,7 +36,7 @@ def _objects(host: Variables, *, secret: bool) -> list[dict[str, t.Any]]:
 def _purposes(host: Variables) -> list[str]:
     """Return the purposes for which the role applies the network, by the names that cluster_info accepts.
 
-    Empty if the role applies no network.
+    The result is empty if the role applies no network.
     """
     if not settings(host).network:
         return []

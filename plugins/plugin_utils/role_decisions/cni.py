@@ -20,7 +20,7 @@ from ..windows.node_paths import HOST_LOCAL_ADDRESSES
 
 
 def runs_as(plugin: str, run_as: str, runtime: str) -> str:
-    """Return how the network of a host runs: `daemonset` or `service`; empty if another tool installs the network.
+    """Return how a host's network runs: `daemonset` or `service`; empty if another tool installs the network.
 
     Args:
         plugin: value of `cni_plugin`.
@@ -38,7 +38,7 @@ def first_host(hosts: t.Iterable[str], how: t.Callable[[str], str], expected: st
 
     Args:
         hosts: hosts in the play's order.
-        how: returns how the network of a host runs. It is called for no more hosts than necessary.
+        how: function that returns how a host's network runs. It is called only until a host matches.
         expected: `daemonset` or `service`.
     """
     return next((host for host in hosts if how(host) == expected), "")
@@ -57,7 +57,7 @@ def network_differs(recorded: t.Mapping[str, t.Any], expected: t.Mapping[str, t.
 
 
 def runs_of(host: Variables, name: str) -> tuple[str, str]:
-    """Return the network of a host of the play, and how it runs (see `runs_as`).
+    """Return the network of one of the play's hosts, and how it runs (see `runs_as`).
 
     A host that does not set `cni_plugin` has the value of the host for which the decision is made. The other variables
     have their default values.
@@ -85,7 +85,7 @@ def _applying_host(host: Variables, expected: str) -> str:
 
 
 def networks_of_pods(host: Variables) -> dict[str, str]:
-    """Return the network of each host on whose node DaemonSets run, with its mode if the hosts' modes may differ.
+    """Return the network of each host whose node runs DaemonSets, with its mode if the hosts' modes may differ.
 
     These DaemonSets run on all nodes that `PodNetwork.node_label` does not exclude, even if another tool provides the
     network.
@@ -112,15 +112,15 @@ def _own_mode(host: Variables, name: str, plugin: str) -> str:
 
 
 def _service_plugins(host: Variables) -> list[str]:
-    """Return the networks of the play's hosts that run as services; one host creates the accounts of all of them."""
+    """Return the networks that run as services on the play's hosts; one host creates the accounts of all of them."""
     networks = (runs_of(host, name) for name in host.value("ansible_play_hosts"))
     return [*dict.fromkeys(plugin for plugin, how in networks if how == "service")]
 
 
 def _network_services(host: Variables) -> list[str]:
-    """Return the services of the network that the node has or gets, and kube-proxy, in the order in which they stop.
+    """Return the services of the node's current and new networks, and kube-proxy, in the order in which they stop.
 
-    Empty if neither network runs as services.
+    The result is empty if neither network runs as services.
     """
     network = cni.pod_network(host)
     recorded = host.value("cni_recorded_network")
@@ -142,9 +142,9 @@ def _former_daemon_sets(host: Variables) -> list[str]:
 
 
 def _former_node_selector(host: Variables) -> str:
-    """Return the label selector of the nodes on which the DaemonSets to remove run; empty if they need no label.
+    """Return the label selector of the nodes that run the DaemonSets to be removed.
 
-    Also empty if there are no DaemonSets to remove.
+    The result is empty if these DaemonSets need no label, or if no DaemonSets are to be removed.
     """
     name = str(host.value("cni_recorded_network").get("plugin", ""))
     is_labelled = name in catalogue() and catalogue()[name].needs_node_label
@@ -158,10 +158,10 @@ def _former_network_stays(host: Variables) -> bool:
 
 
 def _former_account_objects(host: Variables) -> list[dict[str, t.Any]]:
-    """Return the objects of the former network's account to remove; empty if a host's network uses the account.
+    """Return the objects to remove with the former network's account; empty if a host's network uses the account.
 
-    Hosts of the play count by their variables, because the annotations of a node that has just joined do not show yet
-    which network it has. Also empty if the node's network does not change.
+    The hosts' variables decide, because the annotations of a node that has just joined do not yet show which network
+    it has. The result is also empty if the node's network does not change.
     """
     former = str(host.value("cni_recorded_network").get("plugin", ""))
     if not host.value("cni_network_changes"):
@@ -172,7 +172,7 @@ def _former_account_objects(host: Variables) -> list[dict[str, t.Any]]:
 def _former_account_stays(host: Variables) -> bool:
     """Return whether any Windows node except the host's node still has annotations of the former network.
 
-    The network's program writes these annotations with the rights of the account.
+    The network's program uses the account's permissions to write these annotations.
     """
     former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
     names = set() if former is None else {*former.files.annotations}
@@ -189,9 +189,9 @@ def _former_config_maps(host: Variables) -> list[str]:
 
 
 def _former_hns_networks(host: Variables) -> list[str]:
-    """Return the HNS networks of the node's former network to remove.
+    """Return the former network's HNS networks to remove from the node.
 
-    Empty if the new network keeps them, or if the network does not change.
+    The result is empty if the new network keeps them, or if the network does not change.
     """
     recorded, own = host.value("cni_recorded_network"), cni.pod_network(host)
     name, former = str(recorded.get("network") or ""), catalogue().get(str(recorded.get("plugin", "")))
@@ -206,8 +206,8 @@ def _former_hns_networks(host: Variables) -> list[str]:
 def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
     """Return the label and annotations of the node's former network, with the value None, which removes them.
 
-    Empty if there are none, or if the node's network does not change. A network that needs a label writes its
-    annotations only while the node has the label, so all of them are removed.
+    The result is empty if there are none, or if the node's network does not change. A network that needs a label writes
+    its annotations only while the node has the label, so all of them are removed.
     """
     former = catalogue().get(str(host.value("cni_recorded_network").get("plugin", "")))
     if former is None or not host.value("cni_network_changes"):
@@ -221,9 +221,9 @@ def _former_metadata(host: Variables) -> dict[str, dict[str, None]]:
 
 
 def _new_labels(host: Variables) -> dict[str, str]:
-    """Return the label that lets the pods of a changed network run on the node.
+    """Return the label that allows the pods of the node's new network to run on the node.
 
-    Empty if they need no label, or if the network does not change.
+    The result is empty if they need no label, or if the network does not change.
     """
     value = cni.pod_network(host).pod_network_label if host.value("cni_network_changes") else ""
     return {NETWORK_LABEL: value} if value else {}
@@ -241,9 +241,9 @@ def _node_labels(host: Variables) -> dict[str, str | None]:
 
 
 def _registered_labels(host: Variables) -> dict[str, str | None]:
-    """Return the labels with which a kubelet that reads them from a file registers its node.
+    """Return the labels for the file that a kubelet reads when it registers its node.
 
-    A node that has joined keeps its labels when its kubelet restarts, so this file already has the label of the node's
+    A node that has joined keeps its labels when its kubelet restarts, so the file already has the label of the node's
     new network. Otherwise the next run would change the file again, and restart the kubelet.
     """
     labels: dict[str, str | None] = dict(host.value("cni_node_labels"))
@@ -307,8 +307,8 @@ def _cluster_objects(host: Variables) -> list[t.Any]:
     """Return the network's objects in the cluster.
 
     All nodes share them. With `cni_block_wireserver: auto`, they therefore block Azure's WireServer if any host of the
-    play is in Azure, or if the network or the cloud provider works in Azure only. In cluster.yml, whose play has no
-    Windows hosts, only the network and the cloud provider count.
+    play is in Azure, or if the network or the cloud provider works only in Azure. In cluster.yml, whose play has no
+    Windows hosts, only the network and the cloud provider are considered.
     """
     in_azure = host.value("cni_block_wireserver") == "auto" and (
         catalogue()[str(host.value("cni_plugin"))].needs_azure

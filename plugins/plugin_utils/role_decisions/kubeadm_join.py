@@ -22,7 +22,7 @@ _COMPONENT_SETTINGS = (
     *("kubernetes_node_kube_reserved", "kubernetes_node_system_reserved", "kubernetes_node_eviction_hard"),
     *("node_join_kubelet_arguments", "node_join_kube_proxy_configuration"),
 )
-"""The variables with settings of kubelet and kube-proxy that a version of Kubernetes might lack."""
+"""The variables with settings of the kubelet and kube-proxy that a version of Kubernetes might lack."""
 _TOKEN = re.compile(r"[a-z0-9]{6}\.[a-z0-9]{16}")
 """The form of a bootstrap token (kubernetes.io: Authenticating with Bootstrap Tokens)."""
 
@@ -127,7 +127,7 @@ def _token_ids(host: Variables) -> dict[str, str]:
 
 
 def _component_settings(host: Variables) -> dict[str, t.Any]:
-    """Return the settings of kubelet and kube-proxy that depend on their version, by variable."""
+    """Return the settings of the kubelet and kube-proxy that depend on their version, by variable."""
     given = {name: host.optional(name, {}) for name in _COMPONENT_SETTINGS}
     return {name: value for name, value in given.items() if value}
 
@@ -175,7 +175,7 @@ def _discovery(host: Variables) -> str:
 
 
 def kubeadm_flags(arguments: t.Mapping[str, t.Any], taints: t.Iterable[t.Mapping[str, str]]) -> list[str]:
-    """Return the flags that kubeadm writes for the kubelet because of the arguments and taints in its configuration.
+    """Return the kubelet flags that kubeadm derives from the arguments and taints in its configuration.
 
     Source: kubernetes/kubernetes cmd/kubeadm/app/phases/kubelet/flags.go.
 
@@ -191,7 +191,7 @@ def kubeadm_flags(arguments: t.Mapping[str, t.Any], taints: t.Iterable[t.Mapping
 def _kubelet(host: Variables) -> dict[str, str]:
     """Return the service settings that start the kubelet with the flags of `kubeadm_flags`.
 
-    Empty if there are no such flags, or if the launcher runs the kubelet.
+    The result is empty if there are no such flags, or if the launcher runs the kubelet.
     """
     flags = kubeadm_flags(_kubelet_arguments(host), host.value("node_join_node_taints"))
     settings = host.read(kubernetes_node.KubernetesSettings, kubernetes_node.ROLE)

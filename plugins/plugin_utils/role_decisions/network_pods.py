@@ -18,7 +18,7 @@ Pod: t.TypeAlias = t.Mapping[str, str]
 
 
 def revisions(applied: t.Iterable[t.Mapping[str, t.Any]], label: str) -> list[str]:
-    """Return the revisions of the DaemonSets, with which each DaemonSet labels the pods that it creates.
+    """Return the revisions of the DaemonSets; each DaemonSet labels the pods that it creates with its revision.
 
     Args:
         applied: objects as the cluster returned them.
@@ -40,7 +40,7 @@ def outdated(pods: t.Iterable[Pod], expected: t.Collection[str]) -> list[Pod]:
 
 
 def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, proxy_changed: bool) -> list[Pod]:
-    """Return the pods to delete, so that their DaemonSets create new pods.
+    """Return the pods to delete; their DaemonSets then create new pods.
 
     Args:
         pods: pods on the node.
@@ -56,7 +56,7 @@ def pods_to_replace(pods: t.Iterable[Pod], old: t.Iterable[Pod], *, proxy_change
 
 
 def _is_proxy(pod: Pod) -> bool:
-    """Return whether a pod belongs to kube-proxy and not to a network, such as Calico, with pods in its namespace."""
+    """Return whether a pod belongs to kube-proxy and not to a network such as Calico with pods in its namespace."""
     networks = {name for plugin in catalogue() for name in daemon_sets(plugin)}
     return pod["namespace"] == kube_proxy_pods.DAEMON_SET.partition("/")[0] and _owner(pod) not in networks
 
@@ -71,8 +71,8 @@ def awaited_daemon_sets(
 ) -> list[dict[str, str]]:
     """Return the DaemonSets that create new pods for replaced ones, each with `namespace` and `name`.
 
-    The DaemonSets of other networks no longer exist, or no longer run on the node. If the network and kube-proxy are
-    services now, none of the DaemonSets runs on the node.
+    The DaemonSets of other networks no longer exist, or no longer run on the node. If the network and kube-proxy now
+    run as services, none of the DaemonSets runs on the node.
 
     Args:
         replaced: the pods that were deleted.
@@ -98,7 +98,7 @@ def revision_selector(label: str, expected: t.Sequence[str]) -> str:
 
 
 def _applied_revisions(host: Variables) -> list[str]:
-    """Return the revisions of the DaemonSets, which one host applied for all hosts; empty if none were applied."""
+    """Return the revisions of the DaemonSets that one host applied for all hosts; empty if none were applied."""
     for name in host.value("ansible_play_hosts_all"):
         results = host.of_host(name, "cni_applied", "result", "results", default=[])
         if results:

@@ -19,7 +19,7 @@ from .cni import network_differs, runs_of
 
 _SHORTEST_TTL = 1800
 _SECONDS_PER_GROUP = 300
-"""Seconds in which one group of nodes joins. A group has as many nodes as Ansible has forks."""
+"""Seconds that one group of nodes needs to join. A group has as many nodes as Ansible has forks."""
 _CHANGES = (
     *("node_prepare_converged", "node_join_domain_joined", "node_join_guard", "node_join_tokens", "node_join_result"),
     "node_join_finished",
@@ -88,7 +88,7 @@ def token_ttl(nodes: int, forks: int) -> int:
 
 
 def clock_problem(host: str, skew: float, limit: float) -> str:
-    """Return why the host's clock is refused; empty if it is accepted.
+    """Return why the host's clock is rejected; empty if it is accepted.
 
     Args:
         host: name of the host.
@@ -141,7 +141,7 @@ def all_stay_ready(
 
 
 def _in_azure(host: Variables) -> bool:
-    """Return whether any host of the play is a virtual machine of Azure."""
+    """Return whether any host of the play is an Azure virtual machine."""
     hosts = host.value("ansible_play_hosts_all")
     return any(host.of_host(name, "node_join_info", "azure", default=False) for name in hosts)
 
@@ -167,7 +167,7 @@ def _purposes(host: Variables) -> list[str]:
 
 
 def linux_purposes(host: Variables, plugin: str, *, read_only: bool = False) -> list[str]:
-    """Return the purposes that follow from what the run does with a network on Linux nodes.
+    """Return the purposes for which the run uses the cluster because of a network on Linux nodes.
 
     Args:
         host: the variables of the host for which the decision is made.
@@ -216,7 +216,7 @@ def _hosts(host: Variables) -> list[str]:
 
 
 def _has_failed(host: Variables, name: str) -> bool:
-    """Return whether a host's results show that it has failed. A host whose node is unknown counts as failed."""
+    """Return whether a host's results show that it has failed. A host whose node is unknown is treated as failed."""
     results = (host.of_host(name, result, default={}) for result in _STEPS)
     is_unknown = not host.of_host(name, "node_join_info", "node_name")
     return is_unknown or any(one.get("failed") or one.get("unreachable") for one in results)
@@ -278,7 +278,7 @@ def _join_problem(host: Variables) -> str:
 def _registered(host: Variables, field: str) -> str:
     """Return a value of the node in the cluster; empty if it is unknown.
 
-    The value comes from the node's registration in this run or, if that has none, from the query at the beginning.
+    The value comes from the node's registration in this run or, if missing there, from the query at the beginning.
     """
     name = str(host.value("node_join_name"))
     answers = (
@@ -290,7 +290,7 @@ def _registered(host: Variables, field: str) -> str:
 def _overlay_address(host: Variables) -> str:
     """Return the node's address in its network's overlay; empty if the address is unknown.
 
-    For a machine that joins in this run, the query at the beginning of the run does not count, because it shows the
+    For a machine that joins in this run, the query at the beginning of the run is ignored, because it shows the
     address of a former node with this name.
     """
     joined = bool(host.part("node_join_info", "joined", default=True))
@@ -306,7 +306,7 @@ def _address_of(host: Variables, node: str, *, joined: bool) -> str:
 def _unaddressed(host: Variables) -> list[str]:
     """Return the nodes whose network should run by now but whose address in the network's overlay is unknown.
 
-    A live node with a different network gets its new network later, while it is drained. It counts only then.
+    A live node with a different network gets its new network later, while it is drained. It is included only then.
     """
     own, identity = host.value("cni_plugin"), host.value("cni_network_identity")
     is_drained = bool(host.value("node_join_defers")) and host.value("node_join_disruptive") == "apply"

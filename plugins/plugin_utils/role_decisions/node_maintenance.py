@@ -15,7 +15,7 @@ from ..node_resources.variables import Variables
 
 
 def _records(host: Variables, hosts: str) -> list[dict[str, t.Any]]:
-    """Return the record of each host that a variable lists; empty for a host that is not a node of the cluster."""
+    """Return the records of the hosts that a variable lists; the record of a host outside the cluster is empty."""
     return [host.of_host(name, "node_maintenance_state", default={}) for name in host.value(hosts)]
 
 

@@ -28,7 +28,7 @@ def is_proven(
     """Return whether this run may use the administrator's kubeconfig to change the node with this name.
 
     Args:
-        self_named: whether the name comes from the machine alone, and not from the inventory.
+        self_named: whether the name comes only from the machine, and not from the inventory.
         approved: whether this run approved the certificate of the node with this name.
         node_addresses: addresses that the node's kubelet reports.
         host_addresses: addresses of the host in the inventory.
@@ -37,7 +37,7 @@ def is_proven(
 
 
 def name_problem(reported: str, name: str, os: str) -> str:
-    """Return why the host must not join with a name; empty if it may join.
+    """Return why the host must not join under a name; empty if it may join.
 
     Args:
         reported: the problem with a name that only the machine reports; empty if there is none.

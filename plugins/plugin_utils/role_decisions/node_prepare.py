@@ -72,7 +72,7 @@ def resources(
 
 
 def _features_together(listed: list[ResourceMapping]) -> list[ResourceMapping]:
-    """Return resources with all Windows features at the place of the first feature, so that they share one reboot."""
+    """Return the resources with all Windows features moved up to the first one, so that they share one reboot."""
     features = [one for one in listed if one.get("type") == "WindowsFeature"]
     if not features:
         return listed
@@ -97,7 +97,7 @@ def with_join(prepared: t.Iterable[ResourceMapping], joined: t.Iterable[Resource
 
 
 def _identity(resource: ResourceMapping) -> tuple[str, str, str]:
-    """Return what identifies a resource: its type and name or, for a registry value, its type, key and name."""
+    """Return the identity of a resource: its type and name or, for a registry value, its type, key and name."""
     names = ("key", "value_name") if resource.get("type") == "Registry" else ("name", "")
     first, second = (str(resource.get(name) or "") for name in names)
     return str(resource.get("type")), first, second

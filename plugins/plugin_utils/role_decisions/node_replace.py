@@ -176,7 +176,7 @@ def _document(host: Variables, name: str) -> t.Any:
 
 
 def _new_addresses(host: Variables, own: str) -> dict[str, str]:
-    """Return the addresses that the create hook returned for all new machines of this batch except the host itself.
+    """Return the addresses that the create hook returned for all new machines of this batch other than this host.
 
     The addresses are compared before any host gets its `ansible_host`.
     """
@@ -190,7 +190,7 @@ def _new_addresses(host: Variables, own: str) -> dict[str, str]:
 
 
 def _records(host: Variables) -> dict[str, t.Any]:
-    """Return the annotations of the old nodes whose new machines are in this batch."""
+    """Return the annotations to set on the old nodes whose new machines are in this batch."""
     records = {}
     for name in host.value("ansible_play_batch"):
         plan = host.of_host(str(host.of_host(name, "winkube_replaces_host")), "node_replace_planned", default={})
@@ -205,7 +205,7 @@ def _annotation(host: Variables, new: str, old: str) -> dict[str, t.Any]:
 
 
 def _old_records(host: Variables) -> dict[str, t.Any]:
-    """Return the annotations of the old nodes of this batch whose machines were reset or are about to shut down."""
+    """Return the annotations to set on this batch's old nodes whose machines were reset or are about to shut down."""
     records = {}
     for name in host.value("ansible_play_batch"):
         plan, done = host.of_host(name, "node_replace_planned"), host.of_host(name, "node_replace_old_done")
@@ -215,14 +215,14 @@ def _old_records(host: Variables) -> dict[str, t.Any]:
 
 
 def _labels(host: Variables) -> dict[str, t.Any]:
-    """Return the label of each new node of this batch that has joined."""
+    """Return the label to set on each new node of this batch that has joined."""
     joined = [name for name in host.value("ansible_play_batch") if host.of_host(name, "node_replace_joined")]
     label = {GENERATION_LABEL: str(host.value("node_replace_generation"))}
     return {host.of_host(name, "node_join_info", "node_name"): {"labels": label} for name in joined}
 
 
 def _nodes_to_delete(host: Variables) -> dict[str, list[str]]:
-    """Return the old nodes of this batch whose objects remain to be deleted, with their addresses."""
+    """Return the old nodes of this batch that have not been deleted yet, with their addresses."""
     left = [name for name in host.value("ansible_play_batch") if host.of_host(name, "node_replace_left")]
     return {
         str(host.of_host(name, "node_replace_planned")["node"]): host.of_host(name, "node_replace_addresses")
@@ -236,7 +236,7 @@ def _new_is_ready(host: Variables) -> bool:
 
 
 def _command_problem(command: str, result: str) -> t.Callable[[Variables], str]:
-    """Return a decision: why the command of a hook failed; empty if it succeeded.
+    """Return a decision that tells why a hook's command failed; its value is empty if the command succeeded.
 
     Args:
         command: name of the hook's variable, without its prefix.

@@ -25,7 +25,7 @@ class ResetHost:
     name: str
     """Name of the machine's node."""
     self_named: bool
-    """Whether the name comes from the machine alone, and not from the inventory."""
+    """Whether the name comes only from the machine, and not from the inventory."""
     joined: bool
     server: str
     """`host:port` of the API server that the machine's kubelet uses; empty if unknown."""
@@ -39,7 +39,7 @@ class ResetHost:
         """The addresses of the machine, at least one of which the node must report.
 
         A machine that claims another node's name may also claim that node's addresses. The addresses that a machine
-        reports therefore count only if its name is also in the inventory.
+        reports are therefore used only if its name is also in the inventory.
         """
         in_inventory = self.name.casefold() in (one.casefold() for one in self.host_addresses)
         own = self.own_addresses if in_inventory or not self.self_named else ()
@@ -74,7 +74,7 @@ def node_problem(machine: ResetHost, node: t.Mapping[str, t.Any], servers: t.Seq
         return (
             f"the cluster's node {machine.name} is at {', '.join(reported) or 'an unknown address'}, expected "
             f"{expected}. It may be another machine, so it is neither drained nor deleted. Set "
-            f"kubernetes_node_hostname to the right name, or delete the node yourself. {_WITHOUT}"
+            f"kubernetes_node_hostname to the correct name, or delete the node yourself. {_WITHOUT}"
         )
     return ""
 
@@ -126,7 +126,7 @@ def _purposes(host: Variables) -> list[str]:
 
 
 def _batch(host: Variables, fact: str) -> list[t.Mapping[str, t.Any]]:
-    """Return what the reset knows about the existing nodes of the batch's hosts for which a fact is set."""
+    """Return what the reset knows about each existing node of the batch whose host has a true value for a fact."""
     hosts = [name for name in host.value("ansible_play_batch") if host.of_host(name, fact)]
     known = [host.of_host(name, "node_reset_known") for name in hosts]
     return [one for one in known if one["exists"]]

@@ -45,7 +45,7 @@ def base_images(store: str, pause: str, host_process: str) -> list[str]:
 
 
 def needs_buildkit(store: str, builds: bool) -> bool:
-    """Return whether to install BuildKit, which builds images on nodes with containerd: containerd itself cannot.
+    """Return whether to install BuildKit, which builds images for containerd, because containerd itself cannot.
 
     Args:
         store: the runtime whose image store contains the images, as for `base_images`.
@@ -83,7 +83,7 @@ def _base_images(host: Variables) -> list[str]:
 def kubelet_service(of_play: str, *, has_launcher: bool) -> str:
     """Return the default of `kubernetes_node_kubelet_service`, which selects what runs the kubelet.
 
-    Machines that were started from an image keep the launcher, with which they could also join by themselves.
+    Machines that were started from an image keep the launcher, with which they could also join on their own.
 
     Args:
         of_play: the value that the playbook sets; empty if it sets none.

@@ -17,7 +17,7 @@ def patches(public: str | t.Sequence[t.Any], private: t.Sequence[t.Any], bundled
     """Return all patches; a patch whose file is in the bundle refers to that file.
 
     Args:
-        public: KB numbers or mappings. A text (`-e windows_patches_public=KB1,KB2`) is split at commas.
+        public: KB numbers or mappings. A string (`-e windows_patches_public=KB1,KB2`) is split at commas.
         private: patches that come as files.
         bundled: locations of the bundle's files by SHA-256.
     """

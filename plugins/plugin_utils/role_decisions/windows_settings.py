@@ -89,7 +89,7 @@ def _kubeconfig_servers(host: Variables) -> list[str]:
 def _no_proxy(host: Variables) -> str:
     """Return the proxy's exceptions.
 
-    Empty if there is no proxy: then the kubeconfig and the addresses of other hosts are not read.
+    The result is empty if there is no proxy. The kubeconfig and the addresses of other hosts are then not read.
     """
     if not (host.value("windows_settings_http_proxy") or host.value("windows_settings_https_proxy")):
         return ""

@@ -3,8 +3,8 @@
 """Check values from YAML or Jinja against dataclasses, and convert them (no I/O).
 
 The annotation of a field says which values it accepts: `str`, `int`, `float`, `bool`, `Literal[…]`, `tuple[X, …]` (a
-list), `Mapping[str, X]`, `X | None`, or another dataclass for a mapping with known keys. Metadata of a field: `secret`
-keeps the field's values out of messages, and `expected` tells users what to set if the value is missing.
+list), `Mapping[str, X]`, `X | None`, or another dataclass for a mapping with known keys. In a field's metadata,
+`secret` keeps the field's values out of messages, and `expected` tells users what to set if the value is missing.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _mapping(value: t.Any, inner: t.Any, where: str) -> dict[str, t.Any]:
 
 
 def _other_kind(value: t.Any) -> t.Any:
-    """Describe a value that should be a mapping, for a message; a text may contain a secret and is not shown."""
+    """Describe a value that should be a mapping, for a message; a string may contain a secret and is not shown."""
     return AsItIs(hidden(f"a {kind(value)}")) if isinstance(value, str) and value else short(value)
 
 
@@ -215,7 +215,7 @@ _SCALARS: t.Mapping[t.Any, t.Callable[[t.Any, str], t.Any]] = types.MappingProxy
 
 
 def short(value: t.Any) -> t.Any:
-    """Return a value for a message; a long text is cut, and lists and mappings are described as text."""
+    """Return a value for a message; a long string is cut, and lists and mappings are described as text."""
     if value is None or isinstance(value, (bool, int, float)):
         return value if abs(value or 0) < 10**40 else "a huge number"
     if isinstance(value, str):
@@ -224,5 +224,5 @@ def short(value: t.Any) -> t.Any:
 
 
 def short_text(text: str) -> str:
-    """Return a key, short and on one line, for a message that names the key as part of a value's place."""
+    """Return a key, short and on one line, for a message that shows the path to a value."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:60])

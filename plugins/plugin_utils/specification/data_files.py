@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Read YAML files of the folder `data` as dataclasses."""
+"""Read YAML files from the folder `data` into dataclasses."""
 
 from __future__ import annotations
 

@@ -54,13 +54,13 @@ def members(annotation: t.Any) -> tuple[t.Any, ...]:
 
 
 def is_mapping(annotation: t.Any) -> bool:
-    """Return whether an annotation stands for a mapping of names to values."""
+    """Return whether an annotation represents a mapping of names to values."""
     origin = t.get_origin(annotation)
     return isinstance(origin, type) and issubclass(origin, t.Mapping)
 
 
 def nested(annotation: t.Any) -> type[t.Any] | None:
-    """Return the annotation if it is a dataclass, which stands for a mapping with known keys; None otherwise."""
+    """Return the annotation if it is a dataclass, which represents a mapping with known keys; None otherwise."""
     return annotation if isinstance(annotation, type) and dataclasses.is_dataclass(annotation) else None
 
 
@@ -90,7 +90,7 @@ def describe(annotation: t.Any, *, plural: bool = False) -> str:
 
 
 def one_of(value: t.Any, choices: t.Iterable[t.Any], what: str = "value") -> tuple[str, str]:
-    """Return what is expected, and a hint at the choice that the user may have meant.
+    """Return what is expected, and a hint with the choice that the user may have meant.
 
     Args:
         value: the value that is not one of the choices.

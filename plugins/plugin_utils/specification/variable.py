@@ -21,7 +21,7 @@ class Variable:
 
     name: str
     annotation: t.Any
-    """The type, which says which values are accepted."""
+    """The type annotation, which determines the accepted values."""
     secret: bool = False
     """Whether messages must not contain the value."""
     hint: str = ""

@@ -11,5 +11,5 @@ from ansible.module_utils.common.json import Direction, get_module_encoder
 
 
 def plain(value: t.Any) -> t.Any:
-    """Return a value as plain JSON data: without ansible-core 2.19's tags, dates as text, vaulted text decrypted."""
+    """Return a value as plain JSON data: ansible-core 2.19's tags removed, dates as strings, vaulted text decrypted."""
     return json.loads(json.dumps(value, cls=get_module_encoder("legacy", Direction.CONTROLLER_TO_MODULE)))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Change all texts of a JSON value (no I/O)."""
+"""Change all strings in a JSON value (no I/O)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import typing as t
 
 
 def each_text(value: t.Any, change: t.Callable[[str], str]) -> t.Any:
-    """Return a JSON value with all of its texts changed, including keys.
+    """Return a JSON value with all of its strings changed, including keys.
 
     Args:
         value: a JSON value.
-        change: returns the new text for an old text.
+        change: function that returns the new string for an old string.
     """
     if isinstance(value, str):
         return change(value)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The error for a value that is invalid, and its message."""
+"""The error for an invalid value, and its message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .shown import shown
 
 
 def refusal(where: str, value: object, expected: str, hint: str = "") -> str:
-    """Return the message for a value that is invalid: `WHERE: expected X, got Y. How to fix it.`
+    """Return the message for an invalid value: `WHERE: expected X, got Y. How to fix it.`
 
     >>> refusal("retries", -1, "expected 0 or more", "Use 0 for one attempt.")
     'retries: expected 0 or more, got -1. Use 0 for one attempt.'
@@ -17,14 +17,14 @@ def refusal(where: str, value: object, expected: str, hint: str = "") -> str:
         where: the variable, option or property.
         value: what the user gave; secret parts are not printed. None: nothing was given.
         expected: what is accepted, beginning with `expected`.
-        hint: how to fix it, in whole sentences.
+        hint: how to fix it, in complete sentences.
     """
     got = "nothing" if value is None else shown(value)
     return f"{where}: {expected}, got {got}{f'. {hint}' if hint else ''}"
 
 
 class ResourceError(ValueError):
-    """A value is invalid; the error has the same arguments as the function `refusal`."""
+    """An error about an invalid value; it takes the same arguments as the function `refusal`."""
 
     def __init__(self, where: str, value: object, expected: str, hint: str = "") -> None:
         super().__init__(refusal(where, value, expected, hint))

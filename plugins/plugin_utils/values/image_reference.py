@@ -16,7 +16,7 @@ from .errors import ResourceError
 # Without a dot or a port, the first part of a name belongs to the repository, unless it is `localhost`.
 _HOST = r"(?:localhost|(?=[^/]*[.:])[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)(?::[0-9]+)?"
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-EXPECTED = "expected a whole reference: registry/repository:tag"
+EXPECTED = "expected a complete reference: registry/repository:tag"
 _PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _REFERENCE = re.compile(
     rf"(?P<host>{_HOST})/(?P<path>{_PART}(?:/{_PART})*)"
@@ -27,7 +27,7 @@ _REFERENCE = re.compile(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ImageReference:
-    """A whole reference to a container image: registry, repository, and a tag or a digest or both."""
+    """A complete reference to a container image: registry, repository, and a tag or a digest or both."""
 
     host: str
     path: str
@@ -40,10 +40,10 @@ class ImageReference:
 
         Args:
             text: `registry/repository:tag` or `registry/repository@sha256:DIGEST`.
-            where: the place of the text, for the message.
+            where: the variable or property with the reference, for the message.
 
         Raises:
-            ResourceError: the text is not a whole reference.
+            ResourceError: the text is not a complete reference.
         """
         match = _REFERENCE.fullmatch(text)
         if match is None or not (match["tag"] or match["digest"]):

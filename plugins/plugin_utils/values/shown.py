@@ -18,7 +18,7 @@ _MOST_KEYS = 12
 
 
 class AsItIs(str):
-    """A text that describes a value, and is printed without quotes."""
+    """A description of a value, which is printed without quotes."""
 
     __slots__ = ()
 
@@ -33,8 +33,8 @@ def shown(value: object) -> str:
         value: the user's value.
 
     Returns:
-        A number or a list of numbers as it is; a text in quotes, without anything that looks like a secret; otherwise a
-        description.
+        A number or a list of numbers as it is; a string in quotes, without anything that looks like a secret; otherwise
+        a description.
     """
     if isinstance(value, AsItIs):
         return str(value)
@@ -74,7 +74,7 @@ def kind(value: object) -> str:
 
 
 def text_without_secrets(text: str) -> str:
-    """Return a text without credentials, queries of URLs and other secrets, safe to print."""
+    """Return a text that is safe to print, without credentials, URL queries and other secrets."""
     return printable(redact_value(text))
 
 

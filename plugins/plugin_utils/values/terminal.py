@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Print lines on the terminal, with all texts made printable. Only warnings are printed in other ways."""
+"""Print lines on the terminal, without unprintable characters. Only warnings are printed in other ways."""
 
 from __future__ import annotations
 

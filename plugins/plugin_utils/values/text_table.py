@@ -12,9 +12,9 @@ _LEAST = 60
 
 
 def shorten(text: str, width: int) -> str:
-    """Shorten a text in its middle.
+    """Shorten a line by cutting out its middle.
 
-    Paths and errors differ most at their ends, where the file or the cause is. So two thirds of the text that is kept
+    Paths and errors differ most at their ends, where the file or the cause is. Two thirds of the kept text therefore
     come from the end.
 
     Args:

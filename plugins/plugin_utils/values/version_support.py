@@ -22,7 +22,7 @@ class UnsupportedRelease(t.NamedTuple):
     expected: str
     """The versions to use instead."""
     why: str = ""
-    """What is different about the version, in sentences."""
+    """What is different about the version, in complete sentences."""
     nearest: str = ""
     """The version whose rules apply if the user allows the unsupported version; empty if it cannot be allowed."""
 
@@ -71,7 +71,7 @@ def kubernetes_problems(version: Version) -> list[UnsupportedRelease]:
 
 
 def explanation(version: Version) -> str:
-    """Return what is different about an unsupported version of Kubernetes, in sentences."""
+    """Return what is different about an unsupported version of Kubernetes, in complete sentences."""
     minor, span = version.minor_version, supported()["kubernetes"]
     sentences = []
     if version.suffix:

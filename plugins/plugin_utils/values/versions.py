@@ -105,7 +105,7 @@ def _older_minors(kubelet: str) -> int:
 def kubeadm_api(kubernetes: Version) -> str:
     """Return the version of kubeadm's configuration API for a version of Kubernetes (v1beta4 since 1.31).
 
-    A version that is older or newer than all versions in the table has the nearest API version.
+    A version that is older or newer than all versions in the table gets the nearest API version.
     """
     rows = supported()["kubeadm_api"]
     older = [row for row in rows if numbers(row["oldest"]) <= numbers(kubernetes.minor_version)]

@@ -11,11 +11,11 @@ import yaml
 
 
 class _GoDumper(yaml.SafeDumper):
-    """Also quotes texts that only Go's YAML library takes for a number or date, such as the node names 1e5 and 0o17."""
+    """A dumper that also quotes strings that only Go's YAML library takes for numbers or dates, such as 1e5 or 0o17."""
 
 
 class _QuotedText(str):
-    """A text that is always in quotes."""
+    """A string that is always written in quotes."""
 
 
 # sigs.k8s.io/yaml, goyaml.v2/resolve.go: strconv.ParseInt with base 0, the expression yamlStyleFloat, and dates.
@@ -39,7 +39,7 @@ def to_yaml(document: t.Mapping[str, t.Any], *, sort_keys: bool = True, quoted: 
     Args:
         document: the configuration.
         sort_keys: whether the keys are sorted.
-        quoted: keys whose values are texts that are always in quotes.
+        quoted: keys whose values are always written in quotes.
     """
     own = {key: _QuotedText(value) if key in quoted else value for key, value in document.items()}
     text: str = yaml.dump(

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Whether a machine is a virtual machine of Azure, and how many addresses it has for pods (data/azure_platform.yml)."""
+"""Whether a machine is an Azure virtual machine, and how many addresses it has for pods (data/azure_platform.yml)."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class AzurePlatform:
     block_priority: int
     allow_priority: int
     virtual_network_mtu: int
-    """MTU of Azure's virtual networks, which split longer packets, whatever MTU the network adapter shows."""
+    """MTU of Azure's virtual networks, which fragment longer packets, whatever MTU the network adapter reports."""
     boot_user: str
     """The local user that configures the machine when it starts, and needs WireServer."""
 
 
 @functools.cache
 def platform() -> AzurePlatform:
-    """Return the facts about Azure in the data file.
+    """Return the facts about Azure from the data file.
 
     Raises:
         ResourceError: the data file has an unknown or missing key, or a value of the wrong type.
@@ -62,10 +62,10 @@ def chassis_call() -> Call:
 
 
 def is_azure(result: CallResult | None) -> bool:
-    """Return whether the machine is a virtual machine of Azure.
+    """Return whether the machine is an Azure virtual machine.
 
     Args:
-        result: the result of `chassis_call`. If it has no asset tag, the machine counts as not in Azure.
+        result: the result of `chassis_call`. If it has no asset tag, the machine is assumed not to be in Azure.
     """
     chassis = result.output if result is not None and result.ok else ()
     tags = [str(one.get("SMBIOSAssetTag") or "").strip() for one in chassis if isinstance(one, t.Mapping)]
@@ -75,8 +75,8 @@ def is_azure(result: CallResult | None) -> bool:
 def addresses_call() -> Call:
     """Return the call that reads the addresses of all network interfaces from the Instance Metadata Service.
 
-    Outside Azure, the call fails: nothing answers at this address for a few seconds, or the service of another cloud
-    rejects the request.
+    Outside Azure, the call fails: it times out after a few seconds, or the service of another cloud rejects the
+    request.
     """
     options = ("--silent", "--show-error", "--fail", "--noproxy", "*", "--connect-timeout", "3", "--max-time", "10")
     return query(ADDRESSES, "curl.exe", arguments=(*options, "--header", "Metadata: true", platform().addresses_url))
@@ -89,7 +89,7 @@ def secondary_addresses(result: CallResult | None) -> int | None:
         result: the result of `addresses_call`.
 
     Returns:
-        None if the number is unknown.
+        The number, or None if it is unknown.
     """
     if result is None or not result.ok or result.exit_code not in (0, None):
         return None

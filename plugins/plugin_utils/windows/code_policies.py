@@ -86,7 +86,7 @@ def judged(results: t.Mapping[str, CallResult], allowed: t.Collection[str], node
 
 
 def enforced(results: t.Mapping[str, CallResult], allowed: t.Collection[str] = ()) -> list[str]:
-    """Return the policies that may block the collection's programs: one sentence each, which says what to allow.
+    """Return one sentence about each policy that may block the collection's programs; it says what to allow.
 
     Args:
         results: results of `calls`, by id.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What error and exit codes of Windows' programs mean, and what to do about them: data files with `codes`."""
+"""What Windows programs' error and exit codes mean, and what to do about them, from data files with `codes`."""
 
 from __future__ import annotations
 

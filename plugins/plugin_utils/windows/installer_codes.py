@@ -26,7 +26,7 @@ def explained(code: int | None) -> str:
     """Return why an installation failed, and how to fix it.
 
     Args:
-        code: the exit code; None if the program was ended.
+        code: the exit code; None if the program was terminated.
     """
     known = error_codes.load(_CODES).get(-1 if code is None else code)
     if known is None:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""Paths and named pipes on a node that several packages use.
 
-kubeadm and the kubelet use the paths of Linux on the system drive: `/etc/kubernetes` is `C:\etc\kubernetes`.
+kubeadm and the kubelet use Linux paths on the system drive: `/etc/kubernetes` is `C:\etc\kubernetes`.
 Sources: kubernetes/kubernetes cmd/kubeadm/app/constants; kubernetes.io: Installing kubeadm ("Path to Windows named
 pipe").
 """
@@ -19,13 +19,13 @@ TRUSTED_FOLDER = "C:\\Windows\\winkube"
 """Folder of files that later calls use. Only administrators can create or change files in this folder. In ProgramData,
 all users may create folders, and so could replace a file after it was verified."""
 CACHED_VERSIONS = f"{TRUSTED_FOLDER}\\cached-versions"
-"""Folder of the script with which a machine from an image installs cached versions, and of its files."""
+"""Folder of the script, and its files, with which a machine from an image installs cached versions."""
 CACHED_VERSIONS_INDEX = f"{CACHED_VERSIONS}\\index.json"
 """File that lists the versions of each component."""
 JOIN_CONFIGURATION = f"{PROGRAM_DATA}\\join.yaml"
 """kubeadm's configuration with the token; the batch that runs kubeadm always removes this file."""
 JOIN_RECORD = f"{PROGRAM_DATA}\\join-commands.txt"
-"""Number of the user's programs after `kubeadm join` that have ended; without the file, no program remains."""
+"""File with the number of the user's post-join programs that have ended; it does not exist if none remains."""
 NETWORK_RECORD = f"{PROGRAM_DATA}\\cni.json"
 """The node's record of its network. If it differs from the new record, the previous network must be removed."""
 
@@ -42,10 +42,10 @@ KUBELET = "C:\\var\\lib\\kubelet"
 KUBELET_CONFIG = f"{KUBELET}\\config.yaml"
 KUBELET_PKI = f"{KUBELET}\\pki"
 LAUNCHER_SCRIPT = "kubelet-launcher.ps1"
-"""Name of the launcher, the script that runs the kubelet of a machine that joins by itself, next to kubelet.exe."""
+"""Name of the launcher, a script next to kubelet.exe that runs the kubelet of a machine that joins on its own."""
 LAUNCHER_RECORD = f"{KUBELET}\\winkube-join-commands.txt"
-"""Number of the user's programs after `kubeadm join` that have ended on a machine that joined by itself. The file does
-not exist if no program remains. `kubeadm reset` empties the folder."""
+"""File with the number of the user's post-join programs that have ended on a machine that joined on its own. It does
+not exist if none remains. `kubeadm reset` empties its folder."""
 CNI_STATE = "C:\\var\\lib\\cni"
 HOST_LOCAL_ADDRESSES = f"{CNI_STATE}\\networks"
 """Folder in which the CNI plugin host-local records the addresses of pods, in one subfolder for each network."""

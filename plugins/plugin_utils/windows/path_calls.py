@@ -23,7 +23,7 @@ def discard(path: str, call_id: str, needs: tuple[str, ...] = ()) -> Call:
 
 
 def make_directory(path: str, call_id: str = "make") -> Call:
-    """Return the call that creates a folder with its parents; an existing folder is not changed."""
+    """Return the call that creates a folder and its missing parents; an existing folder is not changed."""
     parameters: dict[str, Json] = {"ItemType": "Directory", "Path": path, "Force": True}
     return action(call_id, "New-Item", parameters)
 

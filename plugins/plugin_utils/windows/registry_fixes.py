@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The resources of registry values that enable fixes in Windows (data/windows-registry-fixes.json)."""
+"""Resources for registry values that enable fixes in Windows (data/windows-registry-fixes.json)."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def removable(targets: t.Sequence[str], seen: Results) -> list[str]:
     """
     began: dict[str, list[str]] = {}
     for process in _objects(seen, "running"):
-        # Without a start time, the stamp is empty, so the process counts as started before any file was replaced.
+        # Without a start time, the stamp is empty, so the process is treated as started before any file was replaced.
         began.setdefault(str(process.get("ProcessName")).casefold(), []).append(_stamp(process.get("StartTime")))
     stems = {target.casefold(): _stem(target).casefold() for target in targets}
     deletable: list[str] = []
@@ -75,7 +75,7 @@ def _stem(target: str) -> str:
 
 
 def _stamp(time: t.Any) -> str:
-    """Return a time in the wire format (ISO 8601 in UTC) as the digits that names of replaced files contain."""
+    """Return a time in the wire format (ISO 8601 in UTC) in the form that replaced files have in their names."""
     return re.sub(r"[^0-9]", "", str(time or ""))[:14]
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Compare security descriptors in SDDL by meaning, because Windows does not return the notation that it was given.
+"""Compare security descriptors in SDDL by meaning, because Windows may return them in a different notation.
 
 Source: MS-DTYP 2.5.1 (security descriptor description language).
 """
@@ -87,7 +87,7 @@ def is_administrative(sid: str | None) -> bool:
 
 
 def others(sddl: str, rights: int) -> tuple[str, ...]:
-    """Return the accounts, except administrators, that own an object or have at least one of the rights on it."""
+    """Return the accounts, except administrators, that own an object or have at least one of the given rights on it."""
     sids = {sid for sid in (owner(sddl),) if sid}
     listed = _DACL.search(sddl)
     if listed is None or "NO_ACCESS_CONTROL" in listed[1]:
@@ -102,7 +102,7 @@ def others(sddl: str, rights: int) -> tuple[str, ...]:
 
 
 def _mask(text: str) -> int:
-    """Return rights as a number; unknown rights count as all rights."""
+    """Return rights as a number; unknown rights are treated as all rights."""
     rights = _rights(text)
     return int(rights, 16) if rights.startswith("0x") else 0xFFFFFFFF
 

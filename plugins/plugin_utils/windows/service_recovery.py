@@ -23,13 +23,13 @@ INFINITE = 0xFFFFFFFF
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FailureAction:
-    """What the service manager does after one failure."""
+    """What the service control manager does after one failure."""
 
     action: t.Literal["restart", "none", "reboot"] = dataclasses.field(
-        metadata={"help": "What the service manager does."}
+        metadata={"help": "What the service control manager does."}
     )
     delay_seconds: float = dataclasses.field(
-        default=0, metadata={"help": "Seconds that the service manager waits before the action."}
+        default=0, metadata={"help": "Seconds that the service control manager waits before the action."}
     )
 
     def __post_init__(self) -> None:

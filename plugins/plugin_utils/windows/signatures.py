@@ -38,7 +38,7 @@ def check_signers(signers: t.Sequence[str], where: str = "allowed_signers") -> N
     Raises:
         ResourceError: the list mixes subjects and thumbprints, or an entry is neither of them.
     """
-    accepted = "expected thumbprints (40 hexadecimal digits) or whole subjects (CN=…, O=…), all of one kind"
+    accepted = "expected thumbprints (40 hexadecimal digits) or complete subjects (CN=…, O=…), all of one kind"
     thumbprints = [is_thumbprint(signer) for signer in signers]
     for index, signer in enumerate(signers):
         if not thumbprints[index] and "=" not in signer:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The node's name, its Windows version, and whether it waits for a reboot; remote/session.py reads them."""
+"""The node's name, its Windows version, and whether a reboot is pending; remote/session.py reads them."""
 
 from __future__ import annotations
 

@@ -38,10 +38,10 @@ _VERBS: t.Mapping[str, t.Mapping[str, _Check]] = {
     "@port-pools": {"reserved": _WHOLE, "ranges": typed_values.items},
     "@move-path": {"path": _TEXT, "destination": _TEXT},
 }
-"""For each verb whose output objects are checked: the checks of their properties. Null counts as a missing property,
-which passes."""
+"""For each verb whose output objects are checked, the checks of their properties. Null is treated as a missing
+property, which passes."""
 _FOR_EACH = {"@read-file": "paths", "@read-registry": "values", "@copy-file": "files"}
-"""The verbs that return one object for each item of a parameter, in the order of the items, with this parameter."""
+"""For each verb that returns one object for each item of a parameter, in the order of the items, that parameter."""
 _READ_LIMIT = 65536
 
 
@@ -69,7 +69,7 @@ def checked_output(call: Call, result: CallResult, where: str) -> tuple[t.Any, .
         and call.select != ()
         and len(output) != len(requested)
     ):
-        raise typed_values.BadAnswer(f"{where}: expected {len(requested)} objects, got {len(output)}")
+        raise typed_values.BadAnswer(f"{where}: expected one object per item ({len(requested)}), got {len(output)}")
     verb = _VERBS.get(call.command)
     if verb is None and not call.select:
         return output

@@ -12,7 +12,7 @@ from .answer_shapes import checked_output
 from .messages import Call, CallResult, Observation
 
 _DEEPEST = 16
-"""Maximum depth of a call's output, counting the list of its objects; the module sends objects of at most four levels
+"""Maximum depth of a call's output, including the list of its objects; the module sends objects of at most four levels
 (docs/wire.md)."""
 
 
@@ -37,7 +37,7 @@ def only_asked(seen: Observation, calls: t.Sequence[Call]) -> Observation:
         raise typed_values.BadAnswer("stopped.id: expected the id of a call of this batch")
     missing = asked.keys() - answers.keys()
     if seen.state == "finished" and stopped is None and missing:
-        raise typed_values.BadAnswer(f"calls: expected an answer to {min(missing)}, got none")
+        raise typed_values.BadAnswer(f"calls: expected a result for {min(missing)}, got none")
     return dataclasses.replace(seen, calls=answers, stopped=stopped)
 
 
@@ -52,7 +52,7 @@ def _checked(call: Call, result: CallResult) -> CallResult:
                 f"{where}.{name}: expected at most {call.output_limit} characters, got {len(text)}"
             )
     if _is_deeper(result.output, _DEEPEST):
-        raise typed_values.BadAnswer(f"{where}.output: expected at most {_DEEPEST} levels")
+        raise typed_values.BadAnswer(f"{where}.output: expected at most {_DEEPEST} levels of nesting")
     return dataclasses.replace(result, output=checked_output(call, result, f"{where}.output"))
 
 

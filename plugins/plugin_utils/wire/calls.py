@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The two common kinds of call: a query reads something from the node, and an action changes the node.
 
-Build `Call` itself only for the verbs that control a batch: `@barrier`, `@stop-if` and `@fail`.
+Construct `Call` directly only for the verbs that control a batch: `@barrier`, `@stop-if` and `@fail`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def query(
         command: a cmdlet, a program (its name ends with `.exe`) or a verb of docs/wire.md.
         parameters: parameters of the cmdlet or verb.
         select: the properties that are returned. An empty tuple returns no objects, for queries whose objects only
-            later calls use. None returns a verb's whole answer.
+            later calls use. None returns a verb's complete answer.
         options: other fields of the call.
     """
     options.setdefault("on_error", "continue")
@@ -81,8 +81,8 @@ def action(
         call_id: id of the call, unique in its batch or resource.
         command: a cmdlet, a program (its name ends with `.exe`) or a verb of docs/wire.md.
         parameters: parameters of the cmdlet or verb.
-        select: the properties that are returned. None returns a verb's whole answer. A program always returns its exit
-            code and output.
+        select: the properties that are returned. None returns a verb's complete answer. A program always returns its
+            exit code and output.
         options: other fields of the call.
     """
     if not select and command.lower().endswith(".exe"):

@@ -82,8 +82,8 @@ class Call:
     """Whether the input or result may contain secrets, although the node returns the result (unlike the result of a
     `secret` call). `Node.run` then keeps the batch out of all output. This field is not sent to the node."""
     long: bool = dataclasses.field(default=False, metadata={"wire": False})
-    """Whether the call may take long, or may break the connection. `Node.run` then runs its batch detached. This field
-    is not sent to the node."""
+    """Whether the call may take a long time, or may break the connection. `Node.run` then runs its batch detached. This
+    field is not sent to the node."""
 
     def to_wire(self) -> dict[str, Json]:
         """Return the call's JSON document, without the fields that have their default values."""
@@ -139,7 +139,7 @@ class Batch:
 
     @property
     def long(self) -> bool:
-        """Whether any call may take long, or may break the connection."""
+        """Whether any call may take a long time, or may break the connection."""
         return any(call.long for call in self.calls)
 
     @property
@@ -175,7 +175,7 @@ class CallError:
 
     @classmethod
     def from_wire(cls, wire: t.Mapping[str, t.Any], where: str = "error") -> CallError:
-        """Read an error; its texts become safe to print, and long ones are truncated.
+        """Read an error; its strings are made safe to print, and long ones are truncated.
 
         Raises:
             BadAnswer: the error does not follow docs/wire.md.

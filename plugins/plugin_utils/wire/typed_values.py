@@ -8,7 +8,7 @@ import math
 import typing as t
 
 LONGEST_TEXT = 16384
-"""Maximum number of characters of a text for users, such as an error message; longer texts are truncated."""
+"""Maximum number of characters of a string for users, such as an error message; longer strings are truncated."""
 _NUMBERS = 2**64
 """Sizes, counts and exit codes of Windows are below this limit, because they have at most 64 bits."""
 
@@ -59,7 +59,7 @@ def text(value: object, where: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise bad(where, "a text", value)
+        raise bad(where, "a string", value)
     return value
 
 
@@ -70,7 +70,7 @@ def whole(value: object, where: str) -> int:
         BadAnswer: the value is not an integer, or has more than 64 bits.
     """
     if isinstance(value, bool) or not isinstance(value, int):
-        raise bad(where, "a whole number", value)
+        raise bad(where, "an integer", value)
     if not -_NUMBERS < value < _NUMBERS:
         raise BadAnswer(f"{where}: expected an integer of at most 64 bits")
     return value

@@ -23,8 +23,8 @@ class Release:
 
     Args:
         url: the pattern of host and path. It may have the groups `program` and `version`.
-        make: returns the contents; None if this file does not exist. Its arguments are the values of those groups that
-            the pattern has, first `program`, then `version`.
+        make: function that returns the contents, or None if this file does not exist. Its arguments are the values of
+            those groups that the pattern has, first `program`, then `version`.
         checksums: the forms of checksum files by suffix (see `checksum_file`).
         sums: for a release with a single checksum file: the pattern of the URL of this checksum file, and the URL of
             the file that it lists, with `{version}` in place of the version.
@@ -224,7 +224,7 @@ def content(url: str) -> bytes | None:
 
 
 def _sums(url: str) -> bytes:
-    """Return a release's checksum file. It lists archives for three platforms; only the hash for Windows is right."""
+    """Return a release's checksum file. It lists archives for three platforms; only the hash for Windows is correct."""
     file = content(url)
     assert file is not None
     name = url.rpartition("/")[2]

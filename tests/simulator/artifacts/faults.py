@@ -56,7 +56,7 @@ class ArtifactFault:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(f"expected one of the kinds of faults {', '.join(KINDS)}, got {self.kind!r}")
+            raise ValueError(f"expected one of the fault kinds {', '.join(KINDS)}, got {self.kind!r}")
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> ArtifactFault:

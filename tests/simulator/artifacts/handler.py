@@ -33,7 +33,7 @@ _LAST_MODIFIED = "Thu, 01 Jan 2026 00:00:00 GMT"
 
 
 class ArtifactHandler(BaseHTTPRequestHandler):
-    """Handles GET, HEAD, CONNECT and the control requests."""
+    """A handler for GET, HEAD, CONNECT and the control requests."""
 
     protocol_version = "HTTP/1.1"
     server_version = "simulated-artifacts"
@@ -47,7 +47,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         """Log nothing, because counters record the requests."""
 
     def do_CONNECT(self) -> None:
-        """Act as the requested host, with a certificate from the server's authority; 405 if the server has none."""
+        """Act as the requested host, with a certificate from the server's authority; without one, respond with 405."""
         authority = self.server.owner.authority
         if not self._admitted():
             return
@@ -64,7 +64,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb", buffering=0)
 
     def _admitted(self) -> bool:
-        """Count a proxy request, and return whether its credentials are right; if not, send an error response."""
+        """Count a proxy request, and return whether its credentials are correct; if not, send an error response."""
         self.server.owner.count_proxied()
         user = self.server.owner.proxy_user
         expected = "Basic " + base64.b64encode(user.encode()).decode()
@@ -104,7 +104,7 @@ class ArtifactHandler(BaseHTTPRequestHandler):
         return True
 
     def do_POST(self) -> None:
-        """Replace all faults by those of the request."""
+        """Replace all faults with those in the request."""
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length)
         if self._path() != "simulator/faults":
@@ -123,7 +123,8 @@ class ArtifactHandler(BaseHTTPRequestHandler):
     def _path(self) -> str:
         """Return the host and path of the requested file, without a leading slash.
 
-        The request's target is an absolute URL (for a proxy), a path on the tunnel's host, or in the mirror layout.
+        The request's target is an absolute URL (for a proxy), a path on the tunnel's host, or a path in the mirror's
+        layout.
         """
         parts = urlsplit(self.path)
         if self.tunnelled:
@@ -225,7 +226,7 @@ def pieces(body: bytes, fault: ArtifactFault | None, rate: int = 0) -> Iterator[
     """Yield the pieces of a body at a rate, up to the byte at which a fault `cut` ends it.
 
     Args:
-        rate: the server's rate in bytes per second, for which a fault `slow` sets another; 0: no limit.
+        rate: the server's rate in bytes per second, which a fault `slow` overrides; 0: no limit.
     """
     end = min(len(body), fault.at) if fault and fault.kind == "cut" else len(body)
     rate = fault.rate if fault and fault.kind == "slow" else rate

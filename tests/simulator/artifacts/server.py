@@ -32,7 +32,7 @@ class _ArtifactHttpServer(HttpServer):
 
 
 class ArtifactServer:
-    """Serves the files of real releases on one address.
+    """A server for the files of real releases, on one address.
 
     Args:
         address: the IPv4 address to listen on.
@@ -166,7 +166,7 @@ class ArtifactServer:
             }
 
     def reset(self) -> None:
-        """Set all counters to zero, but `most_at_once` to the number of bodies that are being sent."""
+        """Reset all counters to zero, except `most_at_once`, which is set to the number of bodies being sent."""
         with self._lock:
             self._requests.clear()
             self._bytes.clear()

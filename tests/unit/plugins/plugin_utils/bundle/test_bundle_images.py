@@ -149,7 +149,7 @@ def test_the_newer_revision_comes_first() -> None:
     ],
 )
 def test_invalid_references_are_refused(text: str) -> None:
-    with pytest.raises(BundleError, match="expected a whole reference: registry/repository:tag"):
+    with pytest.raises(BundleError, match="expected a complete reference: registry/repository:tag"):
         images.reference(text)
 
 

@@ -362,7 +362,7 @@ def test_only_unlisted_unused_and_unpinned_images_are_removed() -> None:
     ]
     change = must(unused(keep=["r.io/kept:1"]), **seen(*lines), **in_use("r.io/used:1", ids=(digest("d"),)))
     assert change.calls[0].arguments[5:] == ("r.io/moved:1", "r.io/old:1", f"r.io/old@{digest('6')}")
-    assert change.why == "2 container images are unused"
+    assert change.why == "unused container images: 2"
 
 
 def test_nothing_is_removed_if_the_used_images_are_unknown() -> None:

@@ -61,7 +61,7 @@ def test_a_machine_of_azure_gets_its_own_content() -> None:
         change = must(requested, file=answer(file(PATH)), **platform)
         assert change.calls[0].parameters == {"path": PATH, "content": content, "sddl": ACL}
         assert planned(text(content="a", azure_content="b"), file=answer(file(PATH, content)), **platform) is None
-    with pytest.raises(ResourceError, match="expected content for other machines, too"):
+    with pytest.raises(ResourceError, match="expected content to be set as well"):
         text(azure_content="b")
 
 

@@ -52,7 +52,7 @@ def test_parsed_references_are_written_unchanged(text: str) -> None:
 )  # fmt: skip
 def test_other_texts_are_refused(text: str) -> None:
     assert not is_whole(text)
-    with pytest.raises(ResourceError, match="expected a whole reference: registry/repository:tag") as caught:
+    with pytest.raises(ResourceError, match="expected a complete reference: registry/repository:tag") as caught:
         ImageReference.parse(text, "image_cache_images[0]")
     assert (caught.value.where, caught.value.value) == ("image_cache_images[0]", text)
 
