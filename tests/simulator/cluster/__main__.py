@@ -30,7 +30,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _write_private(file: Path, text: str) -> None:
-    """Write `file` atomically and readable by its owner only, so that a waiting reader never sees half of the file."""
+    """Write `file` atomically, so that a waiting reader never sees half of it; only its owner can read it."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(file.name + ".part")
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as handle:

@@ -30,7 +30,7 @@ _KUBECONFIGS = ("admin", "super-admin", "controller-manager", "scheduler")
 
 
 def assets_folder() -> Path | None:
-    """Return the folder in `KUBEBUILDER_ASSETS`; None if the variable is not set or the folder lacks a program."""
+    """Return the folder in `KUBEBUILDER_ASSETS`, or None if the variable is not set or the folder lacks a program."""
     named = os.environ.get("KUBEBUILDER_ASSETS", "")
     folder = Path(named).expanduser()
     return folder if named and all((folder / name).exists() for name in _PROGRAMS) else None
@@ -38,7 +38,7 @@ def assets_folder() -> Path | None:
 
 @functools.cache
 def assets_version(folder: Path) -> str:
-    """Return the version of the programs in a folder, as kubeadm reports it at the first call.
+    """Return the version of the programs in a folder, as kubeadm reports it; the result is cached.
 
     Returns:
         A version such as "1.37.1".
@@ -85,7 +85,7 @@ class ControlPlane:
 
         Args:
             assets: the folder with the programs.
-            options: the options; `version` must be the version of the programs.
+            options: the cluster's options; `version` must be the version of the programs.
 
         Raises:
             ProcessError: a program failed or was not ready in time, or no port is free. Everything was cleaned up.

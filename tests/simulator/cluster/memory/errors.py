@@ -41,7 +41,7 @@ class ApiErrorResponse(Exception):
 
 
 def qualified(plural: str, group: str) -> str:
-    """Return the name of a resource for messages, such as "pods" or "daemonsets.apps"."""
+    """Return a resource's name as messages contain it, such as "pods" or "daemonsets.apps"."""
     return f"{plural}.{group}" if group else plural
 
 

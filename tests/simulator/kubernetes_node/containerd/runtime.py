@@ -112,7 +112,7 @@ class Containerd(CriRuntime):
         return image
 
     def image(self, name: str) -> StoredImage | None:
-        """Return an image in the store; None if the store has no manifest of it for this version of Windows."""
+        """Return an image in the store, or None if the store has no manifest of it for this version of Windows."""
         try:
             found = self.store.get(str(oci.parse(name, familiar=True)))
         except oci.ReferenceFormatError:
@@ -263,6 +263,6 @@ class Containerd(CriRuntime):
 
 
 def connect(machine: Machine, address: str) -> Containerd | None:
-    """Return the containerd that listens on a pipe; None if no containerd listens on it."""
+    """Return the containerd that listens on a pipe, or None if no containerd listens on it."""
     found = listeners.behind(machine, address)
     return found if isinstance(found, Containerd) else None

@@ -199,6 +199,6 @@ class CriRuntime(ABC):
 
 
 def connect(machine: Machine, address: str) -> CriRuntime | None:
-    """Return the runtime that serves CRI on a pipe; None if no runtime serves it."""
+    """Return the runtime that serves CRI on a pipe, or None if no runtime serves it."""
     found = listeners.behind(machine, address)
     return found if isinstance(found, CriRuntime) else None

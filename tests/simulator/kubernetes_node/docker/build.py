@@ -251,7 +251,7 @@ class _Build:
 
 
 def member(layers: Sequence[bytes], path: str) -> bytes | None:
-    """Return a file (such as `Files/pause.exe`) from the topmost layer that contains it; None if no layer does."""
+    """Return a file (such as `Files/pause.exe`) from the topmost layer that contains it, or None if no layer does."""
     for layer in reversed(layers):
         with tarfile.open(fileobj=io.BytesIO(layer)) as archive:
             found = next((item for item in archive if item.name == path and item.isfile()), None)

@@ -128,7 +128,7 @@ class CriDockerd(CriRuntime):
             raise PullError(f"Error response from daemon: {error}") from error
 
     def image(self, name: str) -> StoredImage | None:
-        """Return an image from Docker's store; None if the image or dockerd is missing."""
+        """Return an image from Docker's store, or None if the image or dockerd is missing."""
         try:
             return self._image(self.docker().images.find(name))
         except (DockerError, RuntimeFailure):

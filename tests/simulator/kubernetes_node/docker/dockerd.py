@@ -255,7 +255,7 @@ class Dockerd:
         self._state.containers.pop(item.id, None)
 
     def endpoint(self, item: DockerContainer) -> Endpoint | None:
-        """Return a running container's endpoint; None if it has no endpoint."""
+        """Return a running container's endpoint, or None if it has no endpoint."""
         return next((known for known in HnsStore(self.machine).endpoints() if known.id == item.endpoint), None)
 
 

@@ -84,7 +84,7 @@ def places(machine: Machine, config: DaemonConfig, host: str) -> list[RegistryEn
 
 
 def choose(entries: list[dict[str, Any]], build: int, version: str) -> dict[str, Any] | None:
-    """Return the manifest list's entry that a version of dockerd uses on a Windows build; None if no entry fits."""
+    """Return the manifest list's entry that a version of dockerd uses on a Windows build, or None if no entry fits."""
     if at_least(version, "29"):
         return oci.best(entries, build, exact=False)
     fitting = [

@@ -88,7 +88,7 @@ class HnsStore:
         return list(self._state.namespaces.values())
 
     def network_named(self, name: str) -> Network | None:
-        """Return a network by its name, which is case-insensitive; None if it does not exist."""
+        """Return a network by its name, which is case-insensitive, or None if it does not exist."""
         return next((item for item in self.networks() if item.name.casefold() == name.casefold()), None)
 
     def endpoints_of(self, container: str) -> list[Endpoint]:

@@ -119,7 +119,7 @@ def matches(platform: Mapping[str, Any], build: int, exact: bool) -> bool:
 
 
 def best(entries: list[dict[str, Any]], build: int, exact: bool) -> dict[str, Any] | None:
-    """Return the entry of an index for a build; None if no entry matches.
+    """Return the entry of an index for a build, or None if no entry matches.
 
     This is an entry with exactly this build, or otherwise the matching entry with the highest version.
     """

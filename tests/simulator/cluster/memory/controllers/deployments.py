@@ -16,7 +16,7 @@ _REVISION = "deployment.kubernetes.io/revision"
 
 
 class ReplicaSetController:
-    """Maintains the desired number of pods of ReplicaSets."""
+    """The controller that keeps each ReplicaSet at its desired number of pods."""
 
     watches: tuple[str, ...] = ("replicasets", "pods")
     every = 0.0
@@ -60,7 +60,7 @@ class ReplicaSetController:
 
 
 class DeploymentController:
-    """Maintains one ReplicaSet for each pod template, and moves the replicas to the current template's."""
+    """The controller that keeps one ReplicaSet per pod template, and moves the replicas to the current template's."""
 
     watches: tuple[str, ...] = ("deployments", "replicasets")
     every = 0.0

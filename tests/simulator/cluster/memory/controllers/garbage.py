@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Deletes objects that no longer belong to anything: dependents of deleted owners, and pods of deleted nodes."""
+"""Delete objects that no longer belong to anything: dependents of deleted owners, and pods of deleted nodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ORPHAN_SECONDS = 2.0  # the real controller waits at least 40 s; 2 s are enough
 
 
 class PodGarbageCollector:
-    """Deletes pods whose node is gone, without waiting for the node's kubelet (controller podgc)."""
+    """The controller that deletes pods whose node is gone, without waiting for the node's kubelet (podgc)."""
 
     watches: tuple[str, ...] = ("pods", "nodes")
     every = 0.5
@@ -40,7 +40,7 @@ class PodGarbageCollector:
 
 
 class GarbageCollector:
-    """Deletes objects whose owners are all gone, and completes deletions with the policy Foreground or Orphan."""
+    """The controller that deletes objects whose owners are all gone, and completes Foreground and Orphan deletions."""
 
     watches: tuple[str, ...] = tuple(one.plural for one in TYPES)
     every = 0.0

@@ -18,7 +18,7 @@ _CA_ANNOTATION = {
 
 
 class NamespaceController:
-    """Creates the default contents of namespaces, and empties namespaces that are being deleted."""
+    """The controller that creates the default contents of namespaces, and empties namespaces that are being deleted."""
 
     watches: tuple[str, ...] = ("namespaces", "serviceaccounts", "configmaps", "pods")
     every = 0.0

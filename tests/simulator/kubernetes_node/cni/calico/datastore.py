@@ -91,7 +91,7 @@ class Datastore:
         return self.request("GET", f"{_CRD}/{plural}/{name}", f"{_KINDS[plural]}({name})")
 
     def find(self, plural: str, name: str) -> Object | None:
-        """Return one of Calico's objects; None if it does not exist.
+        """Return one of Calico's objects, or None if it does not exist.
 
         Raises:
             DatastoreError: the object cannot be read.
@@ -157,7 +157,7 @@ class Datastore:
         return self.request("GET", f"/api/v1/nodes/{name}", f"Node({name})")
 
     def annotate_node(self, name: str, annotations: Mapping[str, str | None]) -> None:
-        """Write the annotations that make a Kubernetes node a node of Calico. The value None removes an annotation.
+        """Write the annotations that make a Kubernetes node a Calico node. The value None removes an annotation.
 
         Raises:
             DatastoreError: the node does not exist, or a request fails.
