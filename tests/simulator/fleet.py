@@ -38,7 +38,7 @@ HTTP_PORT = 5985
 HTTPS_PORT = 5986
 _SERVERS = ("artifacts", "registry", "cluster", "domain")
 _PLENTY = 2 << 30
-"""The free memory in bytes that nodes need there: the shared memory of a container has only 64 MB by default."""
+"""The number of bytes that must be free in /dev/shm; in a container, it has only 64 MB by default."""
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ _KUBELET = r"C:\etc\kubernetes\kubelet.conf"
 def reach(machine: Machine, access: ServerAccess) -> ServerAccess:
     """Return the access with an address that works on the node's network.
 
-    A service's address works only after kube-proxy has created the service's load balancer in HNS. Behind the service is the
-    API server's advertised address, which is not routed in the simulator. Therefore, the address that the kubelet uses
-    replaces the service's address.
+    A service's address works only after kube-proxy has created the service's load balancer in HNS. The service leads to
+    the API server's advertised address, which is not routed in the simulator. Therefore, the address that the kubelet
+    uses replaces the service's address.
 
     Raises:
         OSError: the API server is not reachable.

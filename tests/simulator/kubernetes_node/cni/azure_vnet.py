@@ -114,7 +114,7 @@ def _network(call: PluginCall, lease: AddressLease, version: str) -> Network:
 
 
 def _has_one_step(version: str) -> bool:
-    """Return whether the plugin creates a network and an endpoint in one step; then their errors have the same prefix."""
+    """Return whether the plugin creates a network and an endpoint in one step, so their errors have the same prefix."""
     return contracts.at_least(version, "1.6")
 
 

@@ -33,7 +33,7 @@ class Containerd(CriRuntime):
 
     Args:
         version: the version of its executable.
-        config: the configuration at its start.
+        config: the configuration with which it was started.
         environment: the variables of its process: the machine's variables and the service's own.
         account: the account that it runs as. The simulator assumes that the Host Compute Service accepts only
             administrators, which is not documented by Microsoft but follows from how containerd and Docker are
@@ -120,7 +120,7 @@ class Containerd(CriRuntime):
         return found if found and self.store.manifest(found, self.build, self.exact) else None
 
     def image_id(self, image: StoredImage) -> str:
-        """Return an image's id, the digest of its configuration; empty without a manifest for this Windows."""
+        """Return an image's id (its configuration's digest), or an empty string if no manifest is for this Windows."""
         found = self.store.manifest(image, self.build, self.exact)
         return str(found[1]["config"]["digest"]) if found else ""
 
@@ -146,11 +146,11 @@ class Containerd(CriRuntime):
         """Create the sandbox of a pod.
 
         Raises:
-            RuntimeFailure: containerd's version or account does not suffice, its pause image cannot be pulled, or CNI
-                fails.
+            RuntimeFailure: containerd is too old or its account is not an administrator, its pause image cannot be
+                pulled, or CNI fails.
         """
         if pod.host_process and not contracts.at_least(self.version, "1.6"):
-            raise RuntimeFailure("HostProcess containers need containerd 1.6")
+            raise RuntimeFailure(f"HostProcess containers need containerd 1.6 or later, got {self.version}")
         image = self.config.sandbox_image
         if self.image(image) is None:
             try:
@@ -192,7 +192,7 @@ class Containerd(CriRuntime):
         sandbox.network, sandbox.netns = network.name, netns
 
     def stop_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop a sandbox, its containers and its network.
+        """Stop a sandbox and its containers, and remove it from its network.
 
         Raises:
             RuntimeFailure: CNI cannot remove the network.

@@ -102,7 +102,7 @@ def _node_name(call: PluginCall) -> str:
 
 
 def _datastore(call: PluginCall) -> Datastore:
-    """Return a connection with the credentials in install-cni's kubeconfig. Raise CniError if the kubeconfig is unusable."""
+    """Return a connection with the credentials in install-cni's kubeconfig. Raise CniError if they are unusable."""
     path = str((call.get("kubernetes") or {}).get("kubeconfig") or "")
     try:
         access = read_kubeconfig(call.machine, drive(path))
