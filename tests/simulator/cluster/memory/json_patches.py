@@ -59,7 +59,7 @@ def json_patch(target: Any, operations: Any) -> Any:
 
 
 def _check(operations: Any) -> None:
-    """Reject operations that the API server cannot decode (https://github.com/kubernetes/apiserver, handlers/patch.go)."""
+    """Reject operations that the API server cannot decode (k8s.io/apiserver pkg/endpoints/handlers/patch.go)."""
     if not isinstance(operations, list):
         raise _undecodable(operations, "value of type []handlers.jsonPatchOp")
     for operation in operations:

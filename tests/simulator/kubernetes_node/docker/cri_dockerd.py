@@ -3,8 +3,9 @@
 """cri-dockerd.exe: its command line, and CRI over its pipe. It implements CRI with Docker containers.
 
 Its flags are in contracts/docker.json. cri-dockerd ends immediately if dockerd does not respond. It does not support
-the service control manager (Mirantis/cri-dockerd main.go, cmd/server.go, core/docker_service.go), so on Windows it needs a
-wrapper such as nssm. Source for the containers of a pod: core/{naming,sandbox_run,sandbox_helpers,container_create}.go.
+the service control manager (Mirantis/cri-dockerd main.go, cmd/server.go, core/docker_service.go), so on Windows it
+needs a wrapper such as nssm. Source for the containers of a pod:
+core/{naming,sandbox_run,sandbox_helpers,container_create}.go.
 Pods on the host's network cannot start (kubernetes-sigs/sig-windows-tools#88).
 """
 

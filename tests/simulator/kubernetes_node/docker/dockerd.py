@@ -188,7 +188,7 @@ class Dockerd:
         """Start a container.
 
         Raises:
-            DockerError: the image cannot run on this Windows build, the network does not exist, or HNS refuses the endpoint.
+            DockerError: the image cannot run on this Windows, the network does not exist, or HNS refuses the endpoint.
         """
         if item.state == "running":
             return

@@ -104,7 +104,7 @@ def wait(machine: Machine, command: str, stop: threading.Event) -> None:
 
 
 def set_fault(machine: Machine, fault: Mapping[str, object]) -> None:
-    """Start or end a hang of HNS.
+    """Start or end an HNS hang.
 
     Raises:
         ValueError: the fault is invalid.
@@ -126,7 +126,7 @@ def set_fault(machine: Machine, fault: Mapping[str, object]) -> None:
 
 
 def service_may_stop(machine: Machine) -> bool:
-    """Return whether the service responds to the service control manager."""
+    """Return whether the service responds to a stop request of the service control manager."""
     hang = machine.part(Hang)
     return not (hang.until == "reboot" and hang.stop_fails)
 
