@@ -77,7 +77,7 @@ def read_fleet(path: Path) -> FleetFile:
 
 @dataclass
 class FleetNode:
-    """A machine with its network."""
+    """A machine, and the server for its network ports."""
 
     machine: Machine
     server: NodeServer
@@ -91,7 +91,7 @@ def _memory() -> Path | None:
     """Return an in-memory folder, or None if there is none, it has too little space, or TMPDIR is set.
 
     A node's disk consists of many small files. On a real file system, half of the kernel's work for a fleet would be
-    the journal.
+    journaling.
     """
     memory = Path("/dev/shm")  # mkdtemp creates a new folder in it
     with contextlib.suppress(OSError):

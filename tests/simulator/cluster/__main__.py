@@ -45,7 +45,7 @@ def main() -> int:
         The exit code.
     """
     arguments = _arguments()
-    # A signal during the start ends the start, which then cleans up.
+    # A signal that arrives during the start aborts it, and the cluster cleans up.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with start_cluster(
         kind=arguments.kind,
@@ -58,7 +58,7 @@ def main() -> int:
         cluster_name=arguments.cluster_name,
     ) as cluster:
         signals: list[int] = []
-        # Do this before anything reports that the cluster is ready, because the reader may send a signal at once.
+        # Do this before anything reports that the cluster is ready, because the reader may immediately send a signal.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda received, _: signals.append(received))
         _write_private(arguments.kubeconfig, cluster.kubeconfig.read_text())

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-# Below Linux' range for outgoing connections (32768 and up), so that none of those uses a chosen port.
+# These ports are below Linux's range for outgoing connections (32768 and up), so no such connection uses one of them.
 _PORTS = range(20000, 32000)
 
 
@@ -47,7 +47,7 @@ def wait_until(ready: Callable[[], bool], what: str, seconds: float, interval: f
     """Poll a condition until it is true.
 
     Args:
-        ready: returns whether the condition is true.
+        ready: a function that returns whether the condition is true.
         what: a description of the condition, for the error.
         seconds: the time limit.
         interval: the seconds between two polls.

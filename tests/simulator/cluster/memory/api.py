@@ -55,7 +55,7 @@ class ClusterApi:
         self._server = server
 
     def handle(self, request: ApiRequest) -> Response:
-        """Handle a request of an authenticated user.
+        """Handle a request from an authenticated user.
 
         Raises:
             ApiErrorResponse: the API server refuses the request.

@@ -45,9 +45,6 @@ def budget_status(budget: Object, pods: list[Object], desired_replicas: int) -> 
     Args:
         pods: the pods to which the budget applies.
         desired_replicas: the sum of the desired replicas of these pods' owners.
-
-    Returns:
-        The status.
     """
     spec, generation = budget["spec"], budget["metadata"].get("generation", 1)
     before = budget.get("status", {})

@@ -16,7 +16,7 @@ def parse(argv: Sequence[str], known: Collection[str]) -> dict[str, str]:
 
     Args:
         argv: the arguments, without the program.
-        known: names of the program's flags.
+        known: the names of the program's flags.
 
     Raises:
         GoUsageError: a flag is unknown, or an argument is not a flag.

@@ -30,7 +30,7 @@ JSON = "application/json"
 
 
 class ApiError(Exception):
-    """Return the addresses of the first network interface, followed by the node's name as its host name.
+    """An error response from the API server.
 
     Args:
         status: the HTTP status.

@@ -155,7 +155,7 @@ def _policies(call: PluginCall, address: str, api: int, head: str) -> list[objec
 
 
 def _second_form(value: Mapping[str, Any], head: str) -> list[object]:
-    """Return a policy in the format of HNS's second API; the list is empty for an unknown type or an incomplete ACL.
+    """Convert a policy to the format of HNS's second API; the list is empty for an unknown type or an incomplete ACL.
 
     Raises:
         CniError: an OutBoundNAT policy has no exceptions. The message starts with `head`.

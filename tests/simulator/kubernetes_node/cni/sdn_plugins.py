@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Microsoft's plugins sdnbridge, sdnoverlay and nat, which are one program with three names.
 
-Source: microsoft/windows-container-networking cni/cni.go, common/core/network.go, network/. They use only HNS's
-second API, so they need containerd. They look for the network by the configuration's name. If it does not exist, they
-try to create it. Since 0.3.2 (pull request 99), they create it with the type that belongs to the program. Earlier
+Source: microsoft/windows-container-networking cni/cni.go, common/core/network.go, network/. They use only HNS's second
+API, so they need containerd. They look for the network by the configuration's name. If it does not exist, they try to
+create it. Since 0.3.2 (pull request 99), they create a network of the type that belongs to the program. Earlier
 versions use the program's name as the type, which HNS refuses. Without enableDualStack, the type of an existing network
 is not checked.
 """

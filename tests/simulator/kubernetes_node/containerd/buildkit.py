@@ -130,7 +130,7 @@ def _buildctl(machine: Machine, invocation: Invocation) -> ProgramResult:
         else:
             return ProgramResult(1, "", f"Incorrect Usage: flag provided but not defined: -{name}\n")
     if flat.get("frontend") != "dockerfile.v0" or options["output"].get("type") != "image":
-        return ProgramResult(1, "", "the simulator models buildctl build of a Dockerfile into an image only\n")
+        return ProgramResult(1, "", "the simulator models only buildctl build of a Dockerfile into an image\n")
     try:
         message = _build(server, invocation, options)
     except (BuildError, PullError, oci.ReferenceFormatError, FileNotFoundError) as error:

@@ -36,7 +36,7 @@ class Containerd(CriRuntime):
         config: the configuration with which it was started.
         environment: the variables of its process: the machine's variables and the service's own.
         account: the account that it runs as. The simulator assumes that the Host Compute Service accepts only
-            administrators, which is not documented by Microsoft but follows from how containerd and Docker are
+            administrators. Microsoft does not document this, but it follows from how containerd and Docker are
             installed.
     """
 
@@ -112,7 +112,7 @@ class Containerd(CriRuntime):
         return image
 
     def image(self, name: str) -> StoredImage | None:
-        """Return an image in the store, or None if the store has no manifest of it for this version of Windows."""
+        """Return an image from the store, or None if it is missing or has no manifest for this version of Windows."""
         try:
             found = self.store.get(str(oci.parse(name, familiar=True)))
         except oci.ReferenceFormatError:
@@ -120,7 +120,7 @@ class Containerd(CriRuntime):
         return found if found and self.store.manifest(found, self.build, self.exact) else None
 
     def image_id(self, image: StoredImage) -> str:
-        """Return an image's id (its configuration's digest), or an empty string if no manifest is for this Windows."""
+        """Return an image's id (its configuration's digest), or an empty string if no manifest fits this build."""
         found = self.store.manifest(image, self.build, self.exact)
         return str(found[1]["config"]["digest"]) if found else ""
 
@@ -139,7 +139,7 @@ class Containerd(CriRuntime):
         return cni.ready(self._machine, self.config.cni_conf_dir, self.config.cni_bin_dirs)
 
     def load_status(self) -> str:
-        """Return why the CNI configuration could not be loaded, or `OK`."""
+        """Return `OK`, or the reason why the CNI configuration could not be loaded."""
         return cni.load_status(self._machine, self.config.cni_conf_dir, self.config.cni_bin_dirs)
 
     def run_sandbox(self, pod: PodConfig) -> Sandbox:

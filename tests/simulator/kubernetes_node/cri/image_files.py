@@ -44,7 +44,7 @@ def settings_of(store: ImageStore, manifest: Mapping[str, Any]) -> Mapping[str, 
 
 
 def mount(machine: Machine, command: ContainerCommand, root: str, scratch: str) -> ContainerCommand:
-    """Return the command with a copy of the image's files in the root folder of a HostProcess container.
+    """Copy the image's files for a HostProcess container, and return the command with the copy in its root folder.
 
     Args:
         root: the folder with the image's files.

@@ -114,7 +114,7 @@ class CriRuntime(ABC):
 
     @abstractmethod
     def image_id(self, image: StoredImage) -> str:
-        """Return an image's id (its configuration's digest), or an empty string if no manifest is for this Windows."""
+        """Return an image's id (its configuration's digest), or an empty string if no manifest fits this build."""
 
     @abstractmethod
     def image_size(self, image: StoredImage) -> int:

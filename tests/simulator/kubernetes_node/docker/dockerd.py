@@ -235,7 +235,7 @@ class Dockerd:
             self.machine.processes.kill(item.process)
         item.state, item.exit_code, item.process = "exited", 0x40010004, None
         item.finished = datetime.now(UTC)
-        # libnetwork continues if the endpoint does not exist in HNS any more.
+        # libnetwork continues if the endpoint no longer exists in HNS.
         with contextlib.suppress(HnsError):
             HnsStore(self.machine).remove_endpoint(item.endpoint)
         item.endpoint = ""

@@ -238,7 +238,7 @@ class DockerTransfer:
                     images.store, self._puller, [place], reference, PullOptions(taken, exact=True), self._alive
                 )
             except PullError:
-                # containerd's store adds the name before an image is unpacked, Docker's store afterwards.
+                # containerd's store adds the name before an image is unpacked; Docker's store adds it afterwards.
                 if before is None:
                     images.store.delete(str(reference))
                 raise
@@ -303,5 +303,5 @@ def _failure(error: PullError, reference: oci.ImageReference) -> DockerError:
         )
     if "429 " in message:
         return DockerError("toomanyrequests: You have reached your pull rate limit.")
-    # containerd's messages have this prefix, dockerd's do not.
+    # containerd's messages have this prefix; dockerd's do not.
     return DockerError(message.replace("failed to do request: ", ""))

@@ -29,7 +29,7 @@ class Adapter:
 
     Args:
         owner: the product that uses the adapter; empty if HNS can use it.
-        unaddressed: whether the fault `no_management_ip` is active, so HNS does not learn the adapter's address.
+        unaddressed: whether the fault `no_management_ip` is active: HNS does not learn the adapter's address.
     """
 
     owner: str = ""

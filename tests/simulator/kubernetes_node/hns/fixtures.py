@@ -120,7 +120,7 @@ def populate(
         scene: `flannel-host-gw`, `flannel-vxlan`, `calico`, `calico-bgp` or `azure` (Docker: `docker/fixtures.py`).
         running, stale, creating, remote: the number of endpoints of each kind.
         stale_policies: the number of stale policy lists; by default, one if there is a stale endpoint.
-        isolated: whether pods use Hyper-V isolation, so that SharedContainers is empty.
+        isolated: whether pods use Hyper-V isolation, which leaves SharedContainers empty.
         name: the name of the network, such as `vxlan0`; by default, the name that the plugin chooses.
 
     Raises:

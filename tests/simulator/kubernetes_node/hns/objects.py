@@ -64,7 +64,7 @@ TEXTS = {
 
 
 class HnsError(Exception):
-    """An error of HNS.
+    """An error from HNS.
 
     Args:
         function: HCN's function without its prefix, such as `CreateEndpoint`.

@@ -4,8 +4,8 @@
 
 The first API takes flat objects (`{"Type": "ROUTE", "DestinationPrefix": …}`: microsoft/hcsshim
 internal/hns/hnspolicy.go). The second one takes `{"Type": "SDNRoute", "Settings": {…}}` (hcn/hcnpolicy.go). Each API
-refuses the other one's format with 0x803b000d (projectcalico/calico#8465). Unknown keys are ignored: in the second
-API, `ExceptionList` instead of `Exceptions` makes a policy without exceptions. Get-HnsEndpoint uses the first API, so
+refuses the other one's format with 0x803b000d (projectcalico/calico#8465). Unknown keys are ignored: in the second API,
+`ExceptionList` instead of `Exceptions` results in a policy without exceptions. Get-HnsEndpoint uses the first API, so
 it always prints policies in that API's format.
 """
 

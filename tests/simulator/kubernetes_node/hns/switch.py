@@ -33,7 +33,7 @@ from simulator.windows.networking.network_state import (
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-# Seconds until the switch takes over the adapter, so that the caller may still get a response.
+# The switch takes over the adapter after this many seconds, so the caller may still get a response.
 _DELAY = 0.3
 _DESCRIPTION = "Hyper-V Virtual Ethernet Adapter"
 
@@ -137,7 +137,7 @@ def _drop(machine: Machine, delay: float) -> None:
 
 
 def _shared(network: Network, others: Sequence[Network]) -> bool:
-    """Return whether another external network uses the adapter. For this purpose, Calico creates `External`."""
+    """Return whether another external network uses the adapter. Calico creates `External` to ensure this."""
     return any(item.external and item.adapter == network.adapter for item in others)
 
 

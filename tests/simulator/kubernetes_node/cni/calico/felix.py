@@ -39,7 +39,7 @@ class FelixState:
         running: whether Felix runs.
         live: whether its health endpoint responds (FELIX_HEALTHENABLED).
         ready: whether Felix has applied the state of the datastore at least once.
-        problem: the error of the last comparison of HNS with the datastore; empty if it succeeded.
+        problem: the error of the last attempt to bring HNS in line with the datastore; empty if it succeeded.
     """
 
     running: bool = False
@@ -106,7 +106,7 @@ class _Felix:
         self._warned: set[str] = set()
 
     def work(self) -> None:
-        """Compare HNS with the datastore at intervals."""
+        """Bring HNS in line with the datastore at intervals."""
         while True:
             if self._machine.network.is_up:
                 self._compare()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The record of node-service.ps1 that it has prepared the node since its last boot (calico.psm1)."""
+"""The registry value in which node-service.ps1 records for which boot it has prepared the node (calico.psm1)."""
 
 from __future__ import annotations
 
