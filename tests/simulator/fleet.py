@@ -64,7 +64,7 @@ def read_fleet(path: Path) -> FleetFile:
     except yaml.YAMLError as error:
         raise ValueError(f"{path} is not valid YAML: {error}") from None
     if not isinstance(document, Mapping) or not isinstance(document.get("nodes"), list):
-        raise ValueError(f"{path}: expected a mapping whose key nodes contains a list of nodes")
+        raise ValueError(f"{path}: expected a mapping with a list under the key `nodes`")
     if unknown := document.keys() - {"nodes", *_SERVERS}:
         raise ValueError(f"{path}: unknown keys: {', '.join(sorted(map(str, unknown)))}")
     nodes = tuple(MachineSettings.read(entry) for entry in document["nodes"])
