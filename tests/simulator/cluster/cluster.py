@@ -75,7 +75,7 @@ class SimulatedCluster:
 
 
 def ca_hash(certificate: str) -> str:
-    """Return the hash of a CA certificate's public key as kubeadm does (SHA-256 of the SubjectPublicKeyInfo, DER).
+    """Return the hash of a CA certificate's public key as kubeadm computes it (SHA-256 of the SubjectPublicKeyInfo).
 
     Args:
         certificate: the certificate in PEM.

@@ -124,7 +124,7 @@ TYPES = _types()
 
 
 def type_of(plural: str) -> ResourceType:
-    """Return a built-in resource type by its plural, which is unique among these types.
+    """Return a built-in resource type by its plural name, which is unique among these types.
 
     Raises:
         KeyError: there is no such type.

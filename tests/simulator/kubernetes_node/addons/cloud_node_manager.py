@@ -43,7 +43,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
             try:
                 _initialize(machine, client, name)
             except (ApiError, OSError):
-                continue  # tried again, as by the controller
+                continue  # try again, as the controller does
     finally:
         client.close()
     return ProgramResult(0, "", "")

@@ -49,7 +49,7 @@ class KubeconfigError(Exception):
 
 @dataclass(frozen=True)
 class ServerAccess:
-    """Access to an API server: its URL, PEM texts, and a token or the path of a token file.
+    """Access to an API server: its URL, certificates and a key in PEM, and a token or the path of a token file.
 
     Args:
         ca: the trusted certificates. If it is None, or with `insecure`, the server's certificate is not verified.

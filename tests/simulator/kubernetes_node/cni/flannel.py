@@ -227,7 +227,7 @@ def _write_subnet_file(
 
 
 def _status(machine: Machine) -> object:
-    """Return the log of the flanneld that ran last, and the subnets that are not reachable."""
+    """Return the log of the flanneld that ran last, and the unreachable subnets."""
     return {"log": list(machine.part(Log).lines), "unreachable": unreachable(machine)}
 
 

@@ -26,7 +26,7 @@ from simulator.windows.networking.network_state import Route, state_of, uplink
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-_SECONDS = 5.0  # of real time, between two queries of the nodes (flanneld checks its routes every 10 seconds)
+_SECONDS = 5.0  # seconds of real time between two queries of the nodes (flanneld checks its routes every 10 seconds)
 _PREFIX = "flannel.alpha.coreos.com"
 
 

@@ -41,7 +41,7 @@ class CtrRun:
         return self.line.arguments[index]
 
     def image(self, name: str) -> StoredImage:
-        """Return an image.
+        """Return the image with the given name.
 
         Raises:
             CtrError: the image does not exist.

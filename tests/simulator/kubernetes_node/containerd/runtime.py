@@ -34,7 +34,7 @@ class Containerd(CriRuntime):
     Args:
         version: the version of its executable.
         config: the configuration with which it was started.
-        environment: the variables of its process: the machine's variables and the service's own.
+        environment: its environment variables: the machine's and the service's.
         account: the account that it runs as. The simulator assumes that the Host Compute Service accepts only
             administrators. Microsoft does not document this, but it follows from how containerd and Docker are
             installed.

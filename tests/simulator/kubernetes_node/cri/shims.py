@@ -113,7 +113,7 @@ class ContainerCommand:
             nothing until it is stopped.
         replaces_entry_point: whether argv begins with a program. Otherwise, argv contains only arguments
             for the image's own program.
-        environment: the container's own variables.
+        environment: the container's environment variables.
         mounts: folders of the host that are visible under other paths.
         host_process: whether the program runs on the host itself. Other containers do nothing until they are stopped.
         rootfs: the folder in which a HostProcess container sees its own files (`C:\hpc`).

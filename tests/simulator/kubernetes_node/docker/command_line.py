@@ -164,7 +164,7 @@ def render(template: str, fields: Mapping[str, object]) -> str:
         for part in match[1].split("."):
             value = value.get(part, "<no value>") if isinstance(value, Mapping) else "<no value>"
         if match[0].startswith("{{json") or isinstance(value, bool):
-            return json.dumps(value)  # Go prints true and false like JSON
+            return json.dumps(value)  # Go prints true and false as JSON does
         if isinstance(value, list):
             return f"[{' '.join(map(str, value))}]"
         return str(value)

@@ -84,7 +84,7 @@ class Dockerd:
 
     Args:
         config: the configuration with which it was started.
-        environment: the variables of its process: the machine's variables and the service's own.
+        environment: its environment variables: the machine's and the service's.
 
     Raises:
         DockerError: the configured network does not exist. The text is dockerd's message.

@@ -106,7 +106,7 @@ class DockerTransfer:
     """One pull or push by dockerd.
 
     Args:
-        environment: the variables of dockerd; the proxies in its configuration take precedence.
+        environment: dockerd's environment variables; the proxies in its configuration take precedence.
         credentials: the `user:password` for the registry from the client's configuration; empty for none.
         stop: an event that is set when the client ends.
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 SIZE = 64
-SECONDS = 10.0  # of Windows' time, until a pool is released
+SECONDS = 10.0  # seconds of Windows' time until a pool is released
 
 
 @dataclass

@@ -44,7 +44,7 @@ class Puller:
 
     Args:
         machine: the machine whose network and files are used.
-        environment: the variables of the pulling process, which may contain proxies.
+        environment: the environment variables of the pulling process; they may name proxies.
         credentials: `user:password`, or empty.
         stop: an event that is set when the pulling process must end.
         version: the version of containerd that pulls, or whose packages the pulling program contains.

@@ -134,7 +134,7 @@ class RegistryClient:
 
     Args:
         machine: the machine whose network and files are used.
-        environment: the variables of the process, which may contain proxies.
+        environment: the environment variables of the process; they may name proxies.
         access: the credentials.
         stop: an event that is set when the process must end.
         retry_last_host: whether to retry the last host after a 5xx response (since containerd 2.1).

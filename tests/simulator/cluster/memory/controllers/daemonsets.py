@@ -64,14 +64,14 @@ class DaemonSetController:
         self._objects = objects
 
     def sync(self) -> None:
-        """Update every DaemonSet."""
+        """Reconcile the pods of every DaemonSet."""
         store = self._objects.store
         failed: ApiErrorResponse | None = None
         for daemon in store.peek_all("daemonsets"):
             try:
                 if not daemon["metadata"].get("deletionTimestamp"):
                     self._sync_one(daemon)
-            except ApiErrorResponse as error:  # an error of one set must not stop the others
+            except ApiErrorResponse as error:  # an error in one set must not stop the others
                 failed = error
         if failed:
             raise failed

@@ -25,7 +25,7 @@ class ReplicaSetController:
         self._objects = objects
 
     def sync(self) -> None:
-        """Update every ReplicaSet."""
+        """Reconcile the pods of every ReplicaSet."""
         for one in self._objects.store.peek_all("replicasets"):
             if not one["metadata"].get("deletionTimestamp"):
                 self._sync_one(one)
@@ -69,7 +69,7 @@ class DeploymentController:
         self._objects = objects
 
     def sync(self) -> None:
-        """Update every Deployment."""
+        """Reconcile the ReplicaSets of every Deployment."""
         for one in self._objects.store.peek_all("deployments"):
             if not one["metadata"].get("deletionTimestamp"):
                 self._sync_one(one)

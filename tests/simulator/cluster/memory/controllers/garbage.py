@@ -23,7 +23,7 @@ class PodGarbageCollector:
         self._missing_since: dict[str, float] = {}
 
     def sync(self) -> None:
-        """Check every pod."""
+        """Delete the pods whose node has been missing for some seconds (`_ORPHAN_SECONDS`)."""
         store = self._objects.store
         nodes = {one["metadata"]["name"] for one in store.peek_all("nodes")}
         pods = store.peek_all("pods")
@@ -49,7 +49,7 @@ class GarbageCollector:
         self._objects = objects
 
     def sync(self) -> None:
-        """Check every object that has owners or one of this controller's finalizers."""
+        """Finish Foreground and Orphan deletions, and delete the objects whose owners are all gone."""
         store = self._objects.store
         everything = [(kind, one) for kind in store.types() for one in store.peek_all(kind.key)]
         uids = {one["metadata"]["uid"] for _, one in everything}

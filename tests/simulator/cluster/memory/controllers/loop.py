@@ -24,7 +24,7 @@ class Controller(Protocol):
     """One control loop; `sync` moves the actual state one step closer to the desired state."""
 
     watches: tuple[str, ...]
-    """The plurals of the resources whose changes cause a sync."""
+    """The plural names of the resources whose changes trigger a sync."""
     every: float
     """The seconds after which the controller runs even without a change; with 0, it runs only after changes."""
 

@@ -28,7 +28,7 @@ class NamespaceController:
         self._ca = ca
 
     def sync(self) -> None:
-        """Update every namespace."""
+        """Create the default contents of every namespace, or empty it if it is being deleted."""
         for namespace in self._objects.store.peek_all("namespaces"):
             if namespace["metadata"].get("deletionTimestamp"):
                 self._empty(namespace)

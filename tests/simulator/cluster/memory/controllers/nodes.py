@@ -73,7 +73,7 @@ class NodeLifecycleController:
         self._heartbeats: dict[str, tuple[tuple[str, str], float]] = {}
 
     def sync(self) -> None:
-        """Update every node."""
+        """Update the conditions and taints of every node."""
         nodes = self._objects.store.peek_all("nodes")
         # If no node is Ready, the real controller assumes a problem of its own, and evicts nothing.
         evicting = any(condition(node, "Ready").get("status") == "True" for node in nodes)

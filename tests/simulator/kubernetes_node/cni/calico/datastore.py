@@ -68,7 +68,7 @@ class Datastore:
     def request(
         self, method: str, path: str, what: str, body: Mapping[str, Any] | None = None, media: str = "application/json"
     ) -> Object:
-        """Send a request.
+        """Send a request, and return the response's object.
 
         Args:
             what: the object's name in messages.
@@ -149,7 +149,7 @@ class Datastore:
                 raise
 
     def node(self, name: str) -> Object:
-        """Return a node.
+        """Return the node with the given name.
 
         Raises:
             DatastoreError: the node does not exist, or it cannot be read.

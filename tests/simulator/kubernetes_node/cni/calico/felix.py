@@ -36,7 +36,7 @@ class FelixState:
     """The state of Felix on a machine.
 
     Args:
-        running: whether Felix runs.
+        running: whether Felix is running.
         live: whether its health endpoint responds (FELIX_HEALTHENABLED).
         ready: whether Felix has applied the state of the datastore at least once.
         problem: the error of the last attempt to bring HNS in line with the datastore; empty if it succeeded.
