@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Create keys and certificates for all parts of the simulator, which choose the names, times and extensions."""
+"""Keys and certificates for all parts of the simulator; the caller chooses the names, dates and extensions."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _USAGES = (
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
-    """Make a P-256 key."""
+    """Generate a P-256 private key."""
     return ec.generate_private_key(ec.SECP256R1())
 
 
 def key_pem(key: ec.EllipticCurvePrivateKey, form: PrivateFormat = PrivateFormat.PKCS8) -> bytes:
-    """Return a private key as PEM, without a password."""
+    """Return a private key as unencrypted PEM."""
     return key.private_bytes(Encoding.PEM, form, NoEncryption())
 
 
@@ -54,7 +54,7 @@ def named(common_name: str, organizations: Iterable[str] = ()) -> x509.Name:
 
 
 def alternative_names(values: Iterable[str]) -> list[x509.GeneralName]:
-    """Return subject alternative names, with IP addresses as addresses and all other values as DNS names."""
+    """Return subject alternative names: IP addresses as IPAddress, all other values as DNSName."""
     found: list[x509.GeneralName] = []
     for value in dict.fromkeys(values):
         try:
@@ -65,7 +65,11 @@ def alternative_names(values: Iterable[str]) -> list[x509.GeneralName]:
 
 
 def key_usage(*usages: str) -> x509.KeyUsage:
-    """Return the extension KeyUsage with these usages; raises ValueError if X.509 does not define a usage."""
+    """Return a KeyUsage extension with the given usages.
+
+    Raises:
+        ValueError: X.509 does not define one of the usages.
+    """
     if unknown := set(usages) - set(_USAGES):
         raise ValueError(f"expected only the usages {', '.join(_USAGES)}, got {', '.join(sorted(unknown))}")
     return x509.KeyUsage(**{usage: usage in usages for usage in _USAGES})
@@ -73,7 +77,7 @@ def key_usage(*usages: str) -> x509.KeyUsage:
 
 @dataclass(frozen=True)
 class Issuer:
-    """The name and the key that sign a certificate; a self-signed certificate is signed by its subject."""
+    """The name and key of a certificate's issuer; in a self-signed certificate, the issuer is also the subject."""
 
     name: x509.Name
     key: ec.EllipticCurvePrivateKey
@@ -88,15 +92,15 @@ class Issuer:
         extensions: Sequence[x509.ExtensionType] = (),
         alternative: Sequence[x509.GeneralName] = (),
     ) -> x509.Certificate:
-        """Make a certificate.
+        """Sign a certificate, and return it.
 
         Args:
             subject: the name of the certificate's owner.
-            public_key: the subject's key.
-            valid: the start and the end of the validity.
+            public_key: the subject's public key.
+            valid: the start and the end of the validity period.
             critical: the critical extensions.
-            extensions: the extensions that are not critical.
-            alternative: subject alternative names; the extension is left out if there are none.
+            extensions: the non-critical extensions.
+            alternative: the subject alternative names; if there are none, the extension is omitted.
         """
         builder = (
             x509.CertificateBuilder()
@@ -121,7 +125,11 @@ def request_pem(subject: x509.Name, key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def server_context(pem: bytes) -> ssl.SSLContext:
-    """Return a TLS context for a server, from its certificate and private key in PEM."""
+    """Return a TLS context for a server.
+
+    Args:
+        pem: the server's certificate and private key.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     with tempfile.TemporaryDirectory(prefix="simulator-tls-") as folder:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Control of a whole fleet over HTTP, with the power buttons, because a node that is off cannot respond.
+"""Control of a whole fleet over HTTP, including the power buttons, because a node that is off cannot respond.
 
 GET  /simulator/status             the status of all nodes, by name
 POST /simulator/power   {"node": NAME, "action": "start" | "off" | "reset"}
@@ -52,11 +52,11 @@ def deploy(fleet: Fleet, request: Mapping[str, object]) -> dict[str, object]:
 
 
 class ControlServer:
-    """Serves the control of a fleet on an address."""
+    """The HTTP server that controls a fleet."""
 
     def __init__(self, fleet: Fleet, address: str = "127.0.0.1", port: int = 0) -> None:
         class ControlHandler(BaseHTTPRequestHandler):
-            """Responds to one request."""
+            """A handler that responds to one request."""
 
             def do_GET(self) -> None:
                 """Respond with the status of all nodes."""
@@ -75,7 +75,7 @@ class ControlServer:
                     body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                     request = json.loads(body)
                     if not isinstance(request, dict):
-                        raise ValueError("expected the request to be a JSON object")
+                        raise ValueError(f"expected the request to be a JSON object, got {request!r}")
                     _answer(self, 200, work(fleet, request))
                 except (ValueError, KeyError, OSError) as error:
                     _answer(self, 400, {"error": str(error)})

@@ -11,7 +11,7 @@ The fleet file (YAML):
     cluster: {…}
     domain: {…}
 
-The keys of a node are the fields of `machine.settings.MachineSettings`, and options of the families of commands.
+The keys of a node are the fields of `machine.settings.MachineSettings`, and the options of the command families.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ HTTP_PORT = 5985
 HTTPS_PORT = 5986
 _SERVERS = ("artifacts", "registry", "cluster", "domain")
 _PLENTY = 2 << 30
-"""Bytes that must be free in memory, because the shared memory of a container has only 64 MB by default."""
+"""The number of bytes that must be free in /dev/shm; in a container, it has only 64 MB by default."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def read_fleet(path: Path) -> FleetFile:
     except yaml.YAMLError as error:
         raise ValueError(f"{path} is not valid YAML: {error}") from None
     if not isinstance(document, Mapping) or not isinstance(document.get("nodes"), list):
-        raise ValueError(f"{path}: expected a list of nodes")
+        raise ValueError(f"{path}: expected a mapping with a list under the key `nodes`")
     if unknown := document.keys() - {"nodes", *_SERVERS}:
         raise ValueError(f"{path}: unknown keys: {', '.join(sorted(map(str, unknown)))}")
     nodes = tuple(MachineSettings.read(entry) for entry in document["nodes"])
@@ -77,7 +77,7 @@ def read_fleet(path: Path) -> FleetFile:
 
 @dataclass
 class FleetNode:
-    """A machine with its network."""
+    """A machine, and the server for its network ports."""
 
     machine: Machine
     server: NodeServer
@@ -88,10 +88,10 @@ class FleetNode:
 
 
 def _memory() -> Path | None:
-    """Return a folder in memory; None if there is none, too little of it is free, or the user chose one (TMPDIR).
+    """Return an in-memory folder, or None if there is none, it has too little space, or TMPDIR is set.
 
-    The disks of nodes are many small files. On a real file system, the journal would cause half of the kernel's work
-    for a fleet.
+    A node's disk consists of many small files. On a real file system, half of the kernel's work for a fleet would be
+    journaling.
     """
     memory = Path("/dev/shm")  # mkdtemp creates a new folder in it
     with contextlib.suppress(OSError):
@@ -105,7 +105,7 @@ class Fleet:
 
     Args:
         nodes: the settings of the nodes.
-        state: the folder for the files of the nodes. The default is a temporary folder, which `stop` deletes.
+        state: the folder for the nodes' files. The default is a temporary folder, which `stop` deletes.
         http_port, https_port: the WinRM ports of every node.
     """
 
@@ -148,8 +148,8 @@ class Fleet:
 
         Args:
             settings: the settings of the machine.
-            source: the machine whose disk is copied. If it is None, Windows is installed on the machine's folder; files
-                from an earlier run in a folder `state` that the caller chose are kept.
+            source: the machine whose disk is copied. If it is None, Windows is installed in the machine's folder; files
+                from an earlier run are kept if the caller chose the folder `state`.
 
         Raises:
             OSError: the machine cannot listen on its address.
@@ -171,7 +171,7 @@ class Fleet:
         return node
 
     def machine(self, name: str) -> Machine:
-        """Return the machine with this name in the fleet file.
+        """Return the machine with the given name in the fleet file.
 
         Raises:
             KeyError: there is no such machine.
@@ -195,9 +195,9 @@ class Fleet:
         """
         other = self.machine(from_node)
         if other.power.state != "off":
-            raise ValueError(f"{from_node} is running: shut it down before its disk is copied")
+            raise ValueError(f"{from_node} is not off: shut it down before its disk is copied")
         if name in self.nodes or address in (node.machine.address for node in self.nodes.values()):
-            raise ValueError(f"{name} or {address} is already in use")
+            raise ValueError(f"the name {name} or the address {address} is already in use")
         old = other.settings
         entry = {key: getattr(old, key) for key in MachineSettings.__annotations__ if key != "options"}
         merged = MachineSettings.read({**old.options, **entry, **changes, "name": name, "address": address})

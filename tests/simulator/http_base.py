@@ -18,8 +18,8 @@ class HttpServer(http.server.ThreadingHTTPServer):
 
     Args:
         address: the IPv4 address and port to listen on; port 0 picks a free port.
-        handler: handles the requests of one connection.
-        tls: the context for HTTPS; None: the server uses HTTP.
+        handler: the class that handles the requests of one connection.
+        tls: the context for HTTPS; if it is None, the server uses HTTP.
     """
 
     daemon_threads = True
@@ -41,7 +41,7 @@ class HttpServer(http.server.ThreadingHTTPServer):
         return int(self.server_address[1])
 
     def server_bind(self) -> None:
-        """Bind without the DNS lookup of the host's name that HTTPServer does."""
+        """Bind without HTTPServer's DNS lookup of the host name."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
@@ -50,8 +50,8 @@ class HttpServer(http.server.ThreadingHTTPServer):
     def get_request(self) -> tuple[socket.socket, Any]:
         """Accept a connection.
 
-        With TLS, the connection's own thread does the handshake at its first read, so that a silent client blocks no
-        other client.
+        With TLS, the connection's own thread performs the handshake when it first reads, so a silent client does not
+        block other clients.
         """
         connection, peer = super().get_request()
         # A response may be several small writes, which Nagle's algorithm would delay.
@@ -61,7 +61,7 @@ class HttpServer(http.server.ThreadingHTTPServer):
         return connection, peer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Log an error of a connection, which usually means that the client has disconnected, only for debugging."""
+        """Log a connection's error at debug level only: it usually means that the client has disconnected."""
         _LOG.debug("connection of %s ended", client_address, exc_info=True)
 
     def stop(self) -> None:

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Software other than Kubernetes for Windows servers: Windows Installer packages, OpenSSH, small tools.
 
-The scripts in this module were written for the simulator. They change the same services and files as the scripts of the
-publishers. Cloudbase-Init's folders and service: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html.
+The scripts in this module were written for the simulator. They change the same services and files as the publishers'
+scripts. Cloudbase-Init's folders and service: https://cloudbase-init.readthedocs.io/en/latest/tutorial.html.
 OpenSSH's archive: https://github.com/PowerShell/Win32-OpenSSH/wiki/Install-Win32-OpenSSH.
 """
 
@@ -48,13 +48,13 @@ Write-Output "sshd and ssh-agent services successfully installed"
 
 
 def _msi(package: InstallerPackage) -> bytes:
-    """Return the file of a package, with padding that does not compress."""
+    """Return a package as an .msi file, padded with incompressible bytes."""
     head = installer_package.make(package)
     return head + random.Random(f"{package.name} {package.version}").randbytes(_SIZE - len(head))
 
 
 def cloudbase_init(version: str = "1.1.8") -> bytes:
-    """Return the installer of a release of Cloudbase-Init, by default of the newest release."""
+    """Return the installer of a Cloudbase-Init release, by default the newest."""
     init, conf = rf"{_CLOUDBASE}\Python\Scripts\cloudbase-init.exe", rf"{_CLOUDBASE}\conf\cloudbase-init.conf"
     service = PackageService(
         rf'"{_CLOUDBASE}\bin\OpenStackService.exe" cloudbase-init "{init}" --config-file "{conf}"',
@@ -84,7 +84,7 @@ def cloudbase_init(version: str = "1.1.8") -> bytes:
 
 
 def azure_cli() -> bytes:
-    """Return azure-cli-VERSION-x64.msi, to which https://aka.ms/installazurecliwindowsx64 leads."""
+    """Return azure-cli-VERSION-x64.msi, the target of https://aka.ms/installazurecliwindowsx64."""
     texts = {rf"{_AZURE_CLI}\wbin\az.cmd": "@echo azure-cli 2.80.0\r\n"}
     return _msi(InstallerPackage("Microsoft Azure CLI (64-bit)", "2.80.0", "Microsoft Corporation", texts=texts))
 
@@ -99,7 +99,7 @@ def openssh(version: str) -> bytes:
 
 
 def nssm_program() -> bytes:
-    """Return nssm.exe without an archive, as kubernetes-sigs/image-builder downloads it."""
+    """Return nssm.exe itself, not in an archive, because kubernetes-sigs/image-builder downloads it that way."""
     return make("nssm", "2.24")
 
 
@@ -109,7 +109,7 @@ def credential_provider() -> bytes:
 
 
 def credential_provider_config() -> bytes:
-    """Return examples/out-of-tree/credential-provider-config-win.yaml of kubernetes-sigs/cloud-provider-azure."""
+    """Return examples/out-of-tree/credential-provider-config-win.yaml from kubernetes-sigs/cloud-provider-azure."""
     return (
         b"apiVersion: kubelet.config.k8s.io/v1\nkind: CredentialProviderConfig\nproviders:\n"
         b"  - name: acr-credential-provider.exe\n    apiVersion: credentialprovider.kubelet.k8s.io/v1\n"
@@ -118,5 +118,5 @@ def credential_provider_config() -> bytes:
 
 
 def debug_script(name: str) -> bytes:
-    """Return a script from the folder hack of kubernetes-sigs/sig-windows-tools."""
+    """Return a script from the hack folder of kubernetes-sigs/sig-windows-tools."""
     return f"# {name}\r\n".encode()

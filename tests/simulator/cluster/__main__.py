@@ -30,7 +30,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _write_private(file: Path, text: str) -> None:
-    """Write `file` atomically and readable by its owner only, so that a waiting reader never sees half of the file."""
+    """Write `file` atomically, so that a waiting reader never sees half of it; only its owner can read it."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(file.name + ".part")
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as handle:
@@ -45,7 +45,7 @@ def main() -> int:
         The exit code.
     """
     arguments = _arguments()
-    # A signal during the start ends the start, which then cleans up.
+    # A signal that arrives during the start aborts it, and the cluster cleans up.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with start_cluster(
         kind=arguments.kind,
@@ -58,7 +58,7 @@ def main() -> int:
         cluster_name=arguments.cluster_name,
     ) as cluster:
         signals: list[int] = []
-        # Do this before anything reports that the cluster is ready, because the reader may send a signal at once.
+        # Do this before anything reports that the cluster is ready, because the reader may immediately send a signal.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda received, _: signals.append(received))
         _write_private(arguments.kubeconfig, cluster.kubeconfig.read_text())

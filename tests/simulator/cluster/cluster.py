@@ -28,7 +28,7 @@ class ClusterUnavailableError(RuntimeError):
 
 
 class SimulatedCluster:
-    """A running cluster; it is a context manager that stops the cluster at its end."""
+    """A running cluster; as a context manager, it stops the cluster on exit."""
 
     def __init__(self, kind: str, version: str, server: str, kubeconfig: Path, ca_file: Path, stop: Callable[[], None]):
         self.kind = kind
@@ -44,12 +44,12 @@ class SimulatedCluster:
         self.ca_hash = ca_hash(self.ca_certificate)
         """The hash that kubeadm calls discovery-token-ca-cert-hash."""
         self.set_clock: Callable[[float], None] | None = None
-        """Sets how many seconds the API server's clock is ahead when it checks client certificates.
+        """A function that sets how many seconds the API server's clock is ahead when it checks client certificates.
 
         It is None for a real API server, which uses this machine's clock.
         """
         self.calico: CalicoInstallation | None = None
-        """Calico, if it was installed."""
+        """Calico, or None if it is not installed."""
         self._stop: Callable[[], None] | None = stop
         self._process = os.getpid()
         atexit.register(self.stop)
@@ -75,7 +75,7 @@ class SimulatedCluster:
 
 
 def ca_hash(certificate: str) -> str:
-    """Return the hash of a CA certificate's public key as kubeadm does (SHA-256 of the SubjectPublicKeyInfo, DER).
+    """Return the hash of a CA certificate's public key as kubeadm computes it (SHA-256 of the SubjectPublicKeyInfo).
 
     Args:
         certificate: the certificate in PEM.
@@ -100,19 +100,20 @@ def start_cluster(
     client_certificate_seconds: float = 365 * 86400,
     calico: Mapping[str, Any] | None = None,
 ) -> SimulatedCluster:
-    """Start a cluster, which has no nodes except the Linux nodes of `calico`.
+    """Start a cluster, which has no nodes except the Linux nodes that `calico` requests.
 
     Args:
-        kind: "real" needs `KUBEBUILDER_ASSETS`. "auto" is "real" if programs of the version exist, otherwise "memory".
+        kind: "real", which needs `KUBEBUILDER_ASSETS`, or "memory". With "auto", it is "real" if the folder contains
+            programs of the version, otherwise "memory".
         version: the Kubernetes version of the control plane.
-        address: the IPv4 address of this machine on which the API server listens.
-        extra_sans: further names and addresses for the API server's certificate.
+        address: this machine's IPv4 address on which the API server listens.
+        extra_sans: additional names and addresses for the API server's certificate.
         pod_cidr: the network from which each node gets a /24.
-        service_cidr: the network for cluster IPs of services.
+        service_cidr: the network for the services' cluster IPs.
         cluster_name: the name in kubeadm's ClusterConfiguration.
         port: the port of the API server; 0 picks a free port.
         node_grace_period: the seconds after the last heartbeat until a node becomes Unknown.
-        client_certificate_seconds: the validity of kubelets' client certificates.
+        client_certificate_seconds: the validity period of kubelets' client certificates.
         calico: how Calico is installed (`CalicoOptions`). If it is None, Calico is not installed.
 
     Returns:
@@ -122,7 +123,7 @@ def start_cluster(
         ClusterUnavailableError: "real" was requested and is not available.
         ProcessError: a program of the real control plane failed or was not ready in time, or no port is free.
         subprocess.TimeoutExpired: kubeadm or kubectl exceeded its time limit.
-        ValueError: an option of Calico is unknown.
+        ValueError: a Calico option is unknown.
     """
     options = ClusterOptions(
         version=version.removeprefix("v"),
@@ -159,7 +160,7 @@ def _start(kind: Kind, options: ClusterOptions) -> SimulatedCluster:
 
 
 def real_unavailable(version: str = "1.37.1") -> str:
-    """Return why a real control plane of `version` cannot run here; empty if it can run."""
+    """Return why a real control plane of `version` cannot run here, or an empty string if it can."""
     assets = assets_folder()
     if assets is None:
         return "KUBEBUILDER_ASSETS is not the path of a folder with the programs of a control plane"

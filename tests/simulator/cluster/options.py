@@ -15,7 +15,7 @@ kubeadm rejects a loopback address. No program listens on this address or connec
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """The options of a cluster, which are the same for both kinds of cluster."""
+    """The options of a cluster; both kinds of cluster have the same options."""
 
     version: str = "1.37.1"
     """The version of the control plane, without "v". A real control plane needs programs of this version."""
@@ -24,7 +24,7 @@ class ClusterOptions:
     port: int = 0
     """The port of the API server; 0 picks a free port."""
     extra_sans: tuple[str, ...] = ()
-    """Further names and addresses for the server's certificate."""
+    """Additional names and addresses for the server's certificate."""
     pod_cidr: str = "10.244.0.0/16"
     """The network from which each node gets a /24."""
     service_cidr: str = "10.96.0.0/12"
@@ -34,4 +34,4 @@ class ClusterOptions:
     """The seconds without a heartbeat after which a node is Unknown (--node-monitor-grace-period)."""
 
     client_certificate_seconds: float = 365 * 86400
-    """The validity of kubelets' client certificates (--cluster-signing-duration)."""
+    """The validity period of kubelets' client certificates (--cluster-signing-duration)."""

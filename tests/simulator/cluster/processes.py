@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Child processes with log files, which are stopped by their process ids."""
+"""Child processes with log files; they are stopped by process id."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-# Below Linux' range for outgoing connections (32768 and up), so that none of those uses a chosen port.
+# These ports are below Linux's range for outgoing connections (32768 and up), so no such connection uses one of them.
 _PORTS = range(20000, 32000)
 
 
@@ -40,14 +40,14 @@ def free_port(address: str) -> int:
             except OSError:
                 continue
             return port
-    raise ProcessError(f"no free port on {address}")
+    raise ProcessError(f"found no free port on {address} in 200 attempts")
 
 
 def wait_until(ready: Callable[[], bool], what: str, seconds: float, interval: float = 0.1) -> None:
     """Poll a condition until it is true.
 
     Args:
-        ready: returns whether the condition is true.
+        ready: a function that returns whether the condition is true.
         what: a description of the condition, for the error.
         seconds: the time limit.
         interval: the seconds between two polls.
@@ -63,7 +63,7 @@ def wait_until(ready: Callable[[], bool], what: str, seconds: float, interval: f
 
 
 def run(arguments: Sequence[str], environment: Mapping[str, str], seconds: float = 60) -> str:
-    """Run a program, and wait for its end.
+    """Run a program, and wait for it to end.
 
     Args:
         arguments: the program and its arguments.
@@ -131,10 +131,10 @@ class ProgramGroup:
         """
         for name, process in self._running.items():
             if process.poll() is not None:
-                raise ProcessError(f"{name} ended with {process.returncode}\n{self._tail(name)}")
+                raise ProcessError(f"{name} ended with exit code {process.returncode}\n{self._tail(name)}")
 
     def stop(self, seconds: float = 5) -> None:
-        """Stop all programs in reverse order, and kill programs that do not stop in time.
+        """Stop all programs in reverse order, and kill those that do not stop in time.
 
         Args:
             seconds: the time limit for all of them together.

@@ -84,7 +84,7 @@ def test_other_settings_of_kubespray(install: Install) -> None:
 
 
 def test_an_unknown_option_is_refused() -> None:
-    with pytest.raises(ValueError, match="unknown options of calico: colour"):
+    with pytest.raises(ValueError, match="unknown Calico options: colour"):
         CalicoOptions.read({"colour": "red"})
 
 

@@ -38,7 +38,7 @@ def ask(url: str, document: object = None) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("nodes: {}", "list of nodes"),
+        ("nodes: {}", "a list under the key `nodes`"),
         ("nodes: [{name: a}]", "needs address"),
         ("nodes: [{name: a, address: 127.0.0.2, disk_gb: big}]", "disk_gb"),
         ("nodes: [{name: a, address: 127.0.0.2}, {name: b, address: 127.0.0.2}]", "same address: 127.0.0.2"),
@@ -85,7 +85,7 @@ def test_power_and_images_by_control(simulated_fleet: FleetFactory) -> None:
         deploy = {"from": "win-image", "name": "win-new", "address": new}
         with pytest.raises(urllib.error.HTTPError) as caught:
             ask(f"{control.url}/simulator/deploy", deploy)
-        assert "is running" in caught.value.read().decode()
+        assert "is not off" in caught.value.read().decode()
         off = ask(f"{control.url}/simulator/power", {"node": "win-image", "action": "off"})
         assert off["power"] == "off"
         with pytest.raises(OSError, match="refused"):

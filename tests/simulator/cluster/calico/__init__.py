@@ -40,7 +40,7 @@ class CalicoInstallation:
         self.client.close()
 
     def set_strict_affinity(self, value: bool) -> None:
-        """Set strictAffinity, as `calicoctl ipam configure` or a run of kubespray does."""
+        """Set strictAffinity, as `calicoctl ipam configure` and kubespray do."""
         path, spec = f"{_CRD}/ipamconfigs/default", {"strictAffinity": value}
         if self.client.find(path):
             self.client.merge(path, {"spec": spec})
@@ -54,7 +54,7 @@ class CalicoInstallation:
         self.client.merge("/apis/operator.tigera.io/v1/installations/default", {"spec": spec})
 
     def status(self, name: str = "calico-windows") -> tuple[str, str]:
-        """Return (type, message) of the true condition in a TigeraStatus; two empty texts if no condition is true."""
+        """Return the type and message of a TigeraStatus's true condition, or two empty strings if none is true."""
         found = self.client.find(f"/apis/operator.tigera.io/v1/tigerastatuses/{name}") or {}
         for one in (found.get("status") or {}).get("conditions") or []:
             if one["status"] == "True":
@@ -67,7 +67,8 @@ def install_calico(kubeconfig: Path, server: str, options: CalicoOptions) -> Cal
 
     Args:
         kubeconfig: an administrator's kubeconfig (`SimulatedCluster.kubeconfig`).
-        server: the URL of the API server (`SimulatedCluster.server`).
+        server: the API server's URL (`SimulatedCluster.server`).
+        options: how to install Calico.
     """
     client = AdminClient(kubeconfig)
     if options.install == "kubespray":

@@ -43,7 +43,7 @@ class RefusedError(Exception):
 
 
 def path_of(document: Mapping[str, Any]) -> str:
-    """Return the path of an object's collection in the API."""
+    """Return the API path of the collection to which an object belongs."""
     kind, version, metadata = str(document["kind"]), str(document["apiVersion"]), document["metadata"]
     base = f"/apis/{version}" if "/" in version else f"/api/{version}"
     place = f"/namespaces/{metadata['namespace']}" if kind in _NAMESPACED else ""
@@ -51,7 +51,7 @@ def path_of(document: Mapping[str, Any]) -> str:
 
 
 class AdminClient:
-    """An administrator's connection, which several threads can use, and which sends one request at a time.
+    """An administrator's connection, which several threads can share; it sends one request at a time.
 
     Args:
         kubeconfig: a kubeconfig with a client certificate, such as `SimulatedCluster.kubeconfig`.
@@ -74,7 +74,7 @@ class AdminClient:
         self._connection: http.client.HTTPSConnection | None = None
 
     def call(self, method: str, path: str, body: object = None, media: str = "application/json") -> Object:
-        """Send a request.
+        """Send a request, and return the response's JSON object.
 
         Raises:
             RefusedError: the API server refused the request.
@@ -89,7 +89,7 @@ class AdminClient:
         return dict(found)
 
     def _send(self, method: str, path: str, data: str | None, headers: dict[str, str]) -> tuple[int, bytes]:
-        """Send a request over the open connection; if there is none or the request fails, over a new connection."""
+        """Send a request over the open connection, or over a new one if none is open or the request fails."""
         while True:
             used, self._connection = self._connection, None
             connection = used or http.client.HTTPSConnection(self._host, self._port, timeout=10, context=self._context)
@@ -113,7 +113,7 @@ class AdminClient:
                 self._connection = None
 
     def find(self, path: str) -> Object | None:
-        """Return the object or list at a path; None if it does not exist."""
+        """Return the object or list at a path, or None if it does not exist."""
         try:
             return self.call("GET", path)
         except RefusedError as error:
@@ -122,15 +122,15 @@ class AdminClient:
             raise
 
     def items(self, path: str) -> list[Object]:
-        """Return the objects of a list, which is empty if the resource type does not exist."""
+        """Return the objects at a collection's path: an empty list if the resource type does not exist."""
         return list((self.find(path) or {}).get("items") or [])
 
     def merge(self, path: str, patch: Mapping[str, Any]) -> Object:
-        """Patch an object with a JSON merge patch."""
+        """Apply a JSON merge patch to an object, and return the result."""
         return self.call("PATCH", path, patch, "application/merge-patch+json")
 
     def apply(self, document: Mapping[str, Any]) -> None:
-        """Create or replace an object, whose resource type may have been defined only a moment ago."""
+        """Create or replace an object; retry for a while, since its resource type may just have been defined."""
         collection = path_of(document)
         one = f"{collection}/{document['metadata']['name']}"
         for attempt in range(_ATTEMPTS):
@@ -167,10 +167,12 @@ class AdminClient:
 class RepeatingThread:
     """A thread that runs a function repeatedly until it is stopped.
 
-    If the function fails because of the API server, `error` contains the error until the function succeeds.
+    If a request to the API server fails, `error` contains the error until the function succeeds.
 
     Args:
-        pause: seconds between two runs.
+        name: the name of the thread.
+        work: the function.
+        pause: the seconds between two runs.
     """
 
     def __init__(self, name: str, work: Callable[[], None], pause: float = 0.3) -> None:
@@ -189,6 +191,6 @@ class RepeatingThread:
                 self.error = str(error)
 
     def stop(self) -> None:
-        """Stop the thread, and wait at most 15 seconds for its end."""
+        """Stop the thread, and wait at most 15 seconds for it to end."""
         self._stop.set()
         self._thread.join(15)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The objects that both kinds of Calico installation need: the pool, ClusterInformation, Linux nodes."""
+"""The objects that both kinds of Calico installation need: the IP pool, ClusterInformation and Linux nodes."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def _read(name: str) -> list[Object]:
 
 
 def documents(name: str) -> list[Object]:
-    """Return the objects in a data file, which the caller may change."""
+    """Return copies of the objects in a data file; the caller may change them."""
     return copy.deepcopy(_read(name))
 
 
 def calico(kind: str, name: str, spec: dict[str, Any]) -> Object:
-    """Return an object of group crd.projectcalico.org.
+    """Return an object of the API group crd.projectcalico.org.
 
-    calicoctl writes such objects with an annotation that contains the metadata of version projectcalico.org/v3
+    It has the annotation in which calicoctl stores the metadata of the projectcalico.org/v3 object
     (libcalico-go/lib/backend/k8s/resources/resources.go).
     """
     annotations = {"projectcalico.org/metadata": json.dumps({"creationTimestamp": None})}
@@ -43,7 +43,7 @@ def calico(kind: str, name: str, spec: dict[str, Any]) -> Object:
 
 
 def pool(options: CalicoOptions, name: str = "default-pool") -> Object:
-    """Return the IPv4 pool."""
+    """Return Calico's IPv4 pool."""
     spec = {
         "allowedUses": ["Workload", "Tunnel"],
         "assignmentMode": "Automatic",
@@ -69,7 +69,7 @@ def cluster_information(options: CalicoOptions, cluster_type: str) -> Object:
 
 
 def linux_nodes(options: CalicoOptions) -> list[Object]:
-    """Return Linux nodes with Calico's annotations, and the IPAMBlock and BlockAffinity of each node."""
+    """Return Linux nodes with Calico's annotations, and each node's IPAMBlock and BlockAffinity."""
     found: list[Object] = []
     blocks = options.pool.subnets(new_prefix=options.block_size)
     for number in range(options.linux_nodes):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Tigera operator: what it does for Windows nodes.
+"""The Tigera operator, as far as it concerns Windows nodes.
 
 Sources: tigera/operator v1.40.8 pkg/controller/installation/{core,windows}_controller.go, validation.go and
 pkg/controller/status. Everything for Linux nodes exists from the beginning, as after a successful installation.
@@ -25,12 +25,12 @@ _CRD = "/apis/crd.projectcalico.org/v1"
 
 
 class _DegradedError(Exception):
-    """Why the operator cannot do its work.
+    """An error that the operator reports in the Degraded condition.
 
     Args:
-        reason: the reason of the condition, for programs.
-        message: what the controller was doing.
-        cause: the error.
+        reason: the condition's machine-readable reason.
+        message: what the controller could not do.
+        cause: the underlying error, if any.
     """
 
     def __init__(self, reason: str, message: str, cause: str = "") -> None:
@@ -90,7 +90,7 @@ def _objects(options: CalicoOptions) -> list[Object]:
 
 
 def _moved(one: Object) -> Object:
-    """Change an object of the kubespray installation into the operator's: its namespace, and parts of a DaemonSet."""
+    """Adapt an object from kubespray's installation to the operator's: its namespace and a DaemonSet's containers."""
     if "namespace" in one["metadata"]:
         one["metadata"]["namespace"] = NAMESPACE
     for subject in one.get("subjects") or []:
@@ -155,7 +155,7 @@ class Operator:
         self._client, self._version = client, version
 
     def reconcile(self) -> None:
-        """Reconcile the cluster with the Installation once, and report the result as TigeraStatus."""
+        """Reconcile the cluster with the Installation once, and report the result in TigeraStatus objects."""
         installation = self._client.find(_INSTALLATION)
         if installation is None:
             return
@@ -191,7 +191,7 @@ class Operator:
         self._report("calico-windows", None)
 
     def _first(self) -> str:
-        """Return the first word of messages, which begins with a lower-case letter since operator 1.40.8."""
+        """Return the first word of error messages; it is in lower case since operator 1.40.8."""
         modern = tuple(int(part) for part in self._version.split(".")) >= (3, 31, 5)
         return "installation" if modern else "Installation"
 
@@ -222,7 +222,7 @@ class Operator:
                 raise _DegradedError(*invalid, f"IPv4 IPPool encapsulation {kind} {what}")
 
     def _complete(self, installation: Mapping[str, Any], enabled: bool) -> None:
-        """Write the defaults and the status, as the core controller does."""
+        """Write the Installation's defaults and status, as the core controller does."""
         if enabled and not installation["spec"].get("windowsNodes"):
             folders = {
                 "cniBinDir": "/opt/cni/bin",
@@ -235,7 +235,7 @@ class Operator:
             self._client.merge(f"{_INSTALLATION}/status", {"status": status})
 
     def _check(self, spec: Mapping[str, Any]) -> Rendered:
-        """Check what the Windows controller needs (windows_controller.go), and return the values to render."""
+        """Check the Windows controller's prerequisites (windows_controller.go), and return the values to render."""
         if not self._client.items("/apis/operator.tigera.io/v1/apiservers"):
             raise _DegradedError("ResourceNotReady", "Waiting for IPAMConfiguration watch to be established")
         ipam = self._client.find(f"{_CRD}/ipamconfigs/default") or {}
@@ -256,7 +256,7 @@ class Operator:
         return Rendered(self._version, spec, host, port, tuple(service["spec"]["clusterIPs"]), int(vni))
 
     def _apply(self, document: Object) -> None:
-        """Create an object, or replace it if it lacks a value of the document; it may have further fields."""
+        """Create an object, or replace it if it lacks a value from `document`; additional fields do not matter."""
         plural = {"ConfigMap": "/api/v1", "DaemonSet": "/apis/apps/v1"}[document["kind"]]
         metadata = document["metadata"]
         collection = f"{plural}/namespaces/{metadata['namespace']}/{document['kind'].lower()}s"

@@ -12,18 +12,18 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class CalicoOptions:
-    """The options of an installation of Calico; the defaults are the same as in kubespray 2.31."""
+    """How Calico is installed; the defaults are the same as in kubespray 2.31."""
 
     install: Literal["kubespray", "operator"] = "kubespray"
-    """`kubespray`: by manifests in kube-system. `operator`: by the Tigera operator in calico-system."""
+    """The method: `kubespray` (manifests in kube-system) or `operator` (the Tigera operator in calico-system)."""
     version: str = "3.31.5"
     backend: str = "vxlan"
-    """`calico_network_backend`: vxlan, bird or none. For the operator, bird means `bgp: Enabled`."""
+    """kubespray's `calico_network_backend`: vxlan, bird or none. For the operator, bird means `bgp: Enabled`."""
     vxlan_mode: str = "Always"
     """The pool's vxlanMode: Always, CrossSubnet or Never."""
     ipip_mode: str = "Never"
     strict_affinity: bool | None = False
-    """IPAMConfig's strictAffinity; None: the object does not exist."""
+    """IPAMConfig's strictAffinity; with None, the IPAMConfig does not exist."""
     pool_cidr: str = ""
     """The network of the pool; by default the cluster's pod network."""
     block_size: int = 26
@@ -31,12 +31,12 @@ class CalicoOptions:
     vxlan_vni: int = 4096
     vxlan_port: int = 4789
     mtu: int = 0
-    """`calico_mtu`; 0: not set."""
+    """kubespray's `calico_mtu`; 0 leaves it unset."""
     bpf: bool = False
     wireguard: bool = False
     datastore: str = "kdd"
     linux_nodes: int = 0
-    """The number of Linux nodes. They are only objects with Calico's annotations and blocks: no kubelet runs."""
+    """The number of Linux nodes. They are only API objects with Calico's annotations and blocks: no kubelet runs."""
     windows: bool = False
     """Only with the operator: whether the Installation has `windowsDataplane: HNS`."""
     service_cidrs: bool = True
@@ -51,25 +51,26 @@ class CalicoOptions:
 
     @classmethod
     def read(cls, entry: Mapping[str, Any], **cluster: str) -> CalicoOptions:
-        """Read the options of a fleet file.
+        """Read the Calico options from a fleet file.
 
         Args:
-            cluster: the networks of the cluster.
+            entry: the options in the file.
+            cluster: the cluster's networks.
 
         Raises:
             ValueError: an option is unknown.
         """
         known = {item.name for item in fields(cls)}
         if unknown := entry.keys() - known:
-            raise ValueError(f"unknown options of calico: {', '.join(sorted(unknown))}")
+            raise ValueError(f"unknown Calico options: {', '.join(sorted(unknown))}")
         return cls(**{**cluster, **entry})
 
     @property
     def pool(self) -> ipaddress.IPv4Network:
-        """The network of the pool."""
+        """The pool's network."""
         return ipaddress.IPv4Network(self.pool_cidr or self.pod_cidr)
 
     @property
     def dns_address(self) -> str:
-        """The address of the DNS service in the service network: the third with kubespray, and otherwise the tenth."""
+        """The DNS service's address: the third in the service network with kubespray, otherwise the tenth."""
         return str(ipaddress.IPv4Network(self.service_cidr)[3 if self.install == "kubespray" else 10])

@@ -27,9 +27,9 @@ class Rendered:
     Args:
         version: the version of Calico that the operator installs.
         spec: the spec of the Installation.
-        host, port: the endpoint of the API server in ConfigMap kubernetes-services-endpoint.
-        dns: the addresses of the DNS service.
-        vni: vxlanVNI of the FelixConfiguration.
+        host, port: the API server's endpoint in the ConfigMap kubernetes-services-endpoint.
+        dns: the DNS service's addresses.
+        vni: the FelixConfiguration's vxlanVNI.
     """
 
     version: str
@@ -41,7 +41,7 @@ class Rendered:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The version as numbers."""
+        """The version of Calico, as numbers."""
         return tuple(int(part) for part in self.version.split("."))
 
     @property
@@ -62,7 +62,7 @@ class Rendered:
 
     @property
     def registry(self) -> str:
-        """The registry of the images, with a slash; by default quay.io/.
+        """The registry of the images, with a trailing slash; by default quay.io/.
 
         Up to operator 1.38.0, the default was docker.io/ (pkg/components/images.go).
         """
@@ -84,7 +84,7 @@ def _endpoint(about: Rendered) -> list[Object]:
 
 
 def config_map(about: Rendered) -> Object:
-    """Return ConfigMap cni-config-windows."""
+    """Return the ConfigMap cni-config-windows."""
     services = list(about.spec.get("serviceCIDRs") or [])
     routes = [{"Type": "SDNROUTE", "DestinationPrefix": cidr, "NeedEncap": True} for cidr in services]
     policies = [{"Type": "OutBoundNAT", "ExceptionList": services}, *routes]
@@ -261,7 +261,7 @@ def _volumes(about: Rendered) -> list[Object]:
 
 
 def daemon_set(about: Rendered) -> Object:
-    """Return the DaemonSet."""
+    """Return the DaemonSet calico-node-windows."""
     labels = {"k8s-app": NAME}
     spec = {
         "serviceAccountName": "calico-node",

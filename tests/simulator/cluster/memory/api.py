@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Handle requests of authenticated users: authorization, and then the requested resource or document."""
+"""Handle the requests of authenticated users: authorize them, and then serve the requested resource or document."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ClusterApi:
         self._server = server
 
     def handle(self, request: ApiRequest) -> Response:
-        """Handle a request of an authenticated user.
+        """Handle a request from an authenticated user.
 
         Raises:
             ApiErrorResponse: the API server refuses the request.
@@ -82,7 +82,7 @@ class ClusterApi:
         return self._object(kind, target, request)
 
     def _admit_approval(self, target: Target, request: ApiRequest) -> None:
-        """Require the right to `approve` for the signer (plugin/pkg/admission/certificates/approval)."""
+        """Check that the user may `approve` requests for the signer (plugin/pkg/admission/certificates/approval)."""
         found = self.objects.read(type_of("certificatesigningrequests"), "", target.name)
         signer = found["spec"]["signerName"]
         for name in (signer, f"{signer.partition('/')[0]}/*"):

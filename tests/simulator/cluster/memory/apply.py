@@ -49,7 +49,7 @@ def _element(keys: tuple[str, ...], value: dict[str, Any]) -> str:
 
 
 def _paths(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Yield the path of every leaf that can be owned: scalars, empty objects, lists that are replaced as a whole."""
+    """Yield the path of every leaf that can be owned: scalars, empty objects, and lists replaced as a whole."""
     if not isinstance(value, dict) or not value:
         yield path
         return
@@ -65,7 +65,7 @@ def _paths(value: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def _fields(paths: set[Path]) -> Object:
-    """Return paths in the format of FieldsV1."""
+    """Convert paths to the FieldsV1 format."""
     root: Object = {}
     for path in sorted(paths):
         node = root
@@ -82,7 +82,7 @@ def _owned(fields: Object, path: Path = ()) -> Iterator[Path]:
 
 
 def _step(value: Any, part: str) -> tuple[Any, Callable[[], None]]:
-    """Return the child for a part of a path, and a function that removes it."""
+    """Return the child that one part of a path names, and a function that removes the child."""
     if part.startswith("f:"):
         if isinstance(value, dict) and part[2:] in value:
             return value[part[2:]], lambda: value.pop(part[2:])
@@ -106,7 +106,7 @@ def _is_key(path: Path) -> bool:
 
 
 def _drop(obj: Object, path: Path) -> None:
-    """Remove a leaf; the key of a list element is removed only with the element, when the element has nothing else."""
+    """Remove a leaf. Remove a list element's key only with the whole element, once the element has no other fields."""
     try:
         parent = _lookup(obj, path[:-1])
         _, remove = _step(parent, path[-1])

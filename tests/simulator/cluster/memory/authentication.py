@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The authentication of requests: client certificates, bootstrap tokens and tokens of service accounts."""
+"""Authentication of requests: client certificates, bootstrap tokens and service account tokens."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ BOOTSTRAP_SECRET = "bootstrap.kubernetes.io/token"
 
 
 def secret_values(secret: Object) -> dict[str, str]:
-    """Decode the data of a secret."""
+    """Return the decoded data of a secret."""
     return {key: base64.b64decode(value).decode() for key, value in (secret.get("data") or {}).items()}
 
 
 def valid_bootstrap_token(secret: Object, usage: str) -> dict[str, str] | None:
-    """Return the values in a bootstrap token's secret; None if the token cannot be used now.
+    """Return the values in a bootstrap token's secret, or None if the token is currently unusable.
 
     Args:
         usage: the intended use, "authentication" or "signing".
@@ -72,7 +72,7 @@ def _decode(text: str) -> bytes:
 
 
 class ServiceAccountTokens:
-    """Issues and checks the tokens of service accounts (JWT, ES256)."""
+    """The issuer and verifier of service account tokens (JWT, ES256)."""
 
     def __init__(self, issuer: str) -> None:
         self._issuer = issuer
@@ -91,9 +91,9 @@ class ServiceAccountTokens:
         Args:
             account: the service account.
             audiences: the audiences; empty for the API server itself.
-            seconds: the validity of the token.
-            pod: name and uid of the pod to which the token is bound.
-            secret: name and uid of the Secret that contains the token. Without the Secret, the token is invalid.
+            seconds: the token's validity period.
+            pod: the name and UID of the pod to which the token is bound.
+            secret: the name and UID of the Secret that contains the token. Without the Secret, the token is invalid.
         """
         metadata, now = account["metadata"], int(time.time())
         reference = {"name": metadata["name"], "uid": metadata["uid"]}
@@ -118,7 +118,7 @@ class ServiceAccountTokens:
         return f"{signed}.{_encode(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
 
     def claims(self, token: str) -> dict[str, Any] | None:
-        """Return the claims of a token; None if the token is invalid, expired, or not meant for this API server."""
+        """Return the claims of a token, or None if the token is invalid, expired, or not meant for this API server."""
         try:
             header, payload, signature = token.split(".")
             raw = _decode(signature)
@@ -132,7 +132,7 @@ class ServiceAccountTokens:
 
 
 class Authenticator:
-    """Finds the user of a request."""
+    """The authenticator, which determines a request's user."""
 
     def __init__(self, store: ObjectStore, tokens: ServiceAccountTokens) -> None:
         self._store = store
@@ -144,12 +144,12 @@ class Authenticator:
         """Return the user of a request.
 
         Args:
-            certificate: the client's certificate (DER). TLS verified it against the cluster's CA, except for its time.
-                An expired certificate is not a valid credential (k8s.io/apiserver authentication/request/x509).
-            authorization: the header Authorization; empty if it is missing.
+            certificate: the client's certificate (DER). TLS has verified its signature by the cluster's CA, but not its
+                dates. An expired certificate is not a valid credential (k8s.io/apiserver authentication/request/x509).
+            authorization: the Authorization header; empty if it is missing.
 
         Raises:
-            ApiErrorResponse: the credentials are wrong (401). A request without credentials has an anonymous user.
+            ApiErrorResponse: the credentials are wrong (401). A request without credentials is anonymous.
         """
         if certificate:
             return _certificate_user(certificate, datetime.datetime.now(datetime.UTC) + self.ahead)
@@ -162,7 +162,7 @@ class Authenticator:
         return user
 
     def token_user(self, token: str) -> User | None:
-        """Return the user for a bearer token; None if the token is not valid."""
+        """Return the user for a bearer token, or None if the token is not valid."""
         return self._bootstrap_user(token) or self._service_account_user(token)
 
     def _bootstrap_user(self, token: str) -> User | None:

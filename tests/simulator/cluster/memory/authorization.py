@@ -17,7 +17,7 @@ _READ = ("get", "list", "watch")
 
 
 class Authorizer:
-    """Authorizes requests by the roles and bindings in the store, and also gives kubelets the rights of a node."""
+    """The authorizer: RBAC with the roles and bindings in the store, and the node authorizer's rules for kubelets."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
@@ -33,7 +33,7 @@ class Authorizer:
             raise _refusal(user, target, reason)
 
     def decide(self, user: User, target: Target) -> tuple[bool, str]:
-        """Return whether a user is allowed to send a request; if not, also the specific reason, if there is one."""
+        """Return whether a user may send a request and, if not, the specific reason (empty if there is none)."""
         if "system:masters" in user.groups:
             return True, ""
         reason = ""
@@ -63,7 +63,7 @@ class Authorizer:
         return (role or {}).get("rules") or []
 
     def _node_refusal(self, node: str, target: Target) -> str:
-        """Return why a kubelet's request for objects that do not belong to its node is refused; otherwise empty."""
+        """Return why a kubelet may not access objects that do not belong to its node, or an empty string if it may."""
         own_only = f"node '{node}' cannot read '{target.name}', only its own Node object"
         if target.resource == "nodes" and target.verb in _READ:
             return "" if target.name == node else own_only

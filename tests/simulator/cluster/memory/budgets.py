@@ -25,7 +25,7 @@ def is_ready(pod: Object) -> bool:
 
 
 def scaled(value: int | str | None, total: int, *, up: bool = True) -> int:
-    """Return a number or a percentage of `total`, rounded up or down."""
+    """Return a number, or a percentage of `total` rounded up or down."""
     if isinstance(value, str) and value.endswith("%"):
         share = int(value[:-1]) * total / 100
         return math.ceil(share) if up else math.floor(share)
@@ -45,9 +45,6 @@ def budget_status(budget: Object, pods: list[Object], desired_replicas: int) -> 
     Args:
         pods: the pods to which the budget applies.
         desired_replicas: the sum of the desired replicas of these pods' owners.
-
-    Returns:
-        The status.
     """
     spec, generation = budget["spec"], budget["metadata"].get("generation", 1)
     before = budget.get("status", {})
@@ -93,13 +90,13 @@ def needs_no_budget(pod: Object) -> bool:
 
 
 def charge(budgets: list[Object], pod: Object) -> Object | None:
-    """Use one disruption of the budget that applies to a pod.
+    """Use up one disruption that the pod's budget allows.
 
     Args:
         budgets: the budgets that apply to the pod.
 
     Returns:
-        The new status of the budget; None if no status changes.
+        The budget's new status, or None if it does not change.
 
     Raises:
         ApiErrorResponse: the budget allows no disruption or has changed since its status was computed (429), or more

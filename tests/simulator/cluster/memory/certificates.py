@@ -48,7 +48,7 @@ class Authority:
 
     @property
     def pem(self) -> str:
-        """The authority's certificate."""
+        """The authority's certificate in PEM."""
         return certificate_pem(self.certificate).decode()
 
     def issue(
@@ -66,7 +66,7 @@ class Authority:
             key: the public key, or a request that contains it.
             usages: the usages, which are keys of `USAGES`.
             alternative: the subject alternative names.
-            lifetime: the validity.
+            lifetime: the validity period.
 
         Returns:
             The certificate in PEM.
@@ -87,19 +87,19 @@ class Authority:
         return certificate_pem(certificate)
 
     def client(self, common_name: str, organizations: Iterable[str]) -> tuple[bytes, bytes]:
-        """Return a client certificate.
+        """Issue a client certificate with a new key.
 
         Returns:
-            Certificate and key in PEM.
+            The certificate and the key in PEM.
         """
         key = new_key()
         return self.issue(named(common_name, organizations), key.public_key(), ["client auth"]), key_pem(key)
 
     def server(self, common_name: str, sans: Iterable[str]) -> tuple[bytes, bytes]:
-        """Return a server certificate for names and addresses.
+        """Issue a server certificate with a new key, for names and addresses.
 
         Returns:
-            Certificate and key in PEM.
+            The certificate and the key in PEM.
         """
         key = new_key()
         certificate = self.issue(named(common_name), key.public_key(), ["server auth"], alternative_names(sans))

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Times in the formats of the API."""
+"""Times in the API's formats."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import datetime
 
 
 def now() -> str:
-    """Return the current time in the format of metadata (RFC 3339, seconds)."""
+    """Return the current time in the format of object metadata (RFC 3339, in whole seconds)."""
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -22,7 +22,7 @@ def parse(text: str) -> datetime.datetime:
 
 
 def age(text: str | None) -> float:
-    """Return the seconds since a time; infinite if the text is None or empty.
+    """Return the seconds since a time, or infinity if the text is None or empty.
 
     Raises:
         ValueError: the text is not a time.

@@ -22,7 +22,7 @@ class Cause:
 
 
 class ApiErrorResponse(Exception):
-    """An error response of the API."""
+    """An error response from the API server."""
 
     def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ class ApiErrorResponse(Exception):
 
 
 def qualified(plural: str, group: str) -> str:
-    """Return the name of a resource for messages, such as "pods" or "daemonsets.apps"."""
+    """Return a resource's name as messages contain it, such as "pods" or "daemonsets.apps"."""
     return f"{plural}.{group}" if group else plural
 
 
@@ -62,7 +62,7 @@ def already_exists(plural: str, group: str, name: str) -> ApiErrorResponse:
 
 
 def conflict(plural: str, group: str, name: str, why: str = "") -> ApiErrorResponse:
-    """Return the error for a change that does not fit the current object.
+    """Return the error for a change that conflicts with the current object.
 
     Args:
         why: the reason; by default, the object has changed since the client read it.

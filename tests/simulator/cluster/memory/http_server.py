@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""HTTPS for the API: TLS with optional client certificates, keep-alive, streamed watches."""
+"""HTTPS for the API: TLS with optional client certificates, keep-alive, and streamed watches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SECONDS_HANDSHAKE = 10.0
 
 
 def server_context(certificate: Path, key: Path, ca: Path) -> ssl.SSLContext:
-    """Return the server's TLS context, with optional client certificates that the cluster's CA must have signed."""
+    """Return the server's TLS context; client certificates are optional, but the cluster's CA must have signed them."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(certificate, key)
@@ -144,7 +144,7 @@ def _retry_after(body: object) -> int:
 
 
 class ApiServer(HttpServer):
-    """The server of an API."""
+    """The HTTPS server for a cluster's API."""
 
     def __init__(self, address: str, port: int, tls: ssl.SSLContext, api: ClusterApi) -> None:
         self.api = api
@@ -159,7 +159,7 @@ class ApiServer(HttpServer):
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """Remove a connection that ends."""
+        """Shut down a connection, and remove it from the recorded connections."""
         with self._connections_lock:
             self._connections.discard(request)
         super().shutdown_request(request)

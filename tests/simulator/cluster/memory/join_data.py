@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The result of `kubeadm init` in a cluster: namespaces, roles, the data that joining nodes read, add-ons."""
+"""The result of `kubeadm init` in a cluster: namespaces, roles, the data that joining nodes read, and add-ons."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def objects(options: ClusterOptions, server: str, ca: str) -> Iterator[Object]:
     """Yield the objects of a new cluster, in the order in which they can be created.
 
     Args:
-        options: the options of the cluster.
-        server: the URL of the API server.
+        options: the cluster's options.
+        server: the API server's URL.
         ca: the cluster's CA certificate in PEM.
     """
     for name in NAMESPACES:
@@ -101,7 +101,7 @@ def _cluster_configuration(options: ClusterOptions, server: str) -> str:
 
 
 def _kubelet_configuration(options: ClusterOptions) -> str:
-    """Return the configuration that kubeadm 1.37.1 uploads, without most zero values, which differ between versions."""
+    """Return the kubelet configuration that kubeadm 1.37.1 uploads, without most zero values, which vary by version."""
     dns = ipaddress.IPv4Network(options.service_cidr)[10]
     config = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",

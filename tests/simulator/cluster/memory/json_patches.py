@@ -59,7 +59,7 @@ def json_patch(target: Any, operations: Any) -> Any:
 
 
 def _check(operations: Any) -> None:
-    """Reject what the API server cannot decode (https://github.com/kubernetes/apiserver, handlers/patch.go)."""
+    """Reject operations that the API server cannot decode (k8s.io/apiserver pkg/endpoints/handlers/patch.go)."""
     if not isinstance(operations, list):
         raise _undecodable(operations, "value of type []handlers.jsonPatchOp")
     for operation in operations:
@@ -90,6 +90,6 @@ def _apply(document: Any, operation: dict[str, Any]) -> Any:
 
 
 def _names_a_missing_member(document: Any, operation: dict[str, Any]) -> bool:
-    """Return whether only the last part of an operation's path is missing, which the API server reads as null."""
+    """Return whether only the last part of an operation's path is missing; the API server reads it as null."""
     parent, name = JsonPointer(operation["path"]).to_last(document)
     return isinstance(parent, dict) and name not in parent

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Create, update, replace and delete objects as the registry of kube-apiserver does."""
+"""Create, update, replace and delete objects as kube-apiserver's registry does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease"
 
 
 class Objects:
-    """Reads and writes objects on behalf of users, with admission and validation."""
+    """Access to the objects on behalf of users, with admission and validation."""
 
     def __init__(self, store: ObjectStore, service_network: ipaddress.IPv4Network) -> None:
         self.store = store
@@ -37,7 +37,7 @@ class Objects:
         return Context(self.store, self._service_network, user)
 
     def read(self, kind: ResourceType, namespace: str, name: str) -> Object:
-        """Return an object, which the caller must not change.
+        """Return an object; the caller must not change it.
 
         Raises:
             ApiErrorResponse: the object does not exist (404).
@@ -52,7 +52,7 @@ class Objects:
 
         Args:
             obj: the object from the client, which this method may change.
-            dry: only check, and store nothing.
+            dry: whether to only check the object, without storing it.
 
         Raises:
             ApiErrorResponse: the object exists, is invalid or is not allowed, or its namespace does not exist.
@@ -134,13 +134,13 @@ class Objects:
         """Change an object atomically.
 
         Args:
-            change: gets a copy of the object, and returns the new object.
+            change: a function that receives a copy of the object, and returns the new object.
             subresource: with "status", "approval" and so on, only the metadata and the status are written. If it is
                 empty, the status is not written, unless the type has no subresource for it.
 
         Raises:
-            ApiErrorResponse: the object does not exist or has changed meanwhile, or the new object is invalid or not
-                allowed.
+            ApiErrorResponse: the object does not exist or has changed in the meantime, or the new object is invalid or
+                not allowed.
         """
         with self.store.lock:
             old = self.read(kind, namespace, name)
@@ -232,7 +232,7 @@ def _check_same(kind: ResourceType, old: Object, new: Object) -> None:
 
 
 def _keep(kind: ResourceType, old: Object, new: Object, subresource: str) -> Object:
-    """Return the new object with the old values of all fields that this kind of write must not change."""
+    """Return the new object, but with the old values of all fields that this kind of write must not change."""
     metadata = {key: value for key, value in new["metadata"].items() if key not in _KEPT and value is not None}
     metadata |= {key: old["metadata"][key] for key in ("name", *_KEPT) if key in old["metadata"]}
     metadata["resourceVersion"] = old["metadata"]["resourceVersion"]

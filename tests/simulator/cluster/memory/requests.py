@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parse a request from its method, path and query, as kube-apiserver's RequestInfo does."""
+"""Parse a request's method, path and query, as kube-apiserver's RequestInfo does."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class User:
 
     @property
     def node(self) -> str:
-        """The name of the node if the user is a node's kubelet; otherwise empty."""
+        """The name of the node if the user is a node's kubelet, otherwise an empty string."""
         prefix = "system:node:"
         return self.name[len(prefix) :] if self.name.startswith(prefix) and "system:nodes" in self.groups else ""
 
 
 @dataclass(frozen=True)
 class ApiRequest:
-    """One HTTP request of an authenticated user."""
+    """One HTTP request from an authenticated user."""
 
     method: str
     path: str
@@ -93,7 +93,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Response:
-    """The response: an object, text, or a stream of watch events."""
+    """A response: an object, text, or a stream of watch events."""
 
     code: int
     body: Object | str | Iterator[Object]

@@ -38,7 +38,7 @@ class ResourceType:
 
     @property
     def key(self) -> str:
-        """The key of the type's objects in the store, which contains the group of a custom resource."""
+        """The key of the type's objects in the store; for a custom resource, it includes the group."""
         return f"{self.plural}.{self.group}" if self.custom else self.plural
 
     @property
@@ -124,7 +124,7 @@ TYPES = _types()
 
 
 def type_of(plural: str) -> ResourceType:
-    """Return a built-in resource type by its plural, which is unique among these types.
+    """Return a built-in resource type by its plural name, which is unique among these types.
 
     Raises:
         KeyError: there is no such type.
@@ -136,12 +136,12 @@ def type_of(plural: str) -> ResourceType:
 
 
 def type_of_kind(api_version: str, kind: str) -> ResourceType | None:
-    """Return a built-in resource type by an object's apiVersion and kind; None if there is no such type."""
+    """Return a built-in resource type by an object's apiVersion and kind, or None if there is no such type."""
     return next((one for one in TYPES if (one.group_version, one.kind) == (api_version, kind)), None)
 
 
 def api_versions(server: str) -> Object:
-    """Return the response to GET /api of a server (HOST:PORT)."""
+    """Return the response to GET /api on a server (HOST:PORT)."""
     addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": server}]
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
 
@@ -157,7 +157,7 @@ def api_groups(types: Iterable[ResourceType]) -> Object:
 
 
 def api_group(types: Iterable[ResourceType], name: str) -> Object | None:
-    """Return the response to GET /apis/NAME; None if the group does not exist."""
+    """Return the response to GET /apis/NAME, or None if the group does not exist."""
     versions = list(dict.fromkeys(one.version for one in types if one.group == name and name))
     return {"kind": "APIGroup", "apiVersion": "v1"} | _group(name, versions) if versions else None
 
@@ -168,7 +168,7 @@ def _group(name: str, versions: list[str]) -> Object:
 
 
 def api_resources(types: Iterable[ResourceType], group: str, version: str) -> Object | None:
-    """Return the response to GET /api/v1 or /apis/GROUP/VERSION; None if the group or version does not exist."""
+    """Return the response to GET /api/v1 or /apis/GROUP/VERSION, or None if the group or version does not exist."""
     found = [one for one in types if (one.group, one.version) == (group, version)]
     if not found:
         return None

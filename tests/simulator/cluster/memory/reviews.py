@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""API requests that store nothing: a user's identity, a user's rights, the user of a token."""
+"""Reviews, which are API requests that store nothing: a user's identity, a user's rights, a token's user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .resources import Object, ResourceType
 
 
 class Reviews:
-    """Handles SelfSubjectReview, TokenReview, SelfSubjectAccessReview and SubjectAccessReview."""
+    """The handler for SelfSubjectReview, TokenReview, SelfSubjectAccessReview and SubjectAccessReview."""
 
     def __init__(self, authenticator: Authenticator, authorizer: Authorizer) -> None:
         self._authenticator = authenticator
@@ -21,7 +21,7 @@ class Reviews:
         """Handle a review.
 
         Args:
-            kind: the kind of the review.
+            kind: the kind of review.
         """
         body = request.parse_object()
         spec = body.get("spec") or {}

@@ -28,7 +28,7 @@ _METADATA = ("apiVersion", "kind", "metadata")
 
 
 def schema_of(definition: Object, version: str) -> Object:
-    """Return the schema of one version in a CustomResourceDefinition; empty if there is none."""
+    """Return the schema of one version in a CustomResourceDefinition, or an empty dict if there is none."""
     for one in definition["spec"]["versions"]:
         if one["name"] == version:
             found: Object = (one.get("schema") or {}).get("openAPIV3Schema") or {}
@@ -37,7 +37,7 @@ def schema_of(definition: Object, version: str) -> Object:
 
 
 def complete(obj: Object, schema: Object) -> None:
-    """Remove the fields of an object that its schema does not define, and set the defaults of missing fields."""
+    """Remove an object's fields that its schema does not define, and set the defaults of missing fields."""
     known = schema.get("properties") or {}
     if not schema.get("x-kubernetes-preserve-unknown-fields"):
         for name in [name for name in obj if name not in known and name not in _METADATA]:
@@ -79,7 +79,7 @@ def _complete_object(value: Object, schema: Object) -> None:
 
 
 def validate(obj: Object, schema: Object) -> list[Cause]:
-    """Return how an object differs from its schema."""
+    """Return an object's violations of its schema."""
     inner = {name: part for name, part in (schema.get("properties") or {}).items() if name not in _METADATA}
     causes = [required(name) for name in schema.get("required") or [] if name not in obj and name not in _METADATA]
     for name, part in inner.items():
@@ -111,7 +111,7 @@ def _check(value: object, schema: Object, path: str) -> Iterator[Cause]:
 
 
 def _matches(pattern: str, value: str) -> bool:
-    """Return whether a text matches a pattern of Go, in which flags may follow the anchor: `^(?i)(Off|Info)$`."""
+    """Return whether a text matches a Go pattern, in which flags may follow the anchor: `^(?i)(Off|Info)$`."""
     flags = re.IGNORECASE if "(?i)" in pattern else 0
     return re.search(pattern.replace("(?i)", ""), value, flags) is not None
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The objects, which are never changed in place, their revisions, and the history for watches."""
+"""The store of objects, which are never changed in place, with their revisions and the history for watches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ObjectChange:
 
 
 class ObjectStore:
-    """All objects by type, namespace and name; several threads can use the store."""
+    """A thread-safe store of all objects by type, namespace and name."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -48,7 +48,7 @@ class ObjectStore:
             return list(self._types.values())
 
     def find_type(self, group: str, version: str, plural: str) -> ResourceType | None:
-        """Return the resource type for a path in the URL; None if there is no such type."""
+        """Return the resource type for the group, version and plural in a URL, or None if there is no such type."""
         return self._types.get((group, version, plural))
 
     def define(self, kind: ResourceType) -> None:
@@ -61,7 +61,7 @@ class ObjectStore:
             self._changed_at.setdefault(kind.key, self.revision)
 
     def undefine(self, kind: ResourceType) -> None:
-        """Remove one version of a custom resource type; the last version with all objects of the type."""
+        """Remove one version of a custom resource type; with the last version, also remove all objects of the type."""
         with self.lock:
             self._types.pop((kind.group, kind.version, kind.plural), None)
             if any(other.key == kind.key for other in self._types.values()):
@@ -70,19 +70,19 @@ class ObjectStore:
                 self.remove(kind.key, namespace, name)
 
     def peek(self, plural: str, namespace: str, name: str) -> Object | None:
-        """Return an object, which the caller must not change; None if it does not exist."""
+        """Return an object, or None if it does not exist; the caller must not change it."""
         with self.lock:
             return self._objects[plural].get((namespace, name))
 
     def get(self, plural: str, namespace: str, name: str) -> Object | None:
-        """Return a copy of an object; None if it does not exist."""
+        """Return a copy of an object, or None if it does not exist."""
         return copy.deepcopy(self.peek(plural, namespace, name))
 
     def peek_all(self, plural: str, namespace: str = "") -> list[Object]:
         """Return the objects of a type, sorted by namespace and name; the caller must not change them.
 
         Args:
-            namespace: the namespace; empty: all namespaces.
+            namespace: the namespace; an empty string selects all namespaces.
         """
         with self.lock:
             items = sorted(self._objects[plural].items())
@@ -93,7 +93,7 @@ class ObjectStore:
         return self._changed_at[plural]
 
     def put(self, plural: str, obj: Object) -> Object:
-        """Write an object, which the caller must not change afterwards.
+        """Store an object, which the caller must not change afterwards.
 
         Returns:
             The same object, with its new resourceVersion.
@@ -151,7 +151,7 @@ class ObjectStore:
             self.changed.wait_for(lambda: self.closed or self.revision > after, seconds)
 
     def close(self) -> None:
-        """End all watches and the loop of the controllers."""
+        """End all watches and the controller loop."""
         with self.changed:
             self.closed = True
             self.changed.notify_all()

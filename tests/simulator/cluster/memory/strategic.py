@@ -38,10 +38,10 @@ _ORDER, _DELETE_VALUES, _RETAIN = "$setElementOrder/", "$deleteFromPrimitiveList
 
 
 def merge_key(field: str, elements: Sequence[Any]) -> str | None:
-    """Return the key by which the list in a field is merged; None if the list is replaced.
+    """Return the key by which the list in a field is merged, or None if the list is replaced.
 
     Args:
-        elements: the elements of the list, which distinguish lists of ports or addresses that need different keys.
+        elements: the elements of the list. They show which key a list of ports or addresses needs.
     """
     maps = [one for one in elements if isinstance(one, dict)]
     if not maps or len(maps) != len(elements):
@@ -122,7 +122,7 @@ def _apply_list_directives(result: dict[str, Any], patch: dict[str, Any]) -> Non
 
 
 def _ordered(field: str, elements: list[Any], order: list[Any]) -> list[Any]:
-    """Sort the elements that a patch lists in the order of the patch; all other elements keep their positions."""
+    """Sort the elements that the patch mentions into the patch's order; all other elements keep their positions."""
     key = merge_key(field, order)
     requested = [one.get(key) for one in order] if key else order
     listed = [one for one in elements if (one.get(key) if key else one) in requested]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Requests for a part of an object, or for an action on it: eviction, binding, token, scale."""
+"""Requests for a part of an object, or for an action on it: eviction, binding, token and scale."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "statu
 
 
 class Subresources:
-    """Handles the subresources that do more than write the status."""
+    """The handler for the subresources that do more than write the status."""
 
     def __init__(self, objects: Objects, tokens: ServiceAccountTokens) -> None:
         self._objects = objects
@@ -134,5 +134,5 @@ def scale_of(obj: Object) -> Object:
 
 
 def scaled_object(live: Object, scale: Object) -> Object:
-    """Return a workload with the number of replicas in a Scale object."""
+    """Return a copy of a workload with the number of replicas from a Scale object."""
     return live | {"spec": live["spec"] | {"replicas": int(scale.get("spec", {}).get("replicas", 0))}}

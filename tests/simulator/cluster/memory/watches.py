@@ -57,7 +57,7 @@ def watch_objects(
 ) -> Iterator[Object]:
     """Yield watch events up to the time limit of the client or the server.
 
-    An event without a type is a pause, in which the caller should check whether the client is still connected.
+    An event without a type marks a pause, in which the caller should check whether the client is still connected.
 
     Args:
         query: resourceVersion, timeoutSeconds, allowWatchBookmarks, sendInitialEvents.

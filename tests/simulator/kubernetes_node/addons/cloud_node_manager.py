@@ -43,7 +43,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
             try:
                 _initialize(machine, client, name)
             except (ApiError, OSError):
-                continue  # tried again, as by the controller
+                continue  # try again, as the controller does
     finally:
         client.close()
     return ProgramResult(0, "", "")
@@ -78,7 +78,7 @@ def _initialize(machine: Machine, client: Client, name: str) -> None:
 
 
 def _addresses(about: Mapping[str, Any], name: str) -> list[dict[str, str]]:
-    """Return the addresses of the first network interface, followed by the node's name as host name."""
+    """Return the addresses of the first network interface, followed by the node's name as its host name."""
     ipv4 = about["network"]["interface"][0]["ipv4"]["ipAddress"]
     addresses = [{"type": "InternalIP", "address": str(one["privateIpAddress"])} for one in ipv4]
     return [*addresses, {"type": "Hostname", "address": name}]

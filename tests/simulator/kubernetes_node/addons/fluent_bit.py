@@ -97,7 +97,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
     """Simulate fluent-bit.exe -c FILE, which runs until it is stopped."""
     words = list(invocation.argv)
     if len(words) != 2 or words[0] not in ("-c", "--config"):
-        return ProgramResult(1, "", "Error: the simulator models fluent-bit -c FILE only\n")
+        return ProgramResult(1, "", "Error: the simulator models only fluent-bit -c FILE\n")
     try:
         pipeline = _pipeline(machine, drive(words[1]))
         for path in _databases(pipeline):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Command lines in the syntax of Go's package flag, limited to what the programs of this package use."""
+"""Command lines in the syntax of Go's flag package, limited to what the programs of this package use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def parse(argv: Sequence[str], known: Collection[str]) -> dict[str, str]:
 
     Args:
         argv: the arguments, without the program.
-        known: names of the program's flags.
+        known: the names of the program's flags.
 
     Raises:
         GoUsageError: a flag is unknown, or an argument is not a flag.

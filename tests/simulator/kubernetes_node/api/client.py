@@ -30,7 +30,7 @@ JSON = "application/json"
 
 
 class ApiError(Exception):
-    """An error response.
+    """An error response from the API server.
 
     Args:
         status: the HTTP status.
@@ -49,7 +49,7 @@ class KubeconfigError(Exception):
 
 @dataclass(frozen=True)
 class ServerAccess:
-    """The access to an API server: its URL, PEM texts, and a token or the path of a token file.
+    """Access to an API server: its URL, certificates and a key in PEM, and a token or the path of a token file.
 
     Args:
         ca: the trusted certificates. If it is None, or with `insecure`, the server's certificate is not verified.
@@ -139,7 +139,7 @@ class Client:
         return self.call("GET", path, query=query)
 
     def find(self, path: str, **query: str) -> dict[str, Any] | None:
-        """Read an object. Return None if it does not exist."""
+        """Return an object, or None if it does not exist."""
         try:
             return self.get(path, **query)
         except ApiError as error:
@@ -165,7 +165,7 @@ class Client:
 
     def call(self, method: str, path: str, document: Mapping[str, Any] | None = None, *,
              query: Mapping[str, str] | None = None, content_type: str = JSON) -> dict[str, Any]:  # fmt: skip
-        """Send a request.
+        """Send a request, and return the response's JSON document.
 
         Raises:
             ApiError: the API server rejects the request.
@@ -225,14 +225,14 @@ class Client:
         return self._connection
 
     def _check_time(self, connection: http.client.HTTPConnection) -> None:
-        """Raise OSError if the server's certificate is not valid according to the machine's clock."""
+        """Raise OSError if the server's certificate is not valid at the current time of the machine's clock."""
         shown = clock.of_peer(connection.sock) if self._verifies else None  # type: ignore[arg-type]
         moment = self._machine.clock.now()
         if shown and not clock.is_valid(shown, moment):
             raise OSError(clock.go_text(shown, moment))
 
     def renew(self, access: ServerAccess) -> None:
-        """Use other credentials from now on, over a new connection."""
+        """Switch to other credentials, and to a new connection."""
         with self._lock:
             self._drop()
             self.access = access
@@ -254,7 +254,7 @@ class Client:
 
 
 def _named(name: str, address: str, port: int, timeout: float, context: ssl.SSLContext) -> http.client.HTTPConnection:
-    """Return a connection to an address whose certificate is checked against a given name."""
+    """Return a connection to an address; the server's certificate is checked against `name`."""
     connection = http.client.HTTPSConnection(name, port, timeout=timeout, context=context)
     create = connection._create_connection  # type: ignore[attr-defined]
 

@@ -21,9 +21,9 @@ _KUBELET = r"C:\etc\kubernetes\kubelet.conf"
 def reach(machine: Machine, access: ServerAccess) -> ServerAccess:
     """Return the access with an address that works on the node's network.
 
-    The address of a service works only after kube-proxy has created its load balancer in HNS. Behind the service is the
-    API server's advertised address, which is not routed in the simulator. Therefore, the address that the kubelet uses
-    replaces the service's address.
+    A service's address works only after kube-proxy has created the service's load balancer in HNS. The service leads to
+    the API server's advertised address, which is not routed in the simulator. Therefore, the address that the kubelet
+    uses replaces the service's address.
 
     Raises:
         OSError: the API server is not reachable.
@@ -53,7 +53,7 @@ def access_of(machine: Machine, run: Invocation, kubeconfig: str, server: str) -
 
     Args:
         kubeconfig: the path of a kubeconfig; if empty, the pod's service account is used.
-        server: replaces the URL in the kubeconfig; empty to keep it.
+        server: the URL to use instead of the kubeconfig's, or an empty string to keep that.
 
     Raises:
         KubeconfigError: the kubeconfig cannot be used.

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """How soon the programs of a node notice changes in the cluster.
 
-Real ones watch the API server. The simulated ones list at intervals, because a watch needs a connection and a thread.
+Real programs watch the API server. The simulated ones list objects at intervals, because a watch needs a connection
+and a thread.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def allocate(machine: Machine, container: str, version: str) -> AddressLease:
 
 
 def release(machine: Machine, container: str) -> None:
-    """Release the address of a container. It is not an error if the container has no address.
+    """Release a container's address. It is not an error if the container has no address.
 
     Raises:
         CniError: the state file is invalid.
@@ -114,7 +114,7 @@ def read_state(machine: Machine, path: str, key: str) -> dict[str, Any]:
 
 
 def _refresh(machine: Machine, spaces: dict[str, Any]) -> None:
-    """Add the addresses that WireServer reports for the network interface, and remove other addresses that are free."""
+    """Add the addresses that WireServer reports for the network interface; remove all others that are not assigned."""
     about = machine.settings.option("azure")
     if not isinstance(about, Mapping):
         _log(machine, f'[ipam] wireserver call failed with: Get "{_QUERY}": dial tcp 168.63.129.16:80: i/o timeout')

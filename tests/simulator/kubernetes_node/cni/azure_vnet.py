@@ -4,7 +4,7 @@
 
 Source: Azure/azure-container-networking cni/network/network.go, cni/network/network_windows.go,
 network/network_windows.go, network/endpoint_windows.go, network/policy/policy_windows.go (v1.4.58 and v1.6.21). If the
-network exists, the plugin uses it, whatever its type is. The configuration's `bridge` has no effect on Windows, and
+network exists, the plugin uses it, whatever its type. The configuration's `bridge` has no effect on Windows, and
 since 1.6.16 its `mode` has none either. State and logs are in the working directory.
 """
 
@@ -33,7 +33,7 @@ _MODES = {"bridge": "L2Bridge", "tunnel": "L2Tunnel", "": "L2Tunnel"}
 
 
 def add(call: PluginCall) -> Attachment:
-    """Add a pod.
+    """Add a pod to the network.
 
     Raises:
         CniError: the plugin fails.
@@ -55,7 +55,7 @@ def add(call: PluginCall) -> Attachment:
 
 
 def remove(machine: Machine, container: str) -> None:
-    """Release the address of a pod and forget its endpoint. It is not an error if the plugin does not know the pod.
+    """Release a pod's address, and forget its endpoint. It is not an error if the plugin does not know the pod.
 
     Raises:
         CniError: a state file is invalid.
@@ -114,7 +114,7 @@ def _network(call: PluginCall, lease: AddressLease, version: str) -> Network:
 
 
 def _has_one_step(version: str) -> bool:
-    """Return whether the plugin creates a network and an endpoint in one step, with the same prefix for its errors."""
+    """Return whether the plugin creates a network and an endpoint in one step, so their errors have the same prefix."""
     return contracts.at_least(version, "1.6")
 
 
@@ -137,7 +137,7 @@ def _attach(call: PluginCall, network: Network, lease: AddressLease, dns: hns.Dn
 
 
 def _policies(call: PluginCall, address: str, api: int, head: str) -> list[object]:
-    """Return the policies for HNS. The configuration's policies always have the form of the first API."""
+    """Return the policies for HNS. The configuration's policies are always in the format of HNS's first API."""
     found: list[object] = []
     for item in call.get("additionalArgs") or []:
         entry = {key.casefold(): value for key, value in item.items()}
@@ -155,9 +155,10 @@ def _policies(call: PluginCall, address: str, api: int, head: str) -> list[objec
 
 
 def _second_form(value: Mapping[str, Any], head: str) -> list[object]:
-    """Return a policy in the form of the second API; nothing for an unknown type or an incomplete ACL.
+    """Convert a policy to the format of HNS's second API; the list is empty for an unknown type or an incomplete ACL.
 
-    Raise CniError for an OutBoundNAT without exceptions, with `head` as the start of its message.
+    Raises:
+        CniError: an OutBoundNAT policy has no exceptions. The message starts with `head`.
     """
     kind = str(value.get("Type") or "").casefold()
     rest = {key: item for key, item in value.items() if key != "Type"}

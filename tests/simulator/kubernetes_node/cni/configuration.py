@@ -104,7 +104,7 @@ def _decoded(text: str, what: str) -> dict[str, Any]:
 
 
 def _go_kind(value: object) -> str:
-    """Return the name of a value's kind in messages of Go's JSON decoder."""
+    """Return the name that Go's JSON decoder uses in messages for a value's type."""
     if isinstance(value, bool):
         return "bool"
     kinds = {str: "string", int: "number", float: "number", list: "array", dict: "object"}
@@ -133,7 +133,7 @@ def ready(machine: Machine, conf_dir: str, bin_dirs: list[str], *, skips_invalid
 
 
 def load_status(machine: Machine, conf_dir: str, bin_dirs: list[str]) -> str:
-    """Return `lastCNILoadStatus` of `crictl info`: `OK`, or the reason why containerd cannot load the configuration.
+    """Return `lastCNILoadStatus` in `crictl info`: `OK`, or the reason why containerd cannot load the configuration.
 
     Source: containerd internal/cri/server/status.go and cni_conf_syncer.go, containerd/go-cni cni.go (`Load`).
     """

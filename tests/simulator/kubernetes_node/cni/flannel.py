@@ -50,7 +50,7 @@ class _UsageError(Exception):
 
 
 def parse(argv: list[str]) -> dict[str, str]:
-    """Parse a command line like Go's flag package. If it is invalid, raise an error with Go's message."""
+    """Parse a command line as Go's flag package does. If it is invalid, raise an error with Go's message."""
     found: dict[str, str] = {}
     words = list(argv)
     while words:
@@ -155,7 +155,7 @@ def _node_name(client: Client, invocation: Invocation) -> str:
 
 
 def _node(client: Client, name: str) -> dict[str, Any]:
-    """Return the node. The messages are those that a real flanneld logs when it has waited in vain for the node."""
+    """Return the node. An error has the message that a real flanneld logs after it has waited for the node in vain."""
     try:
         return client.get(f"/api/v1/nodes/{name}")
     except ApiError as error:
@@ -227,7 +227,7 @@ def _write_subnet_file(
 
 
 def _status(machine: Machine) -> object:
-    """Return the log of the flanneld that ran last, and the subnets that are not reachable."""
+    """Return the log of the flanneld that ran last, and the unreachable subnets."""
     return {"log": list(machine.part(Log).lines), "unreachable": unreachable(machine)}
 
 

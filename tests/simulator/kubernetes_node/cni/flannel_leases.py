@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How pods of other nodes are reached: routes of the host (host-gw) or policies of the network (vxlan).
+"""How a node reaches the pods of other nodes: host routes (host-gw) or policies of the HNS network (vxlan).
 
 Sources: flannel-io/flannel pkg/backend/route_network_windows.go and pkg/backend/vxlan/vxlan_network_windows.go. Every
 node announces its subnet in its annotations (pkg/subnet/kube). host-gw creates a route through the other node's address
-even if that address is in another subnet. Windows accepts such a route, but no packet arrives (`unreachable` on the
+even if that address is in another subnet. Windows accepts such a route, but no packets arrive (`unreachable` on the
 status page), because host-gw requires that the nodes share a layer-2 network.
 """
 
@@ -26,13 +26,13 @@ from simulator.windows.networking.network_state import Route, state_of, uplink
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-_SECONDS = 5.0  # of real time, between two queries of the nodes (flanneld checks its routes every 10 seconds)
+_SECONDS = 5.0  # seconds of real time between two queries of the nodes (flanneld checks its routes every 10 seconds)
 _PREFIX = "flannel.alpha.coreos.com"
 
 
 @dataclass(frozen=True)
 class FlannelLease:
-    """The subnet of another node."""
+    """Another node's subnet, as that node announces it."""
 
     subnet: str
     address: str
@@ -53,7 +53,7 @@ def leases(nodes: list[dict[str, Any]], own: str) -> list[FlannelLease]:
 
 
 class Leases:
-    """Keeps the routes of one flanneld in accordance with the leases of the other nodes."""
+    """The routes of one flanneld, kept in line with the leases of the other nodes."""
 
     def __init__(self, machine: Machine, backend: Backend, node: str, log: Log) -> None:
         self._machine, self._backend, self._node, self._log = machine, backend, node, log
@@ -147,7 +147,7 @@ def _destination(policy: Mapping[str, object]) -> object:
 
 
 def unreachable(machine: Machine) -> list[str]:
-    """Return the destinations whose next hop is in none of the machine's subnets, so that no packet arrives."""
+    """Return the unreachable destinations of routes: their next hop is in none of the machine's subnets."""
     state = state_of(machine)
     subnets = [
         ipaddress.ip_network(address.network)

@@ -36,22 +36,22 @@ class FlannelError(Exception):
 
 @dataclass
 class Log:
-    """The log of flanneld."""
+    """flanneld's log."""
 
     lines: list[str] = field(default_factory=list)
 
     def write(self, level: str, text: str) -> None:
-        """Add a line in klog's form."""
+        """Add a line in klog's format."""
         self.lines.append(f"{level}1121 00:00:00.000000    1000 {text}")
 
     def text(self) -> str:
-        """Return everything that was logged."""
+        """Return the log as one text."""
         return "".join(f"{line}\n" for line in self.lines)
 
 
 @dataclass(frozen=True)
 class Backend:
-    """The network that flannel creates."""
+    """A flannel backend: the settings of the HNS network that flannel creates."""
 
     name: str
     kind: str
@@ -59,7 +59,7 @@ class Backend:
 
 
 def backend_of(settings: Mapping[str, Any]) -> Backend:
-    """Return the network that is configured in net-conf.json.
+    """Return the backend that net-conf.json configures.
 
     Raises:
         FlannelError: the configuration is invalid, or flannel does not support it on Windows.
@@ -132,8 +132,8 @@ def _outer(backend: Backend) -> str:
 def _no_management_ip(backend: Backend) -> str:
     """Return the error for a network that still has no management IP after the waiting time.
 
-    The vxlan backend loses the timeout error, because it wraps another error, which is not set. Therefore, it fails
-    only when it uses the network.
+    The vxlan backend loses the timeout error, because it wraps a different error variable, which is nil. Therefore,
+    it fails only later, when it uses the network.
     """
     if backend.vni:
         message = f"interface bound to {backend.name} took too long to get ready."
@@ -161,7 +161,7 @@ def _delete(store: hns.HnsStore, network: hns.Network, kind: str, log: Log) -> N
 
 
 def attach_host(machine: Machine, backend: Backend, subnet: ipaddress.IPv4Network, log: Log) -> None:
-    """Create the host's endpoint of an L2Bridge, and enable forwarding on it and on the node's interface.
+    """Create the host's endpoint on an L2Bridge, and enable forwarding on it and on the node's interface.
 
     Raises:
         FlannelError: the network does not exist, or HNS refuses the endpoint.

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""host-local: addresses reserved in files, for CNI plugins and for scripts of kube-proxy that call host-local.
+"""host-local: addresses reserved in files, for CNI plugins and for kube-proxy scripts that call host-local.
 
 Source: containernetworking/plugins plugins/ipam/host-local. A network's store is a folder with the network's name. The
 name of each file in it is an address, and the file contains the container's id and the interface. The search for a free
 address starts after the address that was assigned last (`last_reserved_ip.0`), so a released address is not assigned
-again at once. Only the gateway, by default the first address, is never assigned. The second address belongs to
+again immediately. Only the gateway, by default the first address, is never assigned. The second address belongs to
 flannel's bridge, but host-local assigns it to the first pod, whose endpoint HNS then refuses (microsoft/SDN#333). The
 files survive a reboot.
 """
@@ -78,7 +78,7 @@ def _store(ipam: Mapping[str, Any], network: str) -> str:
 
 
 def allocate(machine: Machine, ipam: Mapping[str, Any], network: str, container: str, interface: str = "eth0") -> str:
-    """Reserve an address and return it with the length of its prefix.
+    """Reserve an address, and return it with its prefix length.
 
     Raises:
         CniError: no address is free, the container already has an address, or the configuration has no valid range.
@@ -103,7 +103,7 @@ def allocate(machine: Machine, ipam: Mapping[str, Any], network: str, container:
 
 
 def release(machine: Machine, network: str, container: str, ipam: Mapping[str, Any] | None = None) -> None:
-    """Release the addresses of a container. It is not an error if the container has no addresses."""
+    """Release a container's addresses. It is not an error if the container has none."""
     folder = _store(ipam or {}, network)
     if not machine.files.is_directory(folder):
         return

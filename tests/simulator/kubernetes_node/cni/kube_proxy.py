@@ -47,7 +47,7 @@ class ProxyError(Exception):
 
 @dataclass
 class ProxySettings:
-    """The settings of kube-proxy."""
+    """kube-proxy's settings, from its command line and its configuration file."""
 
     flags: CommandFlags
     document: dict[str, Any] = field(default_factory=dict)
@@ -161,8 +161,8 @@ class KubeProxy:
         """Wait for the network, then keep the load balancers up to date.
 
         Raises:
-            ProxyError: a setting does not fit the network, the configuration has changed, or the API server's address
-                or credentials cannot be read.
+            ProxyError: a setting is incompatible with the network, the configuration has changed, or the API server's
+                address or credentials cannot be read.
         """
         network = self._network()
         if network is None:
@@ -252,7 +252,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 
 
 class _Running:
-    """The process of the service."""
+    """The process of the kube-proxy service."""
 
     def __init__(self, machine: Machine, invocation: Invocation, settings: ProxySettings, stderr: Stderr) -> None:
         self.exit_code = 0
@@ -286,7 +286,7 @@ class ProxyService:
     """kube-proxy as a service program."""
 
     def start(self, machine: Machine, service: Service, stderr: Stderr = nowhere) -> RunningService:
-        """Start kube-proxy as a service. `stderr` is set if kube-log-runner.exe starts it."""
+        """Start kube-proxy as a service. `stderr` is given if kube-log-runner.exe starts it."""
         version = version_of(machine, service.argv[0])
         try:
             settings = read(machine, service.argv[1:], version)
@@ -294,7 +294,7 @@ class ProxyService:
             stderr(klog("E", f'"command failed" err="{error}"'))
             raise ServiceError(1053, str(error)) from error
         if not settings.service:
-            raise ServiceError(1053, "kube-proxy runs as a console program without --windows-service")
+            raise ServiceError(1053, "kube-proxy needs --windows-service to run as a service")
         variables = {**machine.environment(), **service.environment}
         for text in settings.warnings:
             stderr(klog("W", text))

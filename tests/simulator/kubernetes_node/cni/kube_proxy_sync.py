@@ -31,12 +31,12 @@ class ProxyLog:
     lines: list[str] = field(default_factory=list)
 
     def write(self, level: str, text: str) -> None:
-        """Add a line in klog's form."""
+        """Add a line in klog's format."""
         self.lines = [*self.lines[1 - _KEPT :], klog(level, text)]
 
 
 class Programmer:
-    """Manages the load balancers of one kube-proxy in HNS."""
+    """The load balancers that one kube-proxy manages in HNS."""
 
     def __init__(self, machine: Machine, network: hns.Network, source_vip: str, *, dsr: bool) -> None:
         self._store, self._log = hns.store(machine), machine.part(ProxyLog)
@@ -44,7 +44,7 @@ class Programmer:
         self._made: set[str] = set()
 
     def sync(self, services: Sequence[Mapping[str, Any]], slices: Sequence[Mapping[str, Any]]) -> None:
-        """Create what is missing and remove what is not needed any more.
+        """Create the missing load balancers, and remove those that are no longer needed.
 
         Raises:
             hns.HnsError: HNS refuses a call.
@@ -81,7 +81,7 @@ class Programmer:
         return True
 
     def _source_endpoint(self) -> None:
-        """Create the endpoint of the source address, unless another endpoint (such as Calico's) has this address."""
+        """Create the endpoint for the source address, unless another endpoint (such as Calico's) has this address."""
         if self._network.kind != "Overlay":
             return
         own = [item for item in self._store.endpoints() if item.network == self._network.id]
@@ -103,7 +103,7 @@ class Programmer:
         return self._store.add_endpoint("Ethernet", self._network.id, address, remote=True).id
 
     def _provider(self, address: str) -> str:
-        """Return the address of the node that runs a pod, from the routes to remote subnets; empty without a route."""
+        """Return the address of the node that runs a pod, or an empty string if no remote subnet route leads to it."""
         for policy in self._network.policies:
             settings = policy.get("Settings")
             if policy.get("Type") != "RemoteSubnetRoute" or not isinstance(settings, Mapping):

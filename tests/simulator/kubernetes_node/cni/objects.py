@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The objects of CNI: configurations, calls of plugins, and what the executables of plugins have in common."""
+"""CNI objects: configurations, plugin calls, and what all plugin executables have in common."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Attachment:
 
 @dataclass(frozen=True)
 class PluginCall:
-    """The call of one plugin.
+    """A call of one plugin.
 
     Args:
         conf: the plugin's configuration.
@@ -67,7 +67,7 @@ class PluginCall:
 
     @property
     def kind(self) -> str:
-        """The plugin's name, without the ending of its executable."""
+        """The plugin's name, without the extension of its executable."""
         return str(self.conf["type"]).removesuffix(".exe")
 
     @property
@@ -76,12 +76,12 @@ class PluginCall:
         return f"{self.container}_{self.name}"
 
     def get(self, name: str) -> Any:
-        """Return a value of the configuration. Go ignores the case of keys."""
+        """Return a value of the configuration. Like Go, ignore the case of the key."""
         wanted = name.casefold()
         return next((value for key, value in self.conf.items() if key.casefold() == wanted), None)
 
     def delegate(self, conf: Mapping[str, Any]) -> PluginCall:
-        """Return the call for a plugin that this plugin calls."""
+        """Return the call with which this plugin calls another plugin."""
         return replace(self, conf=conf)
 
     def program_version(self) -> str:
@@ -89,7 +89,7 @@ class PluginCall:
         return version_of(self.machine, plugin_path(self.machine, str(self.conf["type"]), self.bin_dirs))
 
     def require_version(self, supported: Sequence[str]) -> None:
-        """Raise CniError unless the plugin supports the version (containernetworking/cni pkg/version/reconcile.go)."""
+        """Raise CniError if the plugin does not support the CNI version (pkg/version/reconcile.go of libcni)."""
         if self.version not in supported:
             known = " ".join(f'"{item}"' for item in supported)
             raise CniError(f'incompatible CNI versions; config is "{self.version}", plugin supports [{known}]')

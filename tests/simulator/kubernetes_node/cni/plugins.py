@@ -3,7 +3,7 @@
 """CNI: adding pods to a network and removing them. This module calls the plugins of a configuration in order.
 
 The plugins are in separate modules: `win_plugins` (flannel, win-bridge, win-overlay), `sdn_plugins`, `azure_vnet`,
-`calico` and `host_local`. Errors have libcni's form: `plugin type="flannel" name="cbr0" failed (add): …`
+`calico` and `host_local`. Errors have libcni's format: `plugin type="flannel" name="cbr0" failed (add): …`
 (containernetworking/cni libcni/api.go).
 """
 
@@ -79,7 +79,7 @@ def add(
             where = f'plugin type="{conf["type"]}" name="{config.name}"'
             raise CniError(f"{where} failed (add): {error}") from error
     if found is None:
-        raise CniError("no plugin of the configuration creates an endpoint")
+        raise CniError(f"no plugin in the configuration {config.name} creates an endpoint")
     return found
 
 
@@ -96,7 +96,7 @@ def _called(call: PluginCall) -> Attachment | None:
 
 
 def endpoints_of(machine: Machine, sandbox: str) -> list[tuple[str, str]]:
-    """Return the endpoints of a sandbox as (address, name of the network)."""
+    """Return the endpoints of a sandbox, as pairs of the address and the network's name."""
     store = hns.store(machine)
     names = {item.id: item.name for item in store.networks()}
     return [(item.address, names.get(item.network, "")) for item in store.endpoints_of(sandbox)]
@@ -140,7 +140,7 @@ def _about(name: str) -> Program:
     supported = sdn_plugins.VERSIONS if name in sdn_plugins.TYPES else VERSIONS
 
     def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-        """Return the output of a plugin that is called manually."""
+        """Return the output of a plugin that is called manually, without a runtime."""
         command = invocation.variable("CNI_COMMAND")
         if command == "VERSION" or not command:
             answer = json.dumps({"cniVersion": VERSIONS[-1], "supportedVersions": list(supported)})

@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Microsoft's plugins sdnbridge, sdnoverlay and nat, which are one program with three names.
 
-Source: microsoft/windows-container-networking cni/cni.go, common/core/network.go, network/. They use HNS's second API
-only, so they need containerd. They look for the network by the configuration's name. If it does not exist, they try to
-create it. Since 0.3.2 (pull request 99), they create it with the type that the program is for. Earlier versions use the
-program's name as type, which HNS refuses. Without enableDualStack, the type of an existing network is not checked.
+Source: microsoft/windows-container-networking cni/cni.go, common/core/network.go, network/. They use only HNS's second
+API, so they need containerd. They look for the network by the configuration's name. If it does not exist, they try to
+create it. Since 0.3.2 (pull request 99), they create a network of the type that belongs to the program. Earlier
+versions use the program's name as the type, which HNS refuses. Without enableDualStack, the type of an existing network
+is not checked.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _ACL_PRIORITY = 1000
 
 
 def add(call: PluginCall) -> Attachment:
-    """Add a pod.
+    """Add a pod to the network.
 
     Raises:
         CniError: the plugin fails.
@@ -53,10 +54,10 @@ def add(call: PluginCall) -> Attachment:
 
 
 def _reserved(call: PluginCall, ipam: Mapping[str, Any]) -> str:
-    """Return the address from the IPAM plugin; empty if HNS chooses it.
+    """Return the address from the IPAM plugin, or an empty string if HNS chooses it.
 
-    Without enableDualStack, the program sends its own structure to the IPAM plugin. This structure has a subnet but no
-    ranges and no folder (microsoft/windows-container-networking#64).
+    Without enableDualStack, the program sends its own structure to the IPAM plugin. This structure has a subnet, but
+    no ranges and no folder (microsoft/windows-container-networking#64).
     """
     if not ipam.get("type"):
         return ""
@@ -132,7 +133,7 @@ def _port_mappings(call: PluginCall) -> list[object]:
 
 
 def _dns(call: PluginCall) -> hns.Dns:
-    """Return the DNS settings. The pod's namespace is prefixed to the first name of the search list."""
+    """Return the DNS settings. The pod's namespace becomes a prefix of the first name in the search list."""
     given = {key.casefold(): value for key, value in (call.get("dns") or {}).items()}
     search = list(given.get("search") or ())
     if search:

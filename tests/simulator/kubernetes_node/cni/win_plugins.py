@@ -79,7 +79,7 @@ def _subnet_env(machine: Machine, path: str) -> Mapping[str, str]:
 
 
 def win_bridge(call: PluginCall) -> Attachment:
-    """Add a pod to an L2Bridge or L2Tunnel network. Its gateway is the second usable address of its subnet.
+    """Add a pod to an L2Bridge or L2Tunnel network. The pod's gateway is the subnet's second usable address.
 
     Raises:
         CniError: the plugin fails.
@@ -98,7 +98,7 @@ def win_bridge(call: PluginCall) -> Attachment:
 
 
 def win_overlay(call: PluginCall) -> Attachment:
-    """Add a pod to an Overlay network. It uses the network's gateway, and the node's address as provider address.
+    """Add a pod to an Overlay network, with the network's gateway, and the node's address as the provider address.
 
     Raises:
         CniError: the plugin fails.
@@ -154,7 +154,7 @@ def _add(
 
 
 def _require_namespace(call: PluginCall, api: int, adding: str) -> None:
-    """Raise CniError if the API does not match the runtime.
+    """Raise CniError if the version of HNS's API does not match the runtime.
 
     The second API adds the endpoint to the sandbox's namespace, which Docker's containers do not have. With the first
     API, a container in a namespace shares an existing endpoint (pkg/hns: AddHnsEndpoint), so this API does not work
@@ -186,7 +186,7 @@ def _dns(call: PluginCall) -> hns.Dns:
 
 
 def _policies(call: PluginCall) -> list[dict[str, Any]]:
-    """Return the policies in the configuration, without the keys around them."""
+    """Return the policies in the configuration, without the keys that enclose them."""
     found = []
     for item in call.get("policies") or []:
         entry = {key.casefold(): value for key, value in item.items()}
@@ -196,10 +196,10 @@ def _policies(call: PluginCall) -> list[dict[str, Any]]:
 
 
 def _outbound_nat(policies: list[dict[str, Any]], network: str, api: int) -> list[dict[str, Any]]:
-    """Add a network to the exceptions of the policy OutBoundNAT, or add such a policy.
+    """Add a network to the exceptions of the OutBoundNAT policy, or add such a policy.
 
-    The two APIs have different forms of policies. The plugin finds no exceptions in a policy with the form of the other
-    API, so it replaces that policy.
+    The two APIs have different policy formats. The plugin finds no exceptions in a policy in the other API's format,
+    so it replaces that policy.
     """
     if not network:
         return policies
@@ -218,7 +218,7 @@ def _nat(exceptions: list[str], api: int) -> dict[str, Any]:
 
 
 def _provider(policies: list[dict[str, Any]], address: str, api: int) -> list[dict[str, Any]]:
-    """Add the node's address as provider address, unless the configuration has a provider address."""
+    """Add the node's address as the provider address, unless the configuration already has one."""
     kind = "ProviderAddress" if api == 2 else "PA"
     if not address or any(item.get("Type") == kind for item in policies):
         return policies

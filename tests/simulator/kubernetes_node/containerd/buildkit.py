@@ -46,7 +46,7 @@ class Buildkitd:
         self.namespace = namespace or str(config.get("worker", {}).get("containerd", {}).get("namespace", "buildkit"))
 
     def places(self, host: str) -> list[RegistryEndpoint]:
-        """Return the endpoints to pull a registry's images from: its mirrors, then the registry itself."""
+        """Return the endpoints from which to pull a registry's images: its mirrors, then the registry itself."""
         tables = self.config.get("registry", {})
 
         def place(name: str, *, mirror: bool) -> RegistryEndpoint:
@@ -61,10 +61,10 @@ class Buildkitd:
 
 
 def _start(machine: Machine, argv: list[str], environment: Mapping[str, str]) -> Buildkitd:
-    """Return a buildkitd with the settings of its command line and its configuration.
+    """Return a buildkitd with the settings from its command line and its configuration file.
 
     Raises:
-        ServiceError: 1053 if buildkitd rejects the command line or the configuration, or if containerd does not run.
+        ServiceError: 1053 if buildkitd rejects the command line or the configuration, or if containerd is not running.
     """
     given: dict[str, str] = {}
     words = list(argv)
@@ -130,7 +130,7 @@ def _buildctl(machine: Machine, invocation: Invocation) -> ProgramResult:
         else:
             return ProgramResult(1, "", f"Incorrect Usage: flag provided but not defined: -{name}\n")
     if flat.get("frontend") != "dockerfile.v0" or options["output"].get("type") != "image":
-        return ProgramResult(1, "", "the simulator models buildctl build of a Dockerfile into an image only\n")
+        return ProgramResult(1, "", "the simulator models only buildctl build of a Dockerfile into an image\n")
     try:
         message = _build(server, invocation, options)
     except (BuildError, PullError, oci.ReferenceFormatError, FileNotFoundError) as error:
@@ -191,7 +191,7 @@ def _keep(store: Any, namespace: str, name: str, built: Built) -> str:
 
 
 def _credentials(invocation: Invocation, machine: Machine, host: str) -> str:
-    """Return the `user:password` for a registry from the client's config.json; empty if it has none."""
+    """Return the `user:password` for a registry from the client's config.json, or an empty string if it has none."""
     path = f"{invocation.variable('DOCKER_CONFIG')}\\config.json"
     if not machine.files.is_file(path):
         return ""

@@ -41,8 +41,8 @@ class BuildSources:
     """The sources of a build.
 
     Args:
-        base: returns (configuration, layers) of an image by its name.
-        files: the files of the machine.
+        base: a function that returns the configuration and layers of an image by its name.
+        files: the machine's files.
         context: the folder of the build context.
     """
 
@@ -104,7 +104,7 @@ def _step(stages: list[Built], word: str, rest: str, sources: BuildSources) -> N
         name, _, value = rest.partition("=")
         settings["Labels"] = {**(settings.get("Labels") or {}), name: value}
     else:
-        raise BuildError(f"the simulator does not model {word} of a Dockerfile")
+        raise BuildError(f"the simulator does not model the Dockerfile instruction {word}")
 
 
 def _copy(stages: list[Built], rest: str, sources: BuildSources) -> None:

@@ -5,8 +5,8 @@
 The known keys of a version are the keys in its default configuration (contracts/containerd-default), and a few keys
 that this configuration does not show. Below tables with names that the user chooses (runtimes, registry mirrors), all
 keys are allowed. Messages are from runs of containerd 1.7.35 and 2.4.2, with these differences: the simulator warns of
-unknown keys with every version, although 1.7 ignores them silently; it does not warn of version 1 as 1.7 does; and its
-messages about wrong types lack the names of Go's structures, and in 1.7 the position in the file.
+unknown keys with every version, although 1.7 ignores them silently; unlike 1.7, it does not warn of version 1; and its
+messages about wrong types lack the names of Go's structs and, in 1.7, the position in the file.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ContainerdConfig:
 
     Args:
         version: the version number in the file; without a file, the version of the default configuration.
-        tables: the defaults, replaced by the file's settings where it has some, as `config dump` prints them.
+        tables: the defaults, overridden by the file's settings, as `config dump` prints them.
         warnings: the lines that containerd writes to its log.
     """
 
@@ -48,7 +48,7 @@ class ContainerdConfig:
     minor: str = "2.4"
 
     def plugin(self, *names: str) -> Table:
-        """Return the table of the first plugin that exists; an empty table if none of them exists."""
+        """Return the table of the first plugin that exists, or an empty table if none exists."""
         plugins = self.tables.get("plugins", {})
         return next((plugins[name] for name in names if name in plugins), {})
 
@@ -58,7 +58,7 @@ class ContainerdConfig:
 
     @property
     def address(self) -> str:
-        """The path of the named pipe."""
+        """The path of the named pipe on which containerd listens."""
         server = self.plugin("io.containerd.server.v1.grpc")
         return str(server.get("address") or self.tables.get("grpc", {}).get("address", ""))
 
@@ -86,7 +86,7 @@ class ContainerdConfig:
 
     @property
     def registry_mirrors(self) -> dict[str, list[str]]:
-        """The mirrors in the old form, `registry.mirrors.HOST.endpoint` (only without config_path)."""
+        """The mirrors in the old format, `registry.mirrors.HOST.endpoint` (only without config_path)."""
         mirrors = self._images.get("registry", {}).get("mirrors", {})
         return {host: [str(item) for item in about.get("endpoint", [])] for host, about in mirrors.items()}
 
@@ -135,10 +135,10 @@ def load(
     """Parse a configuration.
 
     Args:
-        text: the contents of the file; None if it does not exist.
+        text: the contents of the file, or None if it does not exist.
         version: the version of containerd.
         path: the path of the file, for messages.
-        imported: returns path and text of each file that matches an import's pattern.
+        imported: a function that returns the path and text of each file that matches an import's pattern.
 
     Raises:
         ConfigError: containerd rejects the configuration.
@@ -232,7 +232,7 @@ def _migrate(config: ContainerdConfig, plugins: Table, version: int, newest: int
 
 
 def _split_cri(config: ContainerdConfig, cri: Table) -> Table:
-    """Split the single table of CRI into the three tables of 2.0 and later."""
+    """Split the single CRI table into the three tables of containerd 2.0 and later."""
     known = config.tables["plugins"]
     names = ("io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri")
     images: Table = {}
@@ -281,7 +281,7 @@ def _merge(
 
 
 def _known_address(config: ContainerdConfig, here: str) -> bool:
-    """Return whether a key is in a table that is a plugin since version 4. containerd still reads such a key."""
+    """Return whether a key is in a table that became a plugin in version 4. containerd still reads such a key."""
     top = here.split(".")[0]
     return top in ("grpc", "ttrpc", "metrics") and top not in config.tables
 
@@ -302,7 +302,7 @@ def _quoted(text: str) -> str:
 
 
 def dump(tables: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> str:
-    """Return tables in TOML, as `containerd config dump` prints them."""
+    """Return tables as TOML, in the form in which `containerd config dump` prints them."""
     lines: list[str] = []
     inner: list[str] = []
     for key, value in tables.items():

@@ -61,7 +61,7 @@ def _export(run: CtrRun) -> str:
 
 
 def _write(run: CtrRun, path: str, documents: Mapping[str, bytes], digests: list[str]) -> None:
-    """Write an archive. If the disk has not enough space for it, an empty file remains."""
+    """Write an archive. If the disk does not have enough space for it, an empty file remains."""
     files, store = run.machine.files, run.server.store
     sizes = [files.real(store.blob_path(digest)).stat().st_size for digest in digests]
     files.write_bytes(path, b"")
@@ -144,7 +144,7 @@ def _pieces(content: IO[bytes]) -> Iterator[bytes]:
 
 
 def _named(run: CtrRun, documents: Mapping[str, bytes]) -> list[StoredImage]:
-    """Return the images in an archive that get a name.
+    """Return the images in an archive that are stored under a name.
 
     Raises:
         CtrError: the archive's index is invalid or missing.
@@ -155,7 +155,7 @@ def _named(run: CtrRun, documents: Mapping[str, bytes]) -> list[StoredImage]:
     except ValueError as error:
         raise CtrError(f"failed to unmarshal index: {error}") from error
     if "index.json" not in documents:
-        raise CtrError("the simulator does not model Docker's archives without an OCI layout")
+        raise CtrError("the simulator does not model Docker archives without an OCI layout")
     base = run.line.text("base-name")
     found = []
     for entry in entries:
@@ -177,7 +177,7 @@ def _unpacked(run: CtrRun, image: StoredImage) -> str:
     """Unpack an imported image unless --no-unpack is set, and return what ctr prints.
 
     Raises:
-        CtrError: the image does not fit the platform.
+        CtrError: the image has no manifest for the platform.
         PullError: unpacking fails.
     """
     store = run.server.store

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """ctr images: listing, pulls, pushes, names and labels.
 
-Up to 1.7, ctr itself downloads for `images pull`, with its --hosts-dir and the proxies in its environment. From 2.0 on,
-containerd's transfer service downloads, unless --local is given (containerd cmd/ctr/commands/images/pull.go).
+Up to 1.7, ctr itself downloads images for `images pull`, with its --hosts-dir and the proxies in its environment. From
+2.0 on, containerd's transfer service does so, unless --local is given (containerd cmd/ctr/commands/images/pull.go).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _pull(run: CtrRun) -> str:
 
 
 def build_of(run: CtrRun) -> int:
-    """Return the build in --platform (`windows(10.0.17763)/amd64`, since 2.0), or this machine's build without it.
+    """Return the build in --platform (`windows(10.0.17763)/amd64`, since 2.0) or, without it, this machine's build.
 
     Raises:
         CtrError: --platform is invalid, or is not modelled.

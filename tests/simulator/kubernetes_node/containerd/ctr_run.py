@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One run of ctr: its connection, its arguments, its tables."""
+"""One run of ctr: its connection, its arguments and its output tables."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CtrRun:
         return self.line.arguments[index]
 
     def image(self, name: str) -> StoredImage:
-        """Return an image.
+        """Return the image with the given name.
 
         Raises:
             CtrError: the image does not exist.
@@ -59,11 +59,11 @@ class CtrRun:
     def places(self, reference: oci.ImageReference, *, own: bool = False) -> list[RegistryEndpoint]:
         """Return the registry's endpoints for pulls and pushes.
 
-        The folder with hosts.toml files is that of --hosts-dir, or else that of containerd's transfer service if
-        containerd transfers the image.
+        The hosts.toml files are in the folder of --hosts-dir. Without this flag, they are in the folder of containerd's
+        transfer service if containerd transfers the image.
 
         Args:
-            own: true for a command such as `content fetch`, for which ctr transfers the image itself in every version.
+            own: whether ctr transfers the image itself in every version, as for `content fetch`.
         """
         line = self.line
         folders = [drive(line.text("hosts-dir"))] if line.text("hosts-dir") else []
@@ -121,5 +121,5 @@ def size_text(size: int) -> str:
 
 
 def pairs(items: Sequence[str]) -> dict[str, str]:
-    """Parse a list of `name=value`."""
+    """Parse a list of `name=value` pairs."""
     return {name: value for name, _, value in (item.partition("=") for item in items)}

@@ -67,7 +67,7 @@ def _imports(machine: Machine, pattern: str) -> Mapping[str, str]:
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """Run containerd.exe from a command line."""
+    """Simulate containerd.exe on a command line."""
     version = invocation.version
     try:
         line = cli.read("containerd", invocation.argv, version, _HIDDEN)
@@ -133,7 +133,7 @@ def _foreground(machine: Machine, invocation: Invocation, line: cli.CommandLine)
 
 
 class _RunningContainerd:
-    """The process of the service."""
+    """The process of the containerd service."""
 
     def __init__(self, machine: Machine, server: Containerd) -> None:
         self._machine, self._server = machine, server
@@ -160,7 +160,7 @@ class _ContainerdService:
         except (cli.UsageError, ConfigError) as error:
             raise ServiceError(1053, str(error)) from error
         if not line.on("run-service"):
-            raise ServiceError(1053, "containerd runs in the foreground without --run-service")
+            raise ServiceError(1053, "containerd needs --run-service to run as a service")
         log = ProgramLogFile(machine, line.text("log-file"))
         for text in config.warnings:
             log.write(text)

@@ -33,10 +33,10 @@ class Containerd(CriRuntime):
 
     Args:
         version: the version of its executable.
-        config: the configuration at its start.
-        environment: the variables of its process: the machine's variables and the service's own.
+        config: the configuration with which it was started.
+        environment: its environment variables: the machine's and the service's.
         account: the account that it runs as. The simulator assumes that the Host Compute Service accepts only
-            administrators, which is not documented by Microsoft but follows from how containerd and Docker are
+            administrators. Microsoft does not document this, but it follows from how containerd and Docker are
             installed.
     """
 
@@ -112,7 +112,7 @@ class Containerd(CriRuntime):
         return image
 
     def image(self, name: str) -> StoredImage | None:
-        """Return an image in the store; None if the store has no manifest of it for this version of Windows."""
+        """Return an image from the store, or None if it is missing or has no manifest for this version of Windows."""
         try:
             found = self.store.get(str(oci.parse(name, familiar=True)))
         except oci.ReferenceFormatError:
@@ -120,7 +120,7 @@ class Containerd(CriRuntime):
         return found if found and self.store.manifest(found, self.build, self.exact) else None
 
     def image_id(self, image: StoredImage) -> str:
-        """Return an image's id, the digest of its configuration; empty without a manifest for this Windows."""
+        """Return an image's id (its configuration's digest), or an empty string if no manifest fits this build."""
         found = self.store.manifest(image, self.build, self.exact)
         return str(found[1]["config"]["digest"]) if found else ""
 
@@ -139,18 +139,18 @@ class Containerd(CriRuntime):
         return cni.ready(self._machine, self.config.cni_conf_dir, self.config.cni_bin_dirs)
 
     def load_status(self) -> str:
-        """Return why the CNI configuration could not be loaded, or `OK`."""
+        """Return `OK`, or the reason why the CNI configuration could not be loaded."""
         return cni.load_status(self._machine, self.config.cni_conf_dir, self.config.cni_bin_dirs)
 
     def run_sandbox(self, pod: PodConfig) -> Sandbox:
         """Create the sandbox of a pod.
 
         Raises:
-            RuntimeFailure: containerd's version or account does not suffice, its pause image cannot be pulled, or CNI
-                fails.
+            RuntimeFailure: containerd is too old or its account is not an administrator, its pause image cannot be
+                pulled, or CNI fails.
         """
         if pod.host_process and not contracts.at_least(self.version, "1.6"):
-            raise RuntimeFailure("HostProcess containers need containerd 1.6")
+            raise RuntimeFailure(f"HostProcess containers need containerd 1.6 or later, got {self.version}")
         image = self.config.sandbox_image
         if self.image(image) is None:
             try:
@@ -192,7 +192,7 @@ class Containerd(CriRuntime):
         sandbox.network, sandbox.netns = network.name, netns
 
     def stop_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop a sandbox, its containers and its network.
+        """Stop a sandbox and its containers, and remove it from its network.
 
         Raises:
             RuntimeFailure: CNI cannot remove the network.
@@ -263,6 +263,6 @@ class Containerd(CriRuntime):
 
 
 def connect(machine: Machine, address: str) -> Containerd | None:
-    """Return the containerd that listens on a pipe; None if no containerd listens on it."""
+    """Return the containerd that listens on a pipe, or None if no containerd listens on it."""
     found = listeners.behind(machine, address)
     return found if isinstance(found, Containerd) else None

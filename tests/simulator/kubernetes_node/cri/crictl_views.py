@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The output of crictl: images, sandboxes and containers in the form of CRI, and tables."""
+"""The output of crictl: images, sandboxes and containers in CRI's format, and tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simulator.kubernetes_node.images.store import StoredImage
 
 
 def image_view(server: CriRuntime, image: StoredImage) -> dict[str, Any]:
-    """Return an image in the form of CRI.
+    """Return an image in CRI's format.
 
     It has the names of all images with the same configuration, and is pinned if one of these images is pinned.
     """
@@ -33,7 +33,7 @@ def image_view(server: CriRuntime, image: StoredImage) -> dict[str, Any]:
 
 
 def all_images(server: CriRuntime) -> list[dict[str, Any]]:
-    """Return the images in the store that have a manifest for this Windows, one for each configuration."""
+    """Return the images in the store that have a manifest for this Windows build, one for each configuration."""
     found: dict[str, dict[str, Any]] = {}
     for image in server.store.images():
         identity = server.image_id(image)
@@ -43,12 +43,12 @@ def all_images(server: CriRuntime) -> list[dict[str, Any]]:
 
 
 def nanos(moment: datetime | None) -> str:
-    """Return a time in the form of CRI: nanoseconds since 1970."""
+    """Return a time in CRI's format: nanoseconds since 1970."""
     return str(int(moment.timestamp() * 1e9)) if moment else "0"
 
 
 def sandbox_view(item: Sandbox) -> dict[str, Any]:
-    """Return a sandbox in the form of CRI."""
+    """Return a sandbox in CRI's format."""
     return {
         "id": item.id,
         "metadata": {"name": item.pod, "uid": item.uid, "namespace": item.namespace, "attempt": item.attempt},
@@ -65,7 +65,7 @@ def sandbox_view(item: Sandbox) -> dict[str, Any]:
 
 
 def sandbox_status(item: Sandbox) -> dict[str, Any]:
-    """Return a sandbox for `inspectp`. A sandbox on the host's network has no network namespace."""
+    """Return a sandbox's status for `inspectp`. A sandbox on the host's network has no network namespace."""
     windows = {"network": {"networkNamespace": item.netns.lower()}} if item.netns else {}
     return {
         "status": {**sandbox_view(item), "network": {"additionalIps": [], "ip": item.address}},
@@ -80,7 +80,7 @@ def sandbox_status(item: Sandbox) -> dict[str, Any]:
 
 
 def container_view(item: Container, sandbox: Sandbox | None) -> dict[str, Any]:
-    """Return a container in the form of CRI."""
+    """Return a container in CRI's format."""
     state = "CONTAINER_EXITED" if item.state == "RUNNING" and not item.alive else f"CONTAINER_{item.state}"
     labels = {"io.kubernetes.container.name": item.name}
     if sandbox:

@@ -27,7 +27,7 @@ def complete(command: ContainerCommand, settings: Mapping[str, Any]) -> Containe
     """Return a command, completed with the program, arguments and folder that the image defines.
 
     Args:
-        settings: `config` in the configuration of the image.
+        settings: the object `config` in the image's configuration.
     """
     argv = command.argv
     if not command.replaces_entry_point:
@@ -38,16 +38,16 @@ def complete(command: ContainerCommand, settings: Mapping[str, Any]) -> Containe
 
 
 def settings_of(store: ImageStore, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return `config` in the configuration of a manifest's image."""
+    """Return the object `config` in the configuration of a manifest's image."""
     found: Mapping[str, Any] = store.document(str(manifest["config"]["digest"])).get("config") or {}
     return found
 
 
 def mount(machine: Machine, command: ContainerCommand, root: str, scratch: str) -> ContainerCommand:
-    """Return the command with a copy of the image's files in the root folder of a HostProcess container.
+    """Copy the image's files for a HostProcess container, and return the command with the copy in its root folder.
 
     Args:
-        root: the folder with the files of the image.
+        root: the folder with the image's files.
         scratch: the folder for the copy.
     """
     files = machine.files

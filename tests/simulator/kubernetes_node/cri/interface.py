@@ -29,7 +29,7 @@ class RuntimeFailure(Exception):
 
 
 def rpc_error(error: Exception) -> str:
-    """Return the text of a runtime's error in a client. cri-dockerd does not pass on the codes of dockerd's errors."""
+    """Return the text that a client shows for a runtime's error. cri-dockerd does not pass on dockerd's error codes."""
     text = str(error)
     missing = text.endswith(": not found") and not text.startswith("Error response from daemon: ")
     return f"rpc error: code = {'NotFound' if missing else 'Unknown'} desc = {text}"
@@ -80,11 +80,11 @@ class CriRuntime(ABC):
         """The settings that CRI clients see."""
 
     def problem(self) -> str:
-        """Return the reason for RuntimeReady=false; empty if it is true."""
+        """Return the reason for RuntimeReady=false, or an empty string if the runtime is ready."""
         return ""
 
     def load_status(self) -> str:
-        """Return `lastCNILoadStatus` in the output of `crictl info`; empty if the runtime does not report it."""
+        """Return `lastCNILoadStatus` in `crictl info`, or an empty string if the runtime does not report it."""
         return ""
 
     def network_problem(self, error: cni.CniError) -> str:
@@ -110,11 +110,11 @@ class CriRuntime(ABC):
 
     @abstractmethod
     def image(self, name: str) -> StoredImage | None:
-        """Return an image in the store; None if it does not exist, or has no manifest for this version of Windows."""
+        """Return an image from the store, or None if it is missing or has no manifest for this version of Windows."""
 
     @abstractmethod
     def image_id(self, image: StoredImage) -> str:
-        """Return an image's id, the digest of its configuration; empty without a manifest for this Windows."""
+        """Return an image's id (its configuration's digest), or an empty string if no manifest fits this build."""
 
     @abstractmethod
     def image_size(self, image: StoredImage) -> int:
@@ -143,7 +143,7 @@ class CriRuntime(ABC):
 
     @abstractmethod
     def stop_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop a sandbox with its containers and its network.
+        """Stop a sandbox and its containers, and remove it from its network.
 
         Raises:
             RuntimeFailure: the runtime rejects the call.
@@ -185,7 +185,7 @@ class CriRuntime(ABC):
         Raises:
             RuntimeFailure: the runtime has no HostProcess containers.
         """
-        raise RuntimeFailure("HostProcess containers need containerd")
+        raise RuntimeFailure(f"HostProcess containers need containerd, got the runtime {self.kind}")
 
     @abstractmethod
     def remove_container(self, container: Container) -> None:
@@ -199,6 +199,6 @@ class CriRuntime(ABC):
 
 
 def connect(machine: Machine, address: str) -> CriRuntime | None:
-    """Return the runtime that serves CRI on a pipe; None if no runtime serves it."""
+    """Return the runtime that serves CRI on a pipe, or None if no runtime serves it."""
     found = listeners.behind(machine, address)
     return found if isinstance(found, CriRuntime) else None

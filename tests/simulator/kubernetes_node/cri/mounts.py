@@ -25,7 +25,7 @@ class Mount:
 
 
 class MountedFiles(FileSystem):
-    """The files of a machine with mounts.
+    """A machine's files, with mounts.
 
     Args:
         host: the machine's files.

@@ -28,7 +28,7 @@ State = Literal["CREATED", "RUNNING", "EXITED"]
 
 
 def now() -> datetime:
-    """Return the time, in UTC."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
@@ -52,7 +52,7 @@ class Sandbox:
     attempt: int = 0
     netns: str = ""
     shim: Process | None = None
-    """The shim's process, which runs until the sandbox is stopped. Meanwhile, its executable cannot be replaced."""
+    """The shim's process, which runs until the sandbox is stopped. Until then, its executable cannot be replaced."""
 
 
 @dataclass
@@ -90,7 +90,7 @@ class Shims:
         leases: the ids of sandboxes for which containerd has a lease. The lease begins when the creation of the sandbox
             begins (before CRI lists the sandbox), and it ends when the sandbox is removed (containerd
             internal/cri/server/sandbox_run.go).
-        elsewhere: the ids of containers outside of CRI (such as those of `nerdctl run` and BuildKit), by containerd's
+        elsewhere: the ids of containers outside CRI (such as those of `nerdctl run` and BuildKit), by containerd's
             namespace.
     """
 
@@ -113,7 +113,7 @@ class ContainerCommand:
             nothing until it is stopped.
         replaces_entry_point: whether argv begins with a program. Otherwise, argv contains only arguments
             for the image's own program.
-        environment: the container's own variables.
+        environment: the container's environment variables.
         mounts: folders of the host that are visible under other paths.
         host_process: whether the program runs on the host itself. Other containers do nothing until they are stopped.
         rootfs: the folder in which a HostProcess container sees its own files (`C:\hpc`).
@@ -264,9 +264,9 @@ def _variables(machine: Machine, command: ContainerCommand) -> dict[str, str]:
 
 
 def _script(view: Machine, argv: list[str]) -> tuple[list[str], str]:
-    """Return the program of a command line, and the name of its process.
+    """Return the command line to simulate, and the name of its process.
 
-    If the simulator models a script of an image, `powershell.exe SCRIPT` runs the simulated program of the script.
+    If the simulator models a script in an image, `powershell.exe SCRIPT` runs the script's simulated program.
     """
     name = argv[0].replace("/", "\\").rpartition("\\")[2]
     if name.casefold() not in ("powershell", "powershell.exe") or len(argv) < 2:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""docker build on Windows with the daemon's own builder. It suffices for small images, such as a pause image.
+"""docker build on Windows with the daemon's own builder. The model suffices for small images, such as a pause image.
 
 https://docs.docker.com/reference/dockerfile/. Supported are FROM, ARG, ENV, LABEL, COPY and ADD of files in the context
-or an earlier stage, WORKDIR, USER, SHELL, EXPOSE, STOPSIGNAL, ENTRYPOINT, CMD, and several stages. RUN is recorded, but
-runs nothing.
+or an earlier stage, WORKDIR, USER, SHELL, EXPOSE, STOPSIGNAL, ENTRYPOINT, CMD, and multiple stages. RUN is recorded
+but not run.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Stage:
 
 
 def instructions(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the instructions of a Dockerfile as (name in upper case, arguments)."""
+    """Yield the instructions of a Dockerfile, as pairs of the name in upper case and the arguments."""
     escape = "\\"
     match = re.match(r"\s*#\s*escape\s*=\s*(\S)", text)
     if match:
@@ -251,7 +251,7 @@ class _Build:
 
 
 def member(layers: Sequence[bytes], path: str) -> bytes | None:
-    """Return a file (such as `Files/pause.exe`) from the topmost layer that contains it; None if no layer does."""
+    """Return a file (such as `Files/pause.exe`) from the topmost layer that contains it, or None if no layer does."""
     for layer in reversed(layers):
         with tarfile.open(fileobj=io.BytesIO(layer)) as archive:
             found = next((item for item in archive if item.name == path and item.isfile()), None)

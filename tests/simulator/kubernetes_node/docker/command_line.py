@@ -36,12 +36,12 @@ class DockerUsageError(Exception):
 
 
 class DockerRun:
-    """One run of docker.exe: its options, its arguments, the daemon.
+    """One run of docker.exe: its options, its arguments and the daemon.
 
     Attributes:
         errors: the lines to write to standard error at the end. If there are any, the exit code is 1.
         invocation: the invocation of docker.exe.
-        configuration: the folder of the config.json of docker.exe.
+        configuration: the folder of docker.exe's config.json.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ def command(words: list[str], known: Mapping[str, object]) -> tuple[str, list[st
 
 
 def flags_of(name: str) -> dict[str, bool]:
-    """Return the long and short options of a command by name, and for each option whether it takes a value."""
+    """Return for each of a command's long and short options whether it takes a value."""
     found: dict[str, bool] = {}
     for option, about in contracts.load("docker")["docker"][name].items():
         found[option] = about["type"] != "bool"
@@ -114,7 +114,7 @@ def flags_of(name: str) -> dict[str, bool]:
 def parse(
     words: list[str], known: Mapping[str, bool], *, anywhere: bool = True
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """Parse options and arguments like pflag.
+    """Parse options and arguments as pflag does.
 
     Args:
         anywhere: whether options may follow arguments. Otherwise, everything from the first argument on is returned
@@ -155,7 +155,7 @@ def parse(
 
 
 def render(template: str, fields: Mapping[str, object]) -> str:
-    """Return a Go template with its fields filled in."""
+    """Fill in the fields of a Go template."""
     if template in ("json", "{{json .}}"):
         return json.dumps(fields)
 
@@ -164,7 +164,7 @@ def render(template: str, fields: Mapping[str, object]) -> str:
         for part in match[1].split("."):
             value = value.get(part, "<no value>") if isinstance(value, Mapping) else "<no value>"
         if match[0].startswith("{{json") or isinstance(value, bool):
-            return json.dumps(value)  # Go prints true and false like JSON
+            return json.dumps(value)  # Go prints true and false as JSON does
         if isinstance(value, list):
             return f"[{' '.join(map(str, value))}]"
         return str(value)
@@ -173,7 +173,7 @@ def render(template: str, fields: Mapping[str, object]) -> str:
 
 
 def rows(run: DockerRun, found: Sequence[Mapping[str, object]], head: Sequence[str], keys: Sequence[str]) -> str:
-    """Print a list: only the ids, in the form of a template, or as a table."""
+    """Format a list: only the ids, each entry with a template, or a table."""
     from simulator.kubernetes_node.cri.crictl_views import table
 
     if run.on("q", "quiet"):

@@ -38,7 +38,7 @@ def read(run: DockerRun) -> dict[str, Any]:
 
 
 def of(run: DockerRun, host: str) -> str:
-    """Return the `user:password` for a registry; empty if there is none.
+    """Return the `user:password` for a registry, or an empty string if there is none.
 
     Raises:
         DockerUsageError: the file is invalid, or it names a credential store or helper, which the simulator lacks.

@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """cri-dockerd.exe: its command line, and CRI over its pipe. It implements CRI with Docker containers.
 
-Its flags are in contracts/docker.json. cri-dockerd ends at once if dockerd does not respond. It does not support the
-service control manager (Mirantis/cri-dockerd main.go, cmd/server.go, core/docker_service.go), so on Windows it needs a
-wrapper such as nssm. Source for the containers of a pod: core/{naming,sandbox_run,sandbox_helpers,container_create}.go.
+Its flags are in contracts/docker.json. cri-dockerd ends immediately if dockerd does not respond. It does not support
+the service control manager (Mirantis/cri-dockerd main.go, cmd/server.go, core/docker_service.go), so on Windows it
+needs a wrapper such as nssm. Source for the containers of a pod:
+core/{naming,sandbox_run,sandbox_helpers,container_create}.go.
 Pods on the host's network cannot start (kubernetes-sigs/sig-windows-tools#88).
 """
 
@@ -38,7 +39,7 @@ _ATTEMPT, _LOG = "attempt", "io.kubernetes.container.logpath"
 
 
 def _pause(version: str) -> str:
-    """Return the default sandbox image of a version: cmd/cri/options/options.go."""
+    """Return a version's default sandbox image (cmd/cri/options/options.go)."""
     return f"registry.k8s.io/pause:{'3.10' if dockerd_config.at_least(version, '0.3.16') else '3.9'}"
 
 
@@ -46,8 +47,8 @@ class CriDockerd(CriRuntime):
     """A running cri-dockerd.
 
     Args:
-        flags: the options of the command line.
-        own_version: the version of cri-dockerd. CRI shows Docker's version instead.
+        flags: the command line's options.
+        own_version: the version of cri-dockerd. CRI reports Docker's version instead.
     """
 
     kind = "docker"
@@ -85,12 +86,12 @@ class CriDockerd(CriRuntime):
 
     @property
     def version(self) -> str:  # type: ignore[override]
-        """The version of Docker."""
+        """Docker's version."""
         return self.docker().version
 
     @property
     def store(self) -> ImageStore:  # type: ignore[override]
-        """The container images of Docker."""
+        """Docker's container images."""
         return self.docker().images.store
 
     @property
@@ -99,7 +100,7 @@ class CriDockerd(CriRuntime):
         return self.docker().config.root
 
     def problem(self) -> str:
-        """Return the reason for RuntimeReady=false; empty if it is true."""
+        """Return the reason for RuntimeReady=false, or an empty string if dockerd is running."""
         try:
             self.docker()
         except RuntimeFailure as error:
@@ -120,7 +121,7 @@ class CriDockerd(CriRuntime):
     # -- container images
 
     def pull(self, name: str, credentials: str = "") -> StoredImage:
-        """Pull an image."""
+        """Pull an image into Docker's store."""
         try:
             pulled = self.docker().pull(oci.parse(name, familiar=True), credentials)
             return self._image(self.docker().images.find(pulled.id))
@@ -128,7 +129,7 @@ class CriDockerd(CriRuntime):
             raise PullError(f"Error response from daemon: {error}") from error
 
     def image(self, name: str) -> StoredImage | None:
-        """Return an image from Docker's store; None if the image or dockerd is missing."""
+        """Return an image from Docker's store, or None if the image is missing or dockerd is not running."""
         try:
             return self._image(self.docker().images.find(name))
         except (DockerError, RuntimeFailure):
@@ -209,7 +210,7 @@ class CriDockerd(CriRuntime):
             ) from error
 
     def stop_sandbox(self, sandbox: Sandbox) -> None:
-        """Stop a sandbox with its containers and its network."""
+        """Stop a sandbox and its containers, and remove it from its network."""
         server = self.docker()
         for container in self.containers(sandbox.id):
             self.stop_container(container)
@@ -317,7 +318,7 @@ class CriDockerd(CriRuntime):
 
 
 def _clear_conflict(server: Dockerd, name: str) -> None:
-    """Remove a dead container whose name a new one needs, so that the next attempt succeeds (sandbox_helpers.go)."""
+    """Remove a stopped container whose name a new one needs, so that the next attempt succeeds (sandbox_helpers.go)."""
     for item in server.containers():
         if item.name == name and not _runs(item):
             server.remove(item, force=False)

@@ -45,10 +45,10 @@ class DockerContainer:
     Args:
         network: the name of its HNS network, `none`, or `container:ID`.
         address: the address if it was set manually (`--ip`); otherwise empty.
-        endpoint: the HNS endpoint while it is running.
+        endpoint: the id of its HNS endpoint while it is running.
         image_id: the id of its image in the store; empty for a container that a test created without an image.
         program: the program that runs in it.
-        labels: the labels of the container, in which cri-dockerd stores the names of a pod.
+        labels: the container's labels, in which cri-dockerd stores the names of a pod.
     """
 
     id: str
@@ -83,8 +83,8 @@ class Dockerd:
     """A running dockerd.
 
     Args:
-        config: the configuration at its start.
-        environment: the variables of its process: the machine's variables and the service's own.
+        config: the configuration with which it was started.
+        environment: its environment variables: the machine's and the service's.
 
     Raises:
         DockerError: the configured network does not exist. The text is dockerd's message.
@@ -161,7 +161,7 @@ class Dockerd:
         program: str = "container.exe",
         labels: Mapping[str, str] | None = None,
     ) -> DockerContainer:
-        """Create a container without starting it. Unlike dockerd, this accepts an image that does not exist.
+        """Create a container without starting it. Unlike dockerd, this method accepts a missing image.
 
         Raises:
             DockerError: another container has the name.
@@ -188,7 +188,7 @@ class Dockerd:
         """Start a container.
 
         Raises:
-            DockerError: the image does not fit this Windows, the network does not exist, or HNS refuses the endpoint.
+            DockerError: the image cannot run on this Windows, the network does not exist, or HNS refuses the endpoint.
         """
         if item.state == "running":
             return
@@ -204,7 +204,7 @@ class Dockerd:
         item.state, item.exit_code, item.started = "running", 0, datetime.now(UTC)
 
     def _connect(self, item: DockerContainer) -> str:
-        """Create a container's endpoint, and return the endpoint's id; empty if dockerd does not create one."""
+        """Create a container's endpoint, and return its id, or an empty string if dockerd does not create one."""
         if item.network.startswith("container:"):
             other = self.find(item.network.partition(":")[2])
             if other.state != "running":
@@ -235,7 +235,7 @@ class Dockerd:
             self.machine.processes.kill(item.process)
         item.state, item.exit_code, item.process = "exited", 0x40010004, None
         item.finished = datetime.now(UTC)
-        # libnetwork continues if the endpoint does not exist in HNS any more.
+        # libnetwork continues if the endpoint no longer exists in HNS.
         with contextlib.suppress(HnsError):
             HnsStore(self.machine).remove_endpoint(item.endpoint)
         item.endpoint = ""
@@ -255,7 +255,7 @@ class Dockerd:
         self._state.containers.pop(item.id, None)
 
     def endpoint(self, item: DockerContainer) -> Endpoint | None:
-        """Return a running container's endpoint; None if it has no endpoint."""
+        """Return a running container's endpoint, or None if it has no endpoint."""
         return next((known for known in HnsStore(self.machine).endpoints() if known.id == item.endpoint), None)
 
 
@@ -266,6 +266,6 @@ def _free_address(store: HnsStore, network: Network) -> str:
 
 
 def connect(machine: Machine) -> Dockerd | None:
-    """Return the dockerd that listens on the default pipe; None without one."""
+    """Return the dockerd that listens on the default pipe, or None if there is none."""
     found = listeners.behind(machine, PIPE)
     return found if isinstance(found, Dockerd) else None

@@ -55,7 +55,7 @@ class DaemonConfig:
 
 
 def table(version: str, program: str = "dockerd") -> dict[str, dict[str, Any]]:
-    """Return the flags of a version of dockerd or cri-dockerd."""
+    """Return the flags that a version of dockerd or cri-dockerd has."""
     found: dict[str, dict[str, Any]] = {}
     for name, about in contracts.load("docker")[program].items():
         if _key(version) < _key(str(about.get("since", "0"))):
@@ -72,7 +72,7 @@ def _key(version: str) -> tuple[int, ...]:
 
 
 def at_least(version: str, other: str) -> bool:
-    """Return whether a version of Docker is the same as another version, or later."""
+    """Return whether a version of Docker is the same as `other` or later."""
     return _key(version) >= _key(other)
 
 

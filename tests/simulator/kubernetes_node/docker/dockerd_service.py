@@ -79,7 +79,7 @@ def _close(machine: Machine, server: Dockerd) -> None:
 
 
 def run(machine: Machine, invocation: Invocation) -> ProgramResult:
-    """Run dockerd.exe from a command line."""
+    """Simulate dockerd.exe on a command line."""
     version = invocation.version
     try:
         flags = dockerd_config.read_flags(invocation.argv, version)
@@ -132,7 +132,7 @@ def _unregister(machine: Machine, flags: CommandFlags) -> ProgramResult:
 
 
 class _RunningDockerd:
-    """The process of the service."""
+    """The process of the dockerd service."""
 
     def __init__(self, machine: Machine, server: Dockerd) -> None:
         self._machine, self._server = machine, server
@@ -157,7 +157,7 @@ class _DockerdService:
             flags = dockerd_config.read_flags(service.argv[1:], version)
             config = dockerd_config.read(machine, flags, version)
             if not flags.on("run-service"):
-                raise ServiceError(1053, "dockerd runs in the foreground without --run-service")
+                raise ServiceError(1053, "dockerd needs --run-service to run as a service")
             server = start(machine, config, version, {**machine.environment(), **service.environment})
         except DockerdError as error:
             _log(machine, service, _FATAL, str(error))

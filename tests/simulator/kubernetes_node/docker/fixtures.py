@@ -58,7 +58,7 @@ def populate(
         running: the number of running containers.
         stale: the number of endpoints whose containers were removed.
         stopped: the number of stopped containers with leftover endpoints (moby/moby#47576). The addresses of these
-            containers are set manually, so that they cannot start until the endpoints are removed.
+            containers are set manually, so they cannot start until the endpoints are removed.
         network: the network of the containers, which must exist.
     """
     server = dockerd.connect(machine) or install(machine)

@@ -81,7 +81,7 @@ def _push(run: DockerRun) -> str:
 
 
 def _listed(run: DockerRun, image: DockerImage) -> list[dict[str, object]]:
-    """Return the rows for an image: one for each tag, or if digests are requested, one for each tag and digest.
+    """Return the rows for an image: one for each tag or, if digests are requested, one for each tag and digest.
 
     Digests in repositories without a tag also get a row each. An image with neither tags nor digests gets one row.
     """

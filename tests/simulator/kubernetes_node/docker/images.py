@@ -27,7 +27,7 @@ class DockerError(Exception):
 
 @dataclass
 class DockerImage:
-    """An image.
+    """A Docker image.
 
     Args:
         id: the image id, `sha256:…`.
@@ -50,7 +50,7 @@ class DockerImage:
 
     @property
     def build(self) -> int:
-        """The Windows build of the image; 0 if the image does not specify it."""
+        """The image's Windows build, or 0 if the image does not specify it."""
         parts = str(self.config.get("os.version", "")).split(".")
         return int(parts[2]) if len(parts) > 2 and parts[2].isdigit() else 0
 
@@ -109,7 +109,7 @@ class DockerImages:
         raise DockerError(f"No such image: {familiar(whole or name)}")
 
     def keep(self, identity: str, target: Mapping[str, Any], names: Iterable[str]) -> None:
-        """Write the names of an image. If another image has one of these names, that image loses the name."""
+        """Store the names of an image. If another image has one of these names, that image loses the name."""
         for name in (identity, *names):
             self.store.put(StoredImage(name, dict(target)))
 
@@ -161,7 +161,7 @@ class DockerImages:
         Args:
             name: the name, the id or the first digits of the id.
             force: whether to remove the last tag of an image that a container uses, or several tags by an id.
-            used: the ids of the images in use, each with a container that uses it.
+            used: the ids of the images in use, each with the id of a container that uses it.
 
         Returns:
             Docker's output: `Untagged: …`, `Deleted: …`.
@@ -215,7 +215,7 @@ class DockerImages:
 def normal(name: str) -> str:
     """Return the full form of a name (`docker.io/library/x:latest`), without the tag if there is also a digest.
 
-    Return an empty text if the name is invalid.
+    Return an empty string if the name is invalid.
     """
     try:
         found = oci.parse(name, familiar=True)

@@ -70,7 +70,7 @@ def insecure(config: DaemonConfig, host: str) -> bool:
 
 
 def places(machine: Machine, config: DaemonConfig, host: str) -> list[RegistryEndpoint]:
-    """Return the endpoints for a registry host in order. `host` is the host in the image's name."""
+    """Return the endpoints for the host in an image's name, in the order in which they are tried."""
     address = "registry-1.docker.io" if host == "docker.io" else host
     folder = f"{CERTIFICATES}\\{host.replace(':', '')}"
     ca: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ def places(machine: Machine, config: DaemonConfig, host: str) -> list[RegistryEn
 
 
 def choose(entries: list[dict[str, Any]], build: int, version: str) -> dict[str, Any] | None:
-    """Return the manifest list's entry that a version of dockerd uses on a Windows build; None if no entry fits."""
+    """Return the manifest list's entry that a version of dockerd uses on a Windows build, or None if no entry fits."""
     if at_least(version, "29"):
         return oci.best(entries, build, exact=False)
     fitting = [
@@ -103,12 +103,12 @@ def _build(platform: dict[str, Any]) -> int:
 
 
 class DockerTransfer:
-    """One pull or push of dockerd.
+    """One pull or push by dockerd.
 
     Args:
-        environment: the variables of dockerd; the proxies in its configuration take precedence.
+        environment: dockerd's environment variables; the proxies in its configuration take precedence.
         credentials: the `user:password` for the registry from the client's configuration; empty for none.
-        stop: set when the client ends.
+        stop: an event that is set when the client ends.
     """
 
     def __init__(
@@ -132,8 +132,8 @@ class DockerTransfer:
     def answering(self, host: str) -> list[RegistryEndpoint]:
         """Return a registry's endpoints.
 
-        If the registry is insecure, return its mirrors and the first of its own endpoints that responds; only the
-        mirrors if none of its own endpoints responds.
+        If the registry is insecure, return its mirrors and the first of its own endpoints that responds, or only
+        the mirrors if none of its own endpoints responds.
 
         Raises:
             PullError: the registry is insecure and has no mirrors, and none of its own endpoints responds.
@@ -238,7 +238,7 @@ class DockerTransfer:
                     images.store, self._puller, [place], reference, PullOptions(taken, exact=True), self._alive
                 )
             except PullError:
-                # containerd's store adds the name before an image is unpacked, Docker's store afterwards.
+                # containerd's store adds the name before an image is unpacked; Docker's store adds it afterwards.
                 if before is None:
                     images.store.delete(str(reference))
                 raise
@@ -256,7 +256,7 @@ class DockerTransfer:
         """Return the Windows build of an image whose tag refers to a manifest instead of a manifest list.
 
         Raises:
-            DockerError: the image does not fit this machine.
+            DockerError: the image cannot run on this machine.
             PullError: the image's configuration cannot be downloaded.
         """
         _, data = self._puller.fetch([place], name, "blobs", str(document["config"]["digest"]))
@@ -289,7 +289,7 @@ def _document(data: bytes) -> dict[str, Any]:
 
 
 def _failure(error: PullError, reference: oci.ImageReference) -> DockerError:
-    """Return dockerd's error for a failure."""
+    """Return dockerd's error for a failed pull or push."""
     message = str(error).removeprefix(f'failed to resolve reference "{reference}": ')
     name = familiar(f"{reference.host}/{reference.path}")
     if f"{reference}: not found" in message or message.startswith("content at "):
@@ -303,5 +303,5 @@ def _failure(error: PullError, reference: oci.ImageReference) -> DockerError:
         )
     if "429 " in message:
         return DockerError("toomanyrequests: You have reached your pull rate limit.")
-    # containerd's messages have this prefix, dockerd's do not.
+    # containerd's messages have this prefix; dockerd's do not.
     return DockerError(message.replace("failed to do request: ", ""))

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Which connections the ACL policies of an endpoint allow.
+"""Decide which connections an endpoint's ACL policies allow.
 
-Of the rules that match a connection, the one with the lowest priority number decides. As soon as an endpoint has one
+Of the rules that match a connection, the one with the lowest priority number applies. As soon as an endpoint has one
 ACL, everything that no rule allows is blocked (microsoft/Windows-Containers#616,
 Azure/azure-container-networking#2617). If matching rules with different actions have the same priority, the connection
 is blocked.

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The network adapter behind external networks, with two faults: POST /simulator/faults.
+"""The network adapter behind external networks, with two faults (POST /simulator/faults).
 
-{"kind": "adapter_taken", "by": "LAN switch"}    a Hyper-V switch or another product uses the adapter, so that HNS finds
+{"kind": "adapter_taken", "by": "LAN switch"}    a Hyper-V switch or another product uses the adapter, so HNS finds
                                                  none for an external network (microsoft/SDN#194, #269)
-{"kind": "no_management_ip"}                     HNS does not learn the adapter's address, so that its networks have no
+{"kind": "no_management_ip"}                     HNS does not learn the adapter's address, so its networks have no
                                                  management IP (flannel-io/flannel#1066)
 
 `"value": false` ends a fault. Several external networks can share an adapter, because HNS puts them on one switch.
@@ -29,7 +29,7 @@ class Adapter:
 
     Args:
         owner: the product that uses the adapter; empty if HNS can use it.
-        unaddressed: whether the fault `no_management_ip` is active, so that HNS does not learn the adapter's address.
+        unaddressed: whether the fault `no_management_ip` is active: HNS does not learn the adapter's address.
     """
 
     owner: str = ""
@@ -43,7 +43,7 @@ def require(machine: Machine, network: Network, api: int) -> None:
 
 
 def management_ip(machine: Machine) -> str:
-    """Return the management IP of the external networks; empty if HNS does not know it."""
+    """Return the management IP of the external networks, or an empty string if HNS does not know it."""
     return "" if machine.part(Adapter).unaddressed else uplink(machine).address
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Host Networking Service: its cmdlets, its service, its state after a boot, its faults.
+"""The Host Networking Service: its cmdlets, its service, its state after a boot, and its faults.
 
 Cmdlets: module HostNetworkingService (https://learn.microsoft.com/powershell/module/hostnetworkingservice).
 """
@@ -33,7 +33,7 @@ _CONTINUES = ("continue", "silentlycontinue", "ignore")
 
 
 def _failure(error: HnsError) -> CmdletError:
-    """Return an error of HNS in the module's form: the function, the error code, and HNS's response in JSON."""
+    """Return an HNS error in the module's format: the function, the error code, and HNS's response in JSON."""
     message = f"Hcn{error.function} -- HRESULT: {error.code}. Result: {error.answer}"
     return CmdletError("NotSpecified", "System.Exception", message, "System.Exception")
 
@@ -129,7 +129,7 @@ CMDLETS: Mapping[str, Cmdlet] = {
 
 @dataclass
 class _RunningHns(IdleService):
-    """The process of the service."""
+    """The process of the HNS service."""
 
     machine: Machine | None = None
 
@@ -166,7 +166,7 @@ def _gone(before: Iterable[Network], state: HnsState) -> list[Network]:
 
 
 def _forget_interfaces(machine: Machine, before: Iterable[Endpoint]) -> None:
-    """Remove the interfaces of the host's own endpoints that do not exist any more."""
+    """Remove the interfaces of the host's own endpoints that no longer exist."""
     left = machine.part(HnsState).endpoints
     for endpoint in before:
         if endpoint.id not in left:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A machine set up as a node in use: programs and services, HNS networks, pods, and leftovers of vanished pods.
+"""A machine set up as a node in use: programs and services, HNS networks, pods, and leftovers of removed pods.
 
 For tests: `populate(machine, "flannel-host-gw", running=3, stale=2)` takes milliseconds, and the link stays up. It
 creates the same networks as the CNI plugins (`networks.py`).
@@ -114,13 +114,13 @@ def populate(
     isolated: bool = False,
     name: str = "",
 ) -> Scene:
-    """Create the networks of a CNI plugin on a machine, with pods and leftovers of pods.
+    """Create a CNI plugin's networks on a machine, with pods and leftovers of pods.
 
     Args:
         scene: `flannel-host-gw`, `flannel-vxlan`, `calico`, `calico-bgp` or `azure` (Docker: `docker/fixtures.py`).
         running, stale, creating, remote: the number of endpoints of each kind.
         stale_policies: the number of stale policy lists; by default, one if there is a stale endpoint.
-        isolated: whether pods use Hyper-V isolation, so that SharedContainers is empty.
+        isolated: whether pods use Hyper-V isolation, which leaves SharedContainers empty.
         name: the name of the network, such as `vxlan0`; by default, the name that the plugin chooses.
 
     Raises:
@@ -161,7 +161,7 @@ def add_network(machine: Machine, name: str, kind: str, subnet: str = "", gatewa
 
 
 class _Builder:
-    """Creates a scene on a machine."""
+    """A builder that creates a scene on a machine."""
 
     def __init__(self, machine: Machine, plan: Plan, *, isolated: bool) -> None:
         self._machine, self._plan, self._isolated = machine, plan, isolated

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A hanging HNS (moby/moby#40699: cmdlets never end, and Ctrl+C has no effect): POST /simulator/faults.
+"""A hanging HNS (moby/moby#40699: cmdlets never return, and Ctrl+C has no effect): POST /simulator/faults.
 
 {"kind": "hns_hang", "until": "restart"}    every call hangs until the service restarts
 {"kind": "hns_hang", "until": "reboot"}     only a reboot helps, not a restart of the service
@@ -33,7 +33,7 @@ class Hang:
     """The state of the fault.
 
     Args:
-        until: the event that ends the hang: `restart`, `reboot`; empty if HNS does not hang.
+        until: the event that ends the hang (`restart` or `reboot`); empty if HNS does not hang.
         calls: the number of further calls that will hang; None if all calls hang.
         commands: patterns of the cmdlets that hang.
         blocked: the number of calls that currently hang.
@@ -55,7 +55,7 @@ class Hang:
         return Hang()
 
     def takes(self, command: str) -> bool:
-        """Return whether a call hangs, and count it if only some calls hang."""
+        """Return whether a call hangs. If the number of hanging calls is limited, count the call."""
         with self.lock:
             if not self.until or not any_match(self.commands, command) or self.calls == 0:
                 return False
@@ -104,7 +104,7 @@ def wait(machine: Machine, command: str, stop: threading.Event) -> None:
 
 
 def set_fault(machine: Machine, fault: Mapping[str, object]) -> None:
-    """Start or end a hang of HNS.
+    """Start or end an HNS hang.
 
     Raises:
         ValueError: the fault is invalid.
@@ -126,7 +126,7 @@ def set_fault(machine: Machine, fault: Mapping[str, object]) -> None:
 
 
 def service_may_stop(machine: Machine) -> bool:
-    """Return whether the service responds to the service control manager."""
+    """Return whether the service responds to a stop request of the service control manager."""
     hang = machine.part(Hang)
     return not (hang.until == "reboot" and hang.stop_fails)
 

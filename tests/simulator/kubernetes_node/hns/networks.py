@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The networks and files that CNI plugins create on a node.
 
-flannel: pkg/backend/hostgw and vxlan of flannel-io/flannel, and the store of host-local. Calico: node-service.ps1
+flannel: pkg/backend/hostgw and vxlan in flannel-io/flannel, and host-local's store. Calico: node-service.ps1
 creates `External` first, so that later networks find a switch (output in kubernetes-sigs/sig-windows-tools#378).
 azure-vnet: the files that cleanupnetwork.ps1 of Azure/AgentBaker removes.
 """
@@ -69,7 +69,7 @@ SCENES = {
 
 
 def addresses(subnet: str) -> Iterator[str]:
-    """Return the addresses of a subnet for endpoints: all but the first one, which is the gateway."""
+    """Return the addresses in a subnet that endpoints can use: all but the first one, which is the gateway's."""
     hosts = ipaddress.ip_network(subnet).hosts()
     next(hosts)
     return (str(item) for item in hosts)
@@ -107,7 +107,7 @@ def place(machine: Machine, network: Network) -> Network:
 
 
 def write_files(machine: Machine, plan: Plan, pods: list[Pod]) -> None:
-    """Write the CNI configuration, and the state that a plugin stores about pods (including vanished ones)."""
+    """Write the CNI configuration, and the state that a plugin stores about pods (including removed pods)."""
     machine.files.make_directory(CONF_DIR)
     if plan.plugin.startswith("azure"):
         _azure(machine, plan, pods)

@@ -3,7 +3,7 @@
 """The objects of the Host Networking Service, and its errors.
 
 States, types and flags: microsoft/hcsshim internal/hns/hnsendpoint.go and hcn/hcnnetwork.go. Errors:
-https://learn.microsoft.com/windows-server/networking/technologies/hcn/hcn-error-codes. Form of their messages:
+https://learn.microsoft.com/windows-server/networking/technologies/hcn/hcn-error-codes. Format of their messages:
 internal/hcserror/hcserror.go and hcn/hcnerrors.go (an example with the response is in kubernetes/kubernetes#100962).
 """
 
@@ -64,12 +64,12 @@ TEXTS = {
 
 
 class HnsError(Exception):
-    """An error of HNS.
+    """An error from HNS.
 
     Args:
         function: HCN's function without its prefix, such as `CreateEndpoint`.
         code: the HRESULT, one of `TEXTS`.
-        api: the version of HNS's API that the caller uses. The message has hcsshim's form for this version: for 1,
+        api: the version of HNS's API that the caller uses. The message has hcsshim's format for this version: for 1,
             `hnsCall failed in Win32: … (0x803b002f)`; for 2, `hcnCreateEndpoint failed in Win32: … (0x803b002f)
             {"Success":false,…}`.
     """
@@ -83,7 +83,7 @@ class HnsError(Exception):
 
     @property
     def answer(self) -> str:
-        """The response of HNS in JSON."""
+        """HNS's response in JSON."""
         found = {"Success": False, "Error": f"{self.text} ", "ErrorCode": self.code}
         return json.dumps(found, separators=(",", ":"))
 
@@ -97,8 +97,8 @@ class Network:
         adapter: the physical adapter of an external network.
         flags: 8 means not persistent.
         type_text: the type with its creator's spelling, if that differs (Docker: `nat`).
-        policies: the policies that were added to the network, in HCN's form: `{"Type": "RemoteSubnetRoute", "Settings":
-            {…}}`.
+        policies: the policies that were added to the network, in HCN's format:
+            `{"Type": "RemoteSubnetRoute", "Settings": {…}}`.
     """
 
     id: str
@@ -134,7 +134,7 @@ class Endpoint:
         container: the id of its sandbox or Docker container; empty for endpoints of the host and for remote endpoints.
         namespace: the network namespace that contains it.
         remote: whether it belongs to a pod on another node (kube-proxy creates these for load balancers).
-        state: from CREATED to DETACHED.
+        state: a state from CREATED to DETACHED.
         shared: the value of SharedContainers, which does not include containers with Hyper-V isolation
             (projectcalico/calico#8913).
         policies: its policies as Get-HnsEndpoint prints them (`hns/policies.py`).
@@ -217,7 +217,7 @@ class HnsState:
     namespaces: dict[str, Namespace] = field(default_factory=dict)
 
     def restarted(self) -> None:
-        """Apply a restart: only persistent networks stay, and objects of pods are lost (projectcalico/calico#5164)."""
+        """Apply a service restart: only persistent networks stay. Pods' objects vanish (projectcalico/calico#5164)."""
         self.endpoints.clear()
         self.policies.clear()
         self._leave_default()
@@ -226,8 +226,8 @@ class HnsState:
     def rebooted(self, *, keep_endpoints: bool) -> None:
         """Apply a reboot: compartments, containers and non-persistent networks are lost; the rest is restored.
 
-        With `keep_endpoints`, endpoints survive, as moby/moby#47576 reports after patching. According to Google's
-        k8s-node-setup.psm1, endpoints vanish.
+        With `keep_endpoints`, endpoints survive, as moby/moby#47576 reports for reboots after updates. According to
+        Google's k8s-node-setup.psm1, endpoints vanish.
         """
         self._forget_fleeting()
         if not keep_endpoints:

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The policies of endpoints: what each of HNS's two APIs accepts, and the form in which Get-HnsEndpoint prints them.
+"""The policies of endpoints: what each of HNS's two APIs accepts, and the format in which Get-HnsEndpoint prints them.
 
 The first API takes flat objects (`{"Type": "ROUTE", "DestinationPrefix": …}`: microsoft/hcsshim
 internal/hns/hnspolicy.go). The second one takes `{"Type": "SDNRoute", "Settings": {…}}` (hcn/hcnpolicy.go). Each API
-refuses the form of the other one with 0x803b000d (projectcalico/calico#8465). Unknown keys are ignored: in the second
-API, `ExceptionList` instead of `Exceptions` makes a policy without exceptions. Get-HnsEndpoint uses the first API, so
-it always prints policies in the form of that API.
+refuses the other one's format with 0x803b000d (projectcalico/calico#8465). Unknown keys are ignored: in the second API,
+`ExceptionList` instead of `Exceptions` results in a policy without exceptions. Get-HnsEndpoint uses the first API, so
+it always prints policies in that API's format.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ _SECOND: Mapping[str, Callable[[Policy], dict[str, object]]] = {
 
 
 def normalize(policies: Iterable[object], api: int) -> tuple[dict[str, object], ...]:
-    """Return policies in the form of the first API.
+    """Return policies in the format of HNS's first API.
 
     Raises:
         HnsError: HNS refuses a policy.

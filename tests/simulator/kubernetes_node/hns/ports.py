@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """HNS's port pools: ranges of 64 ephemeral ports that networks and load balancers without DSR reserve.
 
-A pool is released some time after the removal of its owner. AgentBaker (cleanupnetwork.ps1) waits 10 to 60 seconds
+A pool is released with a delay after its owner is removed. AgentBaker (cleanupnetwork.ps1) waits 10 to 60 seconds
 before it creates a network again. `netsh interface ipv4 show excludedportrange` lists the pools. collectlogs.ps1 of
 microsoft/SDN counts how many further ranges of 64 ports fit between these pools.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 SIZE = 64
-SECONDS = 10.0  # of Windows' time, until a pool is released
+SECONDS = 10.0  # seconds of Windows' time until a pool is released
 
 
 @dataclass
@@ -74,13 +74,13 @@ def note_creation(machine: Machine, network: Network) -> None:
 
 
 def restarted(machine: Machine, owners: set[str]) -> None:
-    """Release the pools whose owner no longer exists. This is called at a restart of the service or the machine."""
+    """Release the pools whose owner no longer exists, when the service or the machine restarts."""
     ranges = machine.part(PortRanges)
     ranges.reserved = {owner: pool for owner, pool in ranges.reserved.items() if owner in owners}
 
 
 def status(machine: Machine) -> dict[str, object]:
-    """Return the data for the status page."""
+    """Return the state of the pools for the status page."""
     reservations = machine.part(PortRanges).current()
     return {
         "reserved": {owner: [pool.first, pool.last] for owner, pool in reservations.items()},

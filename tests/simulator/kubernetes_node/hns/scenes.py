@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Makes a running node look like one in use, for tests that reach it only over HTTP: POST /simulator/faults.
+"""Make a running node look like one in use, for tests that reach it only over HTTP (POST /simulator/faults).
 
 {"kind": "hns_scene", "scene": "flannel-host-gw", "running": 3, "stale": 2}    `hns.fixtures.populate`, after `install`
 {"kind": "hns_scene", "scene": "docker", "running": 2, "stopped": 1}           `docker.fixtures.populate`
-{"kind": "hns_scene", "network": "lab", "type": "Transparent"}                 a network that an operator made
+{"kind": "hns_scene", "network": "lab", "type": "Transparent"}                 a network that an operator created
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def set_scene(machine: Machine, fault: Mapping[str, object]) -> None:
 def _network(machine: Machine, given: Mapping[str, object]) -> None:
     kind = str(given.get("type", "Transparent"))
     if kind not in TYPES:
-        raise ValueError(f"expected one of the types of networks {', '.join(TYPES)}, got {kind}")
+        raise ValueError(f"expected one of the network types {', '.join(TYPES)}, got {kind}")
     texts = [str(given.get(name, "")) for name in ("subnet", "gateway")]
     hns_fixtures.add_network(machine, str(given["network"]), kind, *texts)
 
@@ -61,11 +61,11 @@ def _check(populate: Callable[..., object], given: Mapping[str, object]) -> None
     known = inspect.signature(populate).parameters
     for name, value in given.items():
         if name not in known:
-            raise ValueError(f"unknown parameter of a scene: {name}")
+            raise ValueError(f"unknown scene parameter {name}: expected one of {', '.join(list(known)[1:])}")
         default = known[name].default
         requested = int if default is None else type(default)
         if type(value) is not requested:
-            raise ValueError(f"expected the type {requested.__name__} for {name} of a scene, got {value!r}")
+            raise ValueError(f"expected the type {requested.__name__} for the scene parameter {name}, got {value!r}")
 
 
 FAULTS = {"hns_scene": set_scene}

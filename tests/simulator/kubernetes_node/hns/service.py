@@ -66,7 +66,7 @@ class HnsStore:
             self._state.namespaces[host.id] = host
 
     def require(self) -> None:
-        """Do the same as `wake`. Also raise HnsError if HNS hangs, because only cmdlets wait for the end of a hang."""
+        """Start the service as `wake` does. Raise HnsError if HNS hangs: only cmdlets wait for the end of a hang."""
         self.wake()
         if hang.hangs(self._machine):
             raise HnsError("OpenService", TIMED_OUT)
@@ -88,7 +88,7 @@ class HnsStore:
         return list(self._state.namespaces.values())
 
     def network_named(self, name: str) -> Network | None:
-        """Return a network by its name, which is case-insensitive; None if it does not exist."""
+        """Return a network by its case-insensitive name, or None if it does not exist."""
         return next((item for item in self.networks() if item.name.casefold() == name.casefold()), None)
 
     def endpoints_of(self, container: str) -> list[Endpoint]:
@@ -204,7 +204,7 @@ class HnsStore:
         return endpoint
 
     def _require_address(self, network: Network, address: str, api: int) -> None:
-        """Raise HnsError if an address is outside the network's subnet, or if no endpoint can have it."""
+        """Raise HnsError if an address is outside the network's subnet, or if endpoints cannot have it."""
         if not network.subnet:
             return
         subnet = ipaddress.ip_network(network.subnet)

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """HNS on the status page, and faults: pods that vanish without notice to HNS, and objects that cannot be removed.
 
-{"kind": "pods_vanish", "count": 2}      removes sandboxes and containers of this many pods (default: all) but not their
-                                         endpoints, as if containerd was killed and lost its state
+{"kind": "pods_vanish", "count": 2}      removes the sandboxes and containers of this many pods (default: all), but not
+                                         their endpoints, as if containerd had been killed and had lost its state
 {"kind": "hns_refuses", "ids": [ID, …]}  these objects cannot be removed; an empty list ends the fault
 """
 
@@ -82,16 +82,16 @@ def _endpoint(item: Endpoint, names: Mapping[str, str], connected: bool) -> dict
 
 @dataclass
 class Refusals:
-    """The upper-case ids of objects that HNS does not remove."""
+    """The upper-case ids of the objects that HNS refuses to remove."""
 
     ids: set[str] = field(default_factory=set)
 
 
 def refuse(machine: Machine, fault: Mapping[str, object]) -> None:
-    """Set the objects that cannot be removed.
+    """Set which objects cannot be removed.
 
     Raises:
-        ValueError: the data is invalid.
+        ValueError: `ids` is not a list.
     """
     ids = fault.get("ids")
     if not isinstance(ids, list):
@@ -103,7 +103,7 @@ def lose_pods(machine: Machine, fault: Mapping[str, object]) -> None:
     """Remove pods without notice to HNS or CNI.
 
     Raises:
-        ValueError: the data is invalid.
+        ValueError: `count` is not 0 or a positive number.
     """
     found = shims.settle(machine)
     chosen = [item for item in found.sandboxes.values() if item.network]

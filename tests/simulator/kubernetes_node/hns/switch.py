@@ -33,7 +33,7 @@ from simulator.windows.networking.network_state import (
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-# Seconds until the switch takes over the adapter, so that the caller may still get a response.
+# The switch takes over the adapter after this many seconds, so the caller may still get a response.
 _DELAY = 0.3
 _DESCRIPTION = "Hyper-V Virtual Ethernet Adapter"
 
@@ -48,7 +48,7 @@ def appeared(machine: Machine, network: Network, others: Sequence[Network]) -> N
 
 
 def vanished(machine: Machine, network: Network, others: Sequence[Network]) -> None:
-    """Apply the effects of a removed network at once. If the link goes down, the caller does not get a response."""
+    """Apply the effects of a removed network immediately. If the link goes down, the caller does not get a response."""
     if network.external and not _shared(network, others):
         _remove_switch(machine, network.adapter, keeps=not _loses(machine, "vanish"))
         _drop(machine, 0.0)
@@ -77,7 +77,7 @@ def host_endpoint(machine: Machine, endpoint: Endpoint, *, present: bool) -> Non
 
 
 def make_switch(machine: Machine, adapter: str, *, keeps: bool) -> None:
-    """Move TCP/IP from an adapter to the interface of a virtual switch. With `keeps`, manual settings are kept."""
+    """Move TCP/IP from an adapter to the interface of a virtual switch. With `keeps`, preserve manual settings."""
     state = state_of(machine)
     card = state.interfaces[adapter]
     switch = replace(
@@ -137,7 +137,7 @@ def _drop(machine: Machine, delay: float) -> None:
 
 
 def _shared(network: Network, others: Sequence[Network]) -> bool:
-    """Return whether another external network uses the adapter. Calico creates `External` so that this is the case."""
+    """Return whether another external network uses the adapter. Calico creates `External` to ensure this."""
     return any(item.external and item.adapter == network.adapter for item in others)
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""HNS's objects in the form that its cmdlets print.
+"""HNS's objects as its cmdlets print them.
 
 The sources are published outputs: networks and endpoints of Windows Server 2019 in projectcalico/calico#6996 and #4682,
 those of Windows Server 2022 in microsoft/SDN#582 and kubernetes-sigs/sig-windows-tools#378, namespaces and policy lists
@@ -33,7 +33,7 @@ _FILTERS = {
 
 
 class Views:
-    """The printed form of one machine's objects.
+    """One machine's objects as the cmdlets print them.
 
     Args:
         networks: all networks, to look up the network of an endpoint.
@@ -50,7 +50,7 @@ class Views:
         self._management = management_ip(machine)
 
     def network(self, item: Network) -> PSObject:
-        """Return a network."""
+        """Return a network as Get-HnsNetwork prints it."""
         count = self._counts.get(item.id, 0)
         policies = [custom_object(Type="VSID", VSID=item.vni)] if item.vni else []
         subnet = custom_object(
@@ -103,7 +103,7 @@ class Views:
         return PSObject(_TYPE, properties)
 
     def endpoint(self, item: Endpoint) -> PSObject:
-        """Return an endpoint."""
+        """Return an endpoint as Get-HnsEndpoint prints it."""
         network = self._networks.get(item.network)
         properties: dict[str, object] = {
             "ActivityId": _derived(item.id, "activity"),
@@ -138,7 +138,7 @@ class Views:
         return PSObject(_TYPE, properties)
 
     def policy(self, item: PolicyList) -> PSObject:
-        """Return a policy list."""
+        """Return a policy list as the cmdlets print it."""
         inner = custom_object(
             ExternalPort=item.port,
             InternalPort=item.target_port,
@@ -166,7 +166,7 @@ class Views:
         )
 
     def namespace(self, item: Namespace) -> PSObject:
-        """Return a namespace."""
+        """Return a namespace as the cmdlets print it."""
         properties: dict[str, object] = {
             "ActivityId": _derived(item.id, "activity"),
             "AdditionalParams": custom_object(),
@@ -222,6 +222,6 @@ def _policies(item: Endpoint) -> list[PSObject]:
 
 
 def _network_policy(policy: Mapping[str, object]) -> PSObject:
-    """Return a network's policy in the form of the first API, which has no separate settings."""
+    """Return a network's policy in the format of HNS's first API, which has no separate settings."""
     settings = policy.get("Settings")
     return custom_object(**{"Type": policy["Type"], **(settings if isinstance(settings, Mapping) else {})})

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Images of add-ons that clusters run on Windows nodes, with their tags, Windows builds and programs.
 
-The images with `-windows-hp` and windows-exporter are built on the base image for HostProcess containers, which has no
-version of Windows (see the Dockerfiles of the projects). csi-node-driver-registrar: release-tools/prow.sh of
+The images with `-windows-hp` and windows-exporter are built on the base image for HostProcess containers, which is not
+tied to a version of Windows (see the projects' Dockerfiles). csi-node-driver-registrar: release-tools/prow.sh of
 kubernetes-csi/node-driver-registrar (1809, ltsc2022). fluent-bit: .github/workflows/staging-release.yaml (one tag for
 each version). azure-cloud-node-manager: Makefile of kubernetes-sigs/cloud-provider-azure (1809 and ltsc2022 of the
 supported versions).

@@ -84,7 +84,7 @@ def parse(name: str, *, familiar: bool = False) -> ImageReference:
 
 
 def digest_of(data: bytes) -> str:
-    """Return the `sha256:…` digest of some bytes."""
+    """Return the `sha256:…` digest of `data`."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
@@ -94,7 +94,7 @@ def descriptor(media_type: str, data: bytes, **more: Any) -> dict[str, Any]:
 
 
 def encode(document: Mapping[str, Any]) -> bytes:
-    """Return the encoded document, which is always the same for equal documents."""
+    """Encode a document as JSON; equal documents have the same encoding."""
     return json.dumps(document, separators=(",", ":"), sort_keys=True).encode()
 
 
@@ -119,9 +119,9 @@ def matches(platform: Mapping[str, Any], build: int, exact: bool) -> bool:
 
 
 def best(entries: list[dict[str, Any]], build: int, exact: bool) -> dict[str, Any] | None:
-    """Return the entry of an index for a build; None if no entry matches.
+    """Return the entry of an index for a build, or None if no entry matches.
 
-    This is an entry with exactly this build, or otherwise the matching entry with the highest version.
+    The result is an entry with exactly this build, or otherwise the matching entry with the highest version.
     """
     fitting = [entry for entry in entries if matches(entry.get("platform", {}), build, exact)]
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Pulls of container images: selecting the entry for the build, downloading blobs with resumption, and unpacking.
+"""Pulls of container images: select the entry for the build, download and resume blobs, and unpack layers.
 
 Sources: containerd client/pull.go and fetch.go; core/remotes/docker/{resolver,fetcher,httpreadseeker}.go. A HEAD
 request to hosts with the capabilities `pull` and `resolve` resolves a tag, and hosts with the capability `pull` serve
@@ -44,9 +44,9 @@ class Puller:
 
     Args:
         machine: the machine whose network and files are used.
-        environment: the variables of the pulling process, which may contain proxies.
+        environment: the environment variables of the pulling process; they may name proxies.
         credentials: `user:password`, or empty.
-        stop: set when the pulling process must end.
+        stop: an event that is set when the pulling process must end.
         version: the version of containerd that pulls, or whose packages the pulling program contains.
     """
 
@@ -58,7 +58,7 @@ class Puller:
         )
 
     def resolve(self, places: Sequence[RegistryEndpoint], reference: oci.ImageReference) -> tuple[str, str]:
-        """Return (media type, digest) of a reference.
+        """Return the media type and the digest of a reference.
 
         Raises:
             PullError: no registry resolves the reference.
@@ -98,7 +98,7 @@ class Puller:
     def fetch(
         self, places: Sequence[RegistryEndpoint], reference: oci.ImageReference, kind: str, requested: str
     ) -> tuple[str, bytes]:
-        """Return (media type, content) of a manifest or a small blob.
+        """Return the media type and the content of a manifest or a small blob.
 
         Raises:
             PullError: a registry rejects a request, or the download fails.
@@ -116,7 +116,7 @@ class Puller:
         digest: str,
         alive: Callable[[], None],
     ) -> None:
-        """Download content to the store, continuing an earlier download.
+        """Download content to the store, continuing an earlier download if there is one.
 
         Raises:
             PullError: a registry rejects a request, or the download fails.
@@ -185,7 +185,7 @@ class Puller:
         raise first
 
     def _unexpected(self, url: str, answer: RegistryResponse) -> str:
-        """Return the error for a failed request for content, with the registry's errors (new text since 2.1.3)."""
+        """Return the error for a failed content request, with the registry's errors and the version's wording."""
         errors = registry_errors(answer)
         if self._is_new:
             return f"unexpected status from GET request to {url}: {answer.status_text()}" + (errors and f"\n{errors}")
@@ -272,7 +272,7 @@ def pull(
     """Pull an image: its index, the manifest for the build, configuration and layers; then unpack it.
 
     Args:
-        alive: called before each write. It raises an exception if the process must end.
+        alive: a function that is called before each write. It raises an exception if the process must end.
 
     Returns:
         The image in the store, and the manifest for the build (with `metadata_only`, the document that the name refers
@@ -311,7 +311,7 @@ def _build(fetch: _Fetch, document: dict[str, Any], digest: str, options: PullOp
     """Download the parts of an image for a build, and return the manifest.
 
     Raises:
-        PullError: the image does not support the build, a registry rejects a request, or the download fails.
+        PullError: the image has no manifest for the build, a registry rejects a request, or the download fails.
     """
     store = fetch.store
     if "manifests" in document:
@@ -347,7 +347,7 @@ def unpack(store: ImageStore, document: Mapping[str, Any], discard_layers: bool)
 
 @dataclass
 class _Fetch:
-    """Downloads to the store for one pull."""
+    """The downloads of one pull to the store."""
 
     store: ImageStore
     puller: Puller

@@ -20,7 +20,7 @@ from simulator.kubernetes_node.images.store import ImageStore
 
 def push(store: ImageStore, client: RegistryClient, places: list[RegistryEndpoint], reference: oci.ImageReference,
          target: Mapping[str, Any]) -> None:  # fmt: skip
-    """Push the document of a descriptor and everything that it refers to, and tag it.
+    """Push a descriptor's document and everything that it refers to, and tag the document.
 
     Raises:
         PullError: the registry rejects a request, or content is missing.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Requests to registries as containerd sends them: proxies, TLS, tokens, retries, streamed bodies.
+"""Requests to registries as containerd sends them: proxies, TLS, tokens, retries and streamed bodies.
 
 Sources: containerd core/remotes/docker/{resolver,fetcher,authorizer,httpreadseeker}.go. A request is repeated with the
 requested credentials after a 401, and up to 5 times without delay after a 408 or 429. Since 2.1, it is repeated once on
@@ -110,7 +110,7 @@ def _registry_error(item: Mapping[str, object]) -> str:
 
 @dataclass
 class _Limits(Limits):
-    """The limits of curl's transfers, which here also end a request when the machine is powered off."""
+    """curl's transfer limits, which here also end a request when the machine is powered off."""
 
     running: Callable[[], bool] = lambda: True
 
@@ -134,9 +134,9 @@ class RegistryClient:
 
     Args:
         machine: the machine whose network and files are used.
-        environment: the variables of the process, which may contain proxies.
+        environment: the environment variables of the process; they may name proxies.
         access: the credentials.
-        stop: set when the process must end.
+        stop: an event that is set when the process must end.
         retry_last_host: whether to retry the last host after a 5xx response (since containerd 2.1).
     """
 
@@ -150,7 +150,7 @@ class RegistryClient:
 
     def ask(self, place: RegistryEndpoint, method: str, path: str, *, last: bool, offset: int = 0, body: bytes = b"",
             media_type: str = "") -> RegistryResponse:  # fmt: skip
-        """Send a request, with the retries of containerd.
+        """Send a request with containerd's retries, and return the response.
 
         Args:
             place: the registry.
@@ -335,7 +335,7 @@ class RegistryClient:
         return Stream(connection, stream.limits)
 
     def _proxy(self, scheme: str, host: str) -> str:
-        """Return the proxy for a host by the rules of Go's ProxyFromEnvironment."""
+        """Return the proxy for a host according to the rules of Go's ProxyFromEnvironment."""
         proxy = self._environment.get(f"{scheme}_proxy", "")
         if not proxy or host == "localhost" or host.startswith("127."):
             return ""
@@ -358,7 +358,7 @@ def _basic(user: str) -> str:
 
 
 def request_url(place: RegistryEndpoint, path: str) -> str:
-    """Return the URL for a path as in `RegistryClient.ask`."""
+    """Return the URL for a path in one of the forms that `RegistryClient.ask` accepts."""
     base = place.url if place.override_path else _with_v2(place.url)
     return path if "://" in path else urljoin(base, path) if path.startswith("/") else f"{base}/{path}"
 

@@ -33,8 +33,8 @@ def all_controllers(
     """Return all controllers of a cluster.
 
     Args:
-        tokens: creates tokens of service accounts.
-        options: the options of the cluster.
+        tokens: the issuer of service account tokens.
+        options: the cluster's options.
     """
     return [
         DefinitionController(objects),

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Bootstrap tokens: sign cluster-info, and delete expired tokens (controllers bootstrapsigner, tokencleaner)."""
+"""Bootstrap tokens: sign cluster-info, and delete expired tokens (controllers bootstrapsigner and tokencleaner)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PREFIX = "jws-kubeconfig-"
 
 
 def detached_signature(content: str, token_id: str, token_secret: str) -> str:
-    """Return the signature of a text as k8s.io/cluster-bootstrap/token/jws does: JWS, HS256, without the payload.
+    """Return a text's detached signature (JWS, HS256), as k8s.io/cluster-bootstrap/token/jws computes it.
 
     Returns:
         The header, an empty part and the signature, joined by dots.
@@ -32,7 +32,7 @@ def detached_signature(content: str, token_id: str, token_secret: str) -> str:
 
 
 class BootstrapSigner:
-    """Maintains one signature in cluster-info for each usable token."""
+    """The controller that maintains one signature in cluster-info for each usable token."""
 
     watches: tuple[str, ...] = ("secrets", "configmaps")
     every = 1.0  # a token can expire without a change
@@ -41,7 +41,7 @@ class BootstrapSigner:
         self._objects = objects
 
     def sync(self) -> None:
-        """Write the signatures if they differ from the expected signatures."""
+        """Update the signatures in cluster-info if they are not the expected ones."""
         store = self._objects.store
         info = store.peek("configmaps", "kube-public", "cluster-info")
         kubeconfig = (info or {}).get("data", {}).get("kubeconfig")
@@ -59,7 +59,7 @@ class BootstrapSigner:
 
 
 class TokenCleaner:
-    """Deletes expired tokens."""
+    """The controller that deletes expired tokens."""
 
     watches: tuple[str, ...] = ("secrets",)
     every = 1.0

@@ -55,7 +55,7 @@ def is_alive(pod: Object) -> bool:
 
 
 class DaemonSetController:
-    """Creates, replaces and deletes the pods of DaemonSets, and counts them."""
+    """The controller that creates, replaces and deletes the pods of DaemonSets, and counts them."""
 
     watches: tuple[str, ...] = ("daemonsets", "nodes", "pods")
     every = 0.0
@@ -64,14 +64,14 @@ class DaemonSetController:
         self._objects = objects
 
     def sync(self) -> None:
-        """Update every DaemonSet."""
+        """Reconcile the pods of every DaemonSet."""
         store = self._objects.store
         failed: ApiErrorResponse | None = None
         for daemon in store.peek_all("daemonsets"):
             try:
                 if not daemon["metadata"].get("deletionTimestamp"):
                     self._sync_one(daemon)
-            except ApiErrorResponse as error:  # an error of one set must not stop the others
+            except ApiErrorResponse as error:  # an error in one set must not stop the others
                 failed = error
         if failed:
             raise failed
@@ -121,7 +121,7 @@ class DaemonSetController:
         self._objects.delete(type_of("pods"), metadata["namespace"], metadata["name"], {})
 
     def _replace_outdated(self, daemon: Object, pods: list[Object], requested: set[str], revision: str) -> None:
-        """Delete all outdated pods that are not ready, and as many others as may be unavailable at a time.
+        """Delete all outdated pods that are not ready, and as many outdated ready pods as maxUnavailable allows.
 
         A later sync creates the new pods.
         """
@@ -173,7 +173,7 @@ def _added_tolerations(spec: Object) -> list[Object]:
 
 
 def _node_of(pod: Object) -> str:
-    """Return the node on which a DaemonSet's pod runs or will run."""
+    """Return the name of the node on which a DaemonSet's pod runs or will run."""
     if name := pod["spec"].get("nodeName"):
         return str(name)
     affinity = ((pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(

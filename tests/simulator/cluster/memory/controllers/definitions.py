@@ -18,7 +18,10 @@ _CONDITIONS = (
 
 
 class DefinitionController:
-    """Adapts the resource types to the definitions. If a definition is deleted, so are all objects of its type."""
+    """The controller that adapts the resource types to the definitions.
+
+    If a definition is deleted, so are all objects of its type.
+    """
 
     watches: tuple[str, ...] = ("customresourcedefinitions",)
     every = 0.0
@@ -27,7 +30,7 @@ class DefinitionController:
         self._objects = objects
 
     def sync(self) -> None:
-        """Compare the resource types with the definitions."""
+        """Bring the resource types in line with the definitions."""
         store = self._objects.store
         definitions = store.peek_all("customresourcedefinitions")
         defined = [kind for one in definitions for kind in _types(one)]

@@ -16,7 +16,7 @@ _REVISION = "deployment.kubernetes.io/revision"
 
 
 class ReplicaSetController:
-    """Maintains the desired number of pods of ReplicaSets."""
+    """The controller that keeps each ReplicaSet at its desired number of pods."""
 
     watches: tuple[str, ...] = ("replicasets", "pods")
     every = 0.0
@@ -25,7 +25,7 @@ class ReplicaSetController:
         self._objects = objects
 
     def sync(self) -> None:
-        """Update every ReplicaSet."""
+        """Reconcile the pods of every ReplicaSet."""
         for one in self._objects.store.peek_all("replicasets"):
             if not one["metadata"].get("deletionTimestamp"):
                 self._sync_one(one)
@@ -60,7 +60,7 @@ class ReplicaSetController:
 
 
 class DeploymentController:
-    """Maintains one ReplicaSet for each pod template, and moves the replicas to the current template's."""
+    """The controller that keeps one ReplicaSet per pod template, and moves the replicas to the current template's."""
 
     watches: tuple[str, ...] = ("deployments", "replicasets")
     every = 0.0
@@ -69,7 +69,7 @@ class DeploymentController:
         self._objects = objects
 
     def sync(self) -> None:
-        """Update every Deployment."""
+        """Reconcile the ReplicaSets of every Deployment."""
         for one in self._objects.store.peek_all("deployments"):
             if not one["metadata"].get("deletionTimestamp"):
                 self._sync_one(one)

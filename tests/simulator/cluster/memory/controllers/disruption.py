@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Computes the allowed disruptions of each PodDisruptionBudget (controller disruption)."""
+"""Compute the allowed disruptions of each PodDisruptionBudget (disruption controller)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OWNERS = {"ReplicaSet": "replicasets", "StatefulSet": "statefulsets", "Deployme
 
 
 class DisruptionController:
-    """Maintains the status of PodDisruptionBudgets."""
+    """The controller that maintains the status of PodDisruptionBudgets."""
 
     watches: tuple[str, ...] = ("poddisruptionbudgets", "pods", "replicasets", "statefulsets")
     every = 0.0
@@ -21,7 +21,7 @@ class DisruptionController:
         self._objects = objects
 
     def sync(self) -> None:
-        """Update every budget."""
+        """Update the status of every budget."""
         store = self._objects.store
         with store.lock:
             for budget in store.peek_all("poddisruptionbudgets"):

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Deletes pods because of their node's NoExecute taints, and marks pods on unreachable nodes as not ready.
+"""Delete pods because of their node's NoExecute taints, and mark pods on unreachable nodes as not ready.
 
-Source: the controllers taint-eviction and nodelifecycle.
+Source: the taint-eviction and nodelifecycle controllers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .placement import tolerates
 
 
 class TaintEvictionController:
-    """Deletes pods that do not tolerate a NoExecute taint of their node, or no longer do after tolerationSeconds."""
+    """The controller that deletes pods when they do not, or no longer, tolerate a NoExecute taint of their node."""
 
     watches: tuple[str, ...] = ("nodes", "pods")
     every = 0.5

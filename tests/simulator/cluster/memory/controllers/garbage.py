@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Deletes objects that no longer belong to anything: dependents of deleted owners, and pods of deleted nodes."""
+"""Delete objects that no longer belong to anything: dependents of deleted owners, and pods of deleted nodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ORPHAN_SECONDS = 2.0  # the real controller waits at least 40 s; 2 s are enough
 
 
 class PodGarbageCollector:
-    """Deletes pods whose node is gone, without waiting for the node's kubelet (controller podgc)."""
+    """The controller that deletes pods whose node is gone, without waiting for the node's kubelet (podgc)."""
 
     watches: tuple[str, ...] = ("pods", "nodes")
     every = 0.5
@@ -23,7 +23,7 @@ class PodGarbageCollector:
         self._missing_since: dict[str, float] = {}
 
     def sync(self) -> None:
-        """Check every pod."""
+        """Delete the pods whose node has been missing for some seconds (`_ORPHAN_SECONDS`)."""
         store = self._objects.store
         nodes = {one["metadata"]["name"] for one in store.peek_all("nodes")}
         pods = store.peek_all("pods")
@@ -40,7 +40,7 @@ class PodGarbageCollector:
 
 
 class GarbageCollector:
-    """Deletes objects whose owners are all gone, and completes deletions with the policy Foreground or Orphan."""
+    """The controller that deletes objects whose owners are all gone, and completes Foreground and Orphan deletions."""
 
     watches: tuple[str, ...] = tuple(one.plural for one in TYPES)
     every = 0.0
@@ -49,7 +49,7 @@ class GarbageCollector:
         self._objects = objects
 
     def sync(self) -> None:
-        """Check every object that has owners or one of this controller's finalizers."""
+        """Finish Foreground and Orphan deletions, and delete the objects whose owners are all gone."""
         store = self._objects.store
         everything = [(kind, one) for kind in store.types() for one in store.peek_all(kind.key)]
         uids = {one["metadata"]["uid"] for _, one in everything}

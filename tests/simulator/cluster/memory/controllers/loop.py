@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Runs the controllers in one thread.
+"""Run the controllers in one thread.
 
-Each controller checks the whole state when a resource that it watches has changed, and some also at intervals.
+Each controller checks the whole state when a resource that it watches has changed; some also run at intervals.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ class Controller(Protocol):
     """One control loop; `sync` moves the actual state one step closer to the desired state."""
 
     watches: tuple[str, ...]
-    """The plurals of the resources whose changes cause a sync."""
+    """The plural names of the resources whose changes trigger a sync."""
     every: float
-    """The number of seconds after which the controller runs even without a change; 0: it runs only after changes."""
+    """The seconds after which the controller runs even without a change; with 0, it runs only after changes."""
 
     def sync(self) -> None:
-        """Check the state, and change it."""
+        """Move the actual state closer to the desired state."""
 
 
 class ControllerLoop:
-    """The thread of the controllers."""
+    """The thread that runs the controllers."""
 
     def __init__(self, store: ObjectStore, controllers: Sequence[Controller]) -> None:
         self._store = store
@@ -47,11 +47,11 @@ class ControllerLoop:
         self._thread.start()
 
     def stop(self) -> None:
-        """Wait at most 10 seconds for the end of the thread, which ends when the store is closed."""
+        """Wait at most 10 seconds for the thread to end, which it does when the store is closed."""
         self._thread.join(10)
 
     def step(self) -> None:
-        """Run each controller once if it has something to do."""
+        """Run each controller once, unless it has nothing to do."""
         for index, controller in enumerate(self._controllers):
             revision = max(self._store.changed_at(plural) for plural in controller.watches)
             due = controller.every and time.monotonic() - self._ran[index] >= controller.every

@@ -18,7 +18,7 @@ _CA_ANNOTATION = {
 
 
 class NamespaceController:
-    """Creates the default contents of namespaces, and empties namespaces that are being deleted."""
+    """The controller that creates the default contents of namespaces, and empties namespaces that are being deleted."""
 
     watches: tuple[str, ...] = ("namespaces", "serviceaccounts", "configmaps", "pods")
     every = 0.0
@@ -28,7 +28,7 @@ class NamespaceController:
         self._ca = ca
 
     def sync(self) -> None:
-        """Update every namespace."""
+        """Create the default contents of every namespace, or empty it if it is being deleted."""
         for namespace in self._objects.store.peek_all("namespaces"):
             if namespace["metadata"].get("deletionTimestamp"):
                 self._empty(namespace)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Nodes: pod CIDRs, heartbeats, taints by condition (controllers nodeipam, nodelifecycle)."""
+"""Nodes: pod CIDRs, heartbeats, and taints by condition (controllers nodeipam and nodelifecycle)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _MANAGED = {_NOT_READY, _UNREACHABLE, UNSCHEDULABLE, *_TAINT_BY_CONDITION.values
 
 
 def condition(obj: Object, kind: str) -> Object:
-    """Return a condition of an object; empty if the object does not have this condition."""
+    """Return a condition of an object, or an empty dict if the object does not have it."""
     return next((one for one in obj.get("status", {}).get("conditions") or [] if one["type"] == kind), {})
 
 
 class PodCidrController:
-    """Assigns a /24 of the cluster's pod network to each node."""
+    """The controller that assigns a /24 of the cluster's pod network to each node."""
 
     watches: tuple[str, ...] = ("nodes",)
     every = 0.0
@@ -39,7 +39,7 @@ class PodCidrController:
         self._network = network
 
     def sync(self) -> None:
-        """Update the nodes without a pod CIDR."""
+        """Assign a pod CIDR to each node that has none."""
         nodes = self._objects.store.peek_all("nodes")
         taken = {one["spec"].get("podCIDR") for one in nodes}
         for node in nodes:
@@ -57,7 +57,7 @@ class PodCidrController:
 
 
 class NodeLifecycleController:
-    """Detects nodes without heartbeats, and taints nodes by their conditions."""
+    """The controller that detects nodes without heartbeats, and taints nodes according to their conditions."""
 
     watches: tuple[str, ...] = ("nodes", "leases")
     every = 0.5
@@ -73,7 +73,7 @@ class NodeLifecycleController:
         self._heartbeats: dict[str, tuple[tuple[str, str], float]] = {}
 
     def sync(self) -> None:
-        """Update every node."""
+        """Update the conditions and taints of every node."""
         nodes = self._objects.store.peek_all("nodes")
         # If no node is Ready, the real controller assumes a problem of its own, and evicts nothing.
         evicting = any(condition(node, "Ready").get("status") == "True" for node in nodes)
@@ -85,7 +85,7 @@ class NodeLifecycleController:
     def _silence(self, node: Object) -> float:
         """Return the seconds since the last observed change of the node's lease or status.
 
-        As in the real controller, the clocks of two machines are not compared.
+        Like the real controller, this one does not compare the clocks of different machines.
         """
         metadata = node["metadata"]
         lease = self._objects.store.peek("leases", "kube-node-lease", metadata["name"]) or {}

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The nodes on which a pod may run: node selector, node affinity, taints."""
+"""Decide on which nodes a pod may run: node selector, node affinity and taints."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def tolerates(toleration: Object, taint: Object) -> bool:
 
 
 def untolerated(node: Object, tolerations: Iterable[Object], effects: tuple[str, ...]) -> list[Object]:
-    """Return the taints of a node that have one of the given effects and are not matched by any toleration."""
+    """Return a node's taints that have one of the given effects and that no toleration matches."""
     listed = list(tolerations)
     return [
         taint

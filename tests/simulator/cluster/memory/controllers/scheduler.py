@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Binds pods to nodes by selectors, affinity, taints and cordons, but ignores CPU and memory."""
+"""Bind pods to nodes according to selectors, affinity, taints and cordons; CPU and memory are ignored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EFFECTS = ("NoSchedule", "NoExecute")
 
 
 class Scheduler:
-    """Binds each pending pod to the eligible node with the fewest pods."""
+    """The scheduler, which binds each pending pod to the eligible node with the fewest pods."""
 
     watches: tuple[str, ...] = ("pods", "nodes")
     every = 0.0
@@ -68,7 +68,7 @@ class Scheduler:
 
 
 def refusal(spec: Object, node: Object) -> str:
-    """Return the scheduler's message about why a pod cannot be bound to a node; empty if it can be bound."""
+    """Return the scheduler's reason why a pod cannot be bound to a node, or an empty string if it can."""
     if not selects(spec, node):
         return "node(s) didn't match Pod's node affinity/selector"
     if not schedulable(spec, node):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Approves and signs certificate signing requests (controllers csrapproving and csrsigning)."""
+"""Approve and sign certificate signing requests (controllers csrapproving and csrsigning)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _APPROVED_SELF = "Auto approving self kubelet client certificate after SubjectAc
 
 
 class SigningController:
-    """Approves kubelets' requests, and signs approved requests."""
+    """The controller that approves kubelets' requests, and signs approved requests."""
 
     watches: tuple[str, ...] = ("certificatesigningrequests",)
     every = 0.0
@@ -35,7 +35,7 @@ class SigningController:
         """Create the controller.
 
         Args:
-            seconds: the validity of certificates whose request specifies no validity.
+            seconds: the validity period of certificates whose request does not specify one.
         """
         self._seconds = seconds
         self._objects = objects
@@ -55,7 +55,7 @@ class SigningController:
                 self._add_condition(request, "Approved", "AutoApproved", message)
 
     def _approval(self, request: Object) -> str:
-        """Return the reason for an automatic approval; empty if the request needs a manual approval."""
+        """Return the reason for an automatic approval, or an empty string if the request needs a manual approval."""
         spec = request["spec"]
         parsed = _parse(request)
         if parsed is None or spec["signerName"] != KUBELET_CLIENT or not _is_kubelets(parsed, spec["usages"]):

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Tokens in Secrets of service accounts (kube-controller-manager's serviceaccount-token controller)."""
+"""Service account tokens in Secrets (kube-controller-manager's serviceaccount-token controller)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FOREVER = 10 * 365 * 24 * 3600
 
 
 class TokenController:
-    """Adds a token, the CA and the namespace to each Secret of a service account."""
+    """The controller that adds a token, the CA certificate and the namespace to each service account token Secret."""
 
     watches: tuple[str, ...] = ("secrets", "serviceaccounts")
     every = 0.0

@@ -69,7 +69,7 @@ def create_service(context: Context, obj: Object) -> None:
 
 
 def _assign_node_ports(context: Context, ports: list[Object]) -> None:
-    """Assign a node port to each port of a service that does not request a specific node port.
+    """Assign a node port to each service port that does not request a specific one.
 
     Source of the range: the default of the flag --service-node-port-range (kubernetes.io: kube-apiserver).
     """
@@ -89,7 +89,7 @@ def _free_address(context: Context) -> str:
         address = str(context.service_network[offset])
         if address not in taken:
             return address
-    raise ValueError("no free service address")
+    raise ValueError(f"no free service address in {context.service_network}")
 
 
 def validate_service(obj: Object, old: Object | None) -> list[Cause]:
@@ -103,7 +103,7 @@ def validate_service(obj: Object, old: Object | None) -> list[Cause]:
 
 
 def create_signing_request(context: Context, obj: Object) -> None:
-    """Record the user of the request in the object, in fields that clients cannot set."""
+    """Record the user who sent the request, in fields that clients cannot set."""
     user, spec = context.user, obj.setdefault("spec", {})
     spec["username"], spec["groups"] = user.name, list(user.groups)
     if user.uid:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Nodes: the taint of a new node, and the rights of kubelets (admission plug-in NodeRestriction)."""
+"""Nodes: the taint of a new node, and the rights of kubelets (the admission plug-in NodeRestriction)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OWN_PREFIXES = ("kubelet.kubernetes.io", "node.kubernetes.io")
 
 
 def create_node(context: Context, obj: Object) -> None:
-    """Taint a new node until it is Ready (admission plug-in TaintNodesByCondition)."""
+    """Taint a new node until it is Ready (the admission plug-in TaintNodesByCondition)."""
     spec = obj.setdefault("spec", {})
     taints = spec.get("taints") or []
     if all((one.get("key"), one.get("effect")) != (NOT_READY, "NoSchedule") for one in taints):
@@ -34,7 +34,7 @@ def restrict(context: Context, verb: str, plural: str, obj: Object, old: Object 
 
     Args:
         verb: create, update or delete.
-        plural: the plural of the resource.
+        plural: the resource's plural name.
         obj: the new object (for delete: the object to delete).
         old: the object before the change; None for create.
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The part of the validation of a pod's spec that is relevant for manifests for Windows nodes.
+"""Validation of pod specs, as far as it matters for manifests for Windows nodes.
 
 Source of the texts and rules: k8s.io/kubernetes/pkg/apis/core/validation/validation.go.
 """
@@ -23,11 +23,11 @@ _LINUX_ONLY_CONTAINER = (
 
 
 def validate_pod_spec(spec: Object, path: str = "spec") -> list[Cause]:
-    """Validate a pod's spec whose defaults have been set.
+    """Validate a pod spec in which the defaults have been set, and return the errors.
 
     Args:
         spec: the spec of a pod or pod template.
-        path: path of the spec in the object, for messages.
+        path: the path of the spec in the object, for messages.
     """
     return list(_all(spec, path))
 

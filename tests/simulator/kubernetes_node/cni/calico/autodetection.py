@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How calico-node finds the address of its node (node/pkg/lifecycle/startup/autodetection).
+"""How calico-node finds its node's address (node/pkg/lifecycle/startup/autodetection).
 
-The simulated nodes have addresses of 127.0.0.0/8. Unlike calico-node, this module accepts such addresses.
+The simulated nodes have addresses in 127.0.0.0/8. Unlike calico-node, this module accepts such addresses.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FAILED = "failed to autodetect an IPv4 address"
 
 
 def detect(machine: Machine, method: str, node: Mapping[str, Any]) -> str:
-    """Return the address with its prefix length (`10.0.0.5/24`).
+    """Return the node's address with its prefix length (`10.0.0.5/24`).
 
     Args:
         method: the value of IP_AUTODETECTION_METHOD.
@@ -59,7 +59,7 @@ def detect(machine: Machine, method: str, node: Mapping[str, Any]) -> str:
 
 
 def published(machine: Machine) -> str:
-    """Return the interfaces in the form of the node's annotation projectcalico.org/Interfaces."""
+    """Return the interfaces in the format of the node's annotation projectcalico.org/Interfaces."""
     cards = sorted(_cards(machine), key=lambda card: card.alias)
     found = [{"name": card.alias, "addresses": [item.address for item in card.addresses]} for card in cards]
     return json.dumps(found, separators=(",", ":"))

@@ -1,12 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""confd-service.ps1: confd reads peers and blocks, and config-bgp.ps1 configures the BGP router of Windows.
+"""confd-service.ps1: confd reads peers and blocks, and config-bgp.ps1 configures Windows' BGP router.
 
 Sources: node/windows-packaging/CalicoWindows/confd/confd-service.ps1, and config-bgp.psm1 and templates in
-confd/windows-packaging of v3.31.5. confd starts config-bgp.ps1 only when its files have changed, and errors of cmdlets
-do not count as a failure. Therefore, if config-bgp.ps1 cannot configure the router, it does not run again until a peer
-or block changes or confd restarts. Not modelled: peers with selectors, and sessions with peers, which the simulator
-does not run.
+confd/windows-packaging of v3.31.5. confd starts config-bgp.ps1 only when its files have changed, and cmdlet errors
+do not count as failures. Therefore, if config-bgp.ps1 cannot configure the router, it does not run again until a peer
+or block changes or confd restarts. Not modelled: peers with selectors, and BGP sessions.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ def _serve(machine: Machine, run: Invocation, output: Output) -> None:
 
 
 def _rendered(machine: Machine, run: Invocation) -> BgpConfiguration | None:
-    """Return the configuration; None while the node has no address.
+    """Return the configuration, or None while the node has no address.
 
     Raises:
         DatastoreError, KubeconfigError, OSError: the datastore cannot be read.
@@ -116,7 +115,7 @@ def _peer(kind: str, address: str, asn: int) -> tuple[str, str, int]:
 
 
 def _of_object(spec: dict[str, Any], name: str, own: str) -> list[tuple[str, str, int]]:
-    """Return the peer that a BGPPeer describes; nothing if the BGPPeer is neither global nor for this node."""
+    """Return the peer in a BGPPeer as a list; it is empty if the BGPPeer is neither global nor for this node."""
     address = str(spec.get("peerIP") or "").partition(":")[0]
     if not address or address == own or spec.get("nodeSelector") or spec.get("node", name) != name:
         return []
@@ -124,7 +123,7 @@ def _of_object(spec: dict[str, Any], name: str, own: str) -> list[tuple[str, str
 
 
 class _Router:
-    """Simulates config-bgp.psm1, which configures the BGP router."""
+    """A simulation of config-bgp.psm1, which configures the BGP router."""
 
     def __init__(self, machine: Machine, output: Output) -> None:
         self._machine, self._output = machine, output
@@ -137,7 +136,7 @@ class _Router:
         self._output.write("Reconfigure BGP completed")
 
     def _run(self, command: str, **parameters: object) -> list[PSObject]:
-        """Run a cmdlet. As in a script, an error of the cmdlet is only written to the output."""
+        """Run a cmdlet. As in a script, its error is only written to the output."""
         try:
             result = commands.run(self._machine, command, parameters)
         except CmdletError as error:

@@ -68,7 +68,7 @@ class Datastore:
     def request(
         self, method: str, path: str, what: str, body: Mapping[str, Any] | None = None, media: str = "application/json"
     ) -> Object:
-        """Send a request.
+        """Send a request, and return the response's object.
 
         Args:
             what: the object's name in messages.
@@ -91,7 +91,7 @@ class Datastore:
         return self.request("GET", f"{_CRD}/{plural}/{name}", f"{_KINDS[plural]}({name})")
 
     def find(self, plural: str, name: str) -> Object | None:
-        """Return one of Calico's objects; None if it does not exist.
+        """Return one of Calico's objects, or None if it does not exist.
 
         Raises:
             DatastoreError: the object cannot be read.
@@ -149,7 +149,7 @@ class Datastore:
                 raise
 
     def node(self, name: str) -> Object:
-        """Return a node.
+        """Return the node with the given name.
 
         Raises:
             DatastoreError: the node does not exist, or it cannot be read.
@@ -157,7 +157,7 @@ class Datastore:
         return self.request("GET", f"/api/v1/nodes/{name}", f"Node({name})")
 
     def annotate_node(self, name: str, annotations: Mapping[str, str | None]) -> None:
-        """Write the annotations that make a Kubernetes node a node of Calico. The value None removes an annotation.
+        """Write the annotations that make a Kubernetes node a Calico node. The value None removes an annotation.
 
         Raises:
             DatastoreError: the node does not exist, or a request fails.

@@ -25,7 +25,7 @@ _ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 class CalicoError(Exception):
-    """The reason why a program of Calico cannot continue. The text is the program's log message."""
+    """The reason why a Calico program cannot continue. The text is the program's log message."""
 
 
 class StoppedError(Exception):
@@ -34,16 +34,16 @@ class StoppedError(Exception):
 
 @dataclass
 class Logs:
-    """The last lines that each program wrote, by its name."""
+    """The last lines that each program wrote, by the program's name."""
 
     lines: dict[str, list[str]] = field(default_factory=dict)
 
 
 class Output:
-    """The output of one program. If the invocation has a function `emit`, it receives each line at once.
+    """The output of one program. If the invocation has an `emit` function, each line is passed to it immediately.
 
     Args:
-        name: the name of the program in the status of the machine.
+        name: the program's name in the machine's status.
     """
 
     def __init__(self, machine: Machine, run: Invocation, name: str) -> None:
@@ -62,7 +62,7 @@ class Output:
             self._kept.append(text)
 
     def log(self, level: str, text: str, **fields: object) -> None:
-        """Write a line in the form of logrus with libcalico-go/lib/logutils."""
+        """Write a line in the format that libcalico-go/lib/logutils defines for logrus."""
         stamp = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.000")
         pairs = "".join(f" {name.removesuffix('_')}={value}" for name, value in fields.items())
         line = f"[{level}] {text}{pairs}"
@@ -70,7 +70,7 @@ class Output:
             self.write(f"{stamp} {line}")
 
     def text(self) -> str:
-        """Return the lines of an invocation without `emit`; empty for an invocation with `emit`."""
+        """Return the output of an invocation without an `emit` function; with one, the text is empty."""
         return "".join(f"{line}\n" for line in self._kept)
 
 
@@ -84,7 +84,7 @@ def host_path(run: Invocation, path: str) -> str:
 
 
 def in_cluster(machine: Machine, run: Invocation) -> ServerAccess:
-    """Return the access with the pod's service account (winutils.GetInClusterConfig).
+    """Return the access to the API server with the pod's service account (winutils.GetInClusterConfig).
 
     Raises:
         KubeconfigError: a variable or the token is missing.
@@ -102,10 +102,10 @@ def in_cluster(machine: Machine, run: Invocation) -> ServerAccess:
 
 
 def pause(machine: Machine, run: Invocation, seconds: float) -> None:
-    """Wait for a number of seconds of the machine's time.
+    """Wait for a number of seconds on the machine's clock.
 
     Raises:
-        StoppedError: the program has to end before the time is over.
+        StoppedError: the program has to end before the time has elapsed.
     """
     if run.stop.wait(max(0.02, seconds * machine.settings.time_scale)):
         raise StoppedError

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Felix: routes to the pods of other nodes in HNS, network policies as rules of endpoints, and its health.
+"""Felix: HNS routes to the pods of other nodes, endpoint rules for network policies, and Felix's health.
 
 Sources: felix/dataplane/windows/{vxlan_mgr,endpoint_mgr,win_dataplane}.go, felix/daemon/daemon.go. Felix creates routes
-only for blocks of pools with VXLAN. It reads the port for VXLAN but does not use it, because Windows always uses 4789.
+only for blocks of pools with VXLAN. It reads the VXLAN port but does not use it, because Windows always uses 4789.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class FelixState:
     """The state of Felix on a machine.
 
     Args:
-        running: whether Felix runs.
+        running: whether Felix is running.
         live: whether its health endpoint responds (FELIX_HEALTHENABLED).
         ready: whether Felix has applied the state of the datastore at least once.
-        problem: the error of the last comparison of HNS with the datastore; empty if it succeeded.
+        problem: the error of the last attempt to bring HNS in line with the datastore; empty if it succeeded.
     """
 
     running: bool = False
@@ -106,7 +106,7 @@ class _Felix:
         self._warned: set[str] = set()
 
     def work(self) -> None:
-        """Compare HNS with the datastore at intervals."""
+        """Bring HNS in line with the datastore at intervals."""
         while True:
             if self._machine.network.is_up:
                 self._compare()
@@ -140,7 +140,7 @@ class _Felix:
     # -- routes
 
     def _routes(self) -> None:
-        """Create a route in HNS for each block of another node. Raise CalicoError if the HNS network does not fit."""
+        """Create a route in HNS for each block of another node. Raise CalicoError if the HNS network is unsuitable."""
         if self._run.variable("CALICO_NETWORKING_BACKEND") != "vxlan":
             return
         wanted = self._wanted_routes()
@@ -188,7 +188,7 @@ class _Felix:
     # -- policies
 
     def _policies(self) -> None:
-        """Set the rules for the endpoints of this node's pods."""
+        """Set the rules on the endpoints of this node's pods."""
         pods = self._list("/api/v1/pods", "Pod")
         namespaces = self._list("/api/v1/namespaces", "Namespace")
         policies = self._list("/apis/networking.k8s.io/v1/networkpolicies", "NetworkPolicy")

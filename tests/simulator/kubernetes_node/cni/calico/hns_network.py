@@ -63,7 +63,7 @@ def _vxlan(machine: Machine, block: ipaddress.IPv4Network, vni: int, log: Log) -
 
 
 def _network(machine: Machine, kind: str, block: ipaddress.IPv4Network, vni: int, log: Log) -> hns.Network:
-    """Return the network. An existing one is kept if it has the same subnet, gateway and, for VXLAN, the same type."""
+    """Return the network; keep an existing one if its subnet, gateway and, for VXLAN, its type are the same."""
     store = hns.store(machine)
     known = store.network_named(NAME)
     if known and (known.subnet, known.gateway) == (str(block), str(block[1])) and (known.kind == kind or not vni):
@@ -92,7 +92,7 @@ def delete(machine: Machine, network: hns.Network) -> None:
 
 
 def _remote_endpoint(machine: Machine, network: hns.Network, address: str, log: Log) -> None:
-    """Create `Calico_ep`, the remote endpoint whose address kube-proxy uses as source address."""
+    """Create `Calico_ep`, the remote endpoint whose address kube-proxy uses as its source address."""
     store, name, provider = hns.store(machine), f"{NAME}_ep", management_ip(machine)
     policy: dict[str, Any] = {"Type": "PA", "PA": provider}
     for known in [item for item in store.endpoints() if item.name == name]:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The mark with which node-service.ps1 records that it has prepared the node since its last boot (calico.psm1)."""
+"""The registry value in which node-service.ps1 records for which boot it has prepared the node (calico.psm1)."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def boot_time(machine: Machine) -> str:
 
 
 def wait_for_calico(machine: Machine, run: Invocation, output: Output) -> None:
-    """Wait until the mark has the time of the last boot (Wait-ForCalicoInit).
+    """Wait until node-service.ps1 has recorded the time of the last boot (Wait-ForCalicoInit).
 
     Raises:
-        StoppedError: the program has to end before the mark has this time.
+        StoppedError: the program has to end before that.
     """
     while machine.registry.data(KEY, VALUE, "") != boot_time(machine):
         output.write("Waiting for Calico initialisation to finish...")

@@ -3,7 +3,7 @@
 """install-cni: it installs the CNI plugins, their kubeconfig and the CNI configuration.
 
 Sources: cni-plugin/pkg/install/install.go and install_windows.go, node/pkg/cni/token_watch.go. Not modelled: TLS files
-for etcd, a secondary folder, and waiting after the work (`SLEEP=true`).
+for etcd, a secondary folder, and waiting after the installation (`SLEEP=true`).
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _copy(machine: Machine, run: Invocation, output: Output) -> None:
 
 
 def request_token(machine: Machine, run: Invocation, access: ServerAccess) -> str:
-    """Return a token of the CNI plugin's service account, in the namespace of this pod.
+    """Request a token for the CNI plugin's service account in this pod's namespace.
 
     Raises:
         CalicoError: the API server refuses the token.
@@ -132,7 +132,7 @@ def _write_kubeconfig(machine: Machine, run: Invocation, access: ServerAccess) -
 
 
 def write_kubeconfig(machine: Machine, run: Invocation, access: ServerAccess, token: str) -> None:
-    """Write calico-kubeconfig, with the API server's address from the variables of the container.
+    """Write calico-kubeconfig, with the API server's address from the container's environment variables.
 
     Raises:
         OSError: the folder for CNI configurations does not exist.
@@ -222,5 +222,5 @@ def _filled(machine: Machine, run: Invocation, text: str) -> str:
 
 
 def supports_dsr(machine: Machine) -> bool:
-    """Return whether Windows supports direct server return: 1809 with an update of 2020, or 1903 and later."""
+    """Return whether Windows supports direct server return: 1809 with an update from 2020, or 1903 and later."""
     return machine.windows.build >= 18317 or machine.windows.ubr >= 1432

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Calico's IPAM for a Windows node: blocks, affinities, handles (libcalico-go/lib/ipam).
+"""Calico's IPAM for a Windows node: blocks, affinities and handles (libcalico-go/lib/ipam).
 
 A Windows node has one block, in which three addresses at the beginning and one at the end are reserved. On Windows,
 reading the IPAM configuration fails without strict affinity (GetIPAMConfig in ipam.go). A node that already has its
@@ -31,7 +31,7 @@ class IpamError(Exception):
 
 
 def name_of(network: ipaddress.IPv4Network) -> str:
-    """Return the name of a block's object."""
+    """Return the name of a block's IPAMBlock object."""
     return str(network).replace(".", "-").replace("/", "-")
 
 
@@ -53,7 +53,7 @@ class Ipam:
         return own or self._claim(pools)
 
     def assign(self, handle: str, attributes: dict[str, str]) -> tuple[str, ipaddress.IPv4Network]:
-        """Assign an address of the node's block to a handle. Return the address and the block.
+        """Assign an address from the node's block to a handle. Return the address and the block.
 
         Raises:
             IpamError: no address is available, or strict affinity is off.
@@ -195,7 +195,7 @@ class Ipam:
                 yield ipaddress.IPv4Network((address, size))
 
     def _create(self, affinity: Object, block: ipaddress.IPv4Network) -> bool:
-        """Create a block and confirm its affinity. Return False if another host has claimed the block first."""
+        """Create a block and confirm its affinity. Return False if another host claimed the block first."""
         try:
             self._datastore.create("ipamblocks", name_of(block), _new_block(block, self._host))
         except DatastoreError as error:
@@ -209,9 +209,9 @@ class Ipam:
         return True
 
     def _count(self, handle: str, block: ipaddress.IPv4Network, number: int) -> None:
-        """Change the number of a handle's addresses in a block.
+        """Change the number of a handle's addresses in a block by `number`.
 
-        Create the handle if necessary, and delete an empty handle.
+        Create the handle if necessary, and delete it if it has become empty.
         """
         known = self._datastore.find("ipamhandles", handle.lower())
         if known is None:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The scripts of the image node-windows: node-service, felix-service and uninstall-calico.
+"""The scripts in the image node-windows: node-service, felix-service and uninstall-calico.
 
 Sources: node/windows-packaging/CalicoWindows/{node/node-service,felix/felix-service}.ps1, uninstall-calico-hpc.ps1,
-config.ps1 and libs/calico/calico.psm1. Not modelled: the detection of a cloud, and routes to a metadata server. Waiting
-times of the scripts pass on the machine's clock.
+config.ps1 and libs/calico/calico.psm1. Not modelled: cloud detection, and routes to a metadata server. The scripts'
+waiting times elapse on the machine's clock.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _NodeService:
             pause(machine, self._run, 10.0)
 
     def _clean(self) -> None:
-        """Remove every HNS network that is not of type nat. The script does so only in its first run since boot."""
+        """Remove all HNS networks except those of type nat. The script does so only in its first run since boot."""
         store = hns.store(self._machine)
         found = [item for item in store.networks() if item.kind != "NAT"]
         if not found:
@@ -101,7 +101,7 @@ class _NodeService:
             pause(self._machine, self._run, 1.0)
 
     def _wait_for_address(self) -> None:
-        """Wait until the node has an address, at most for STARTUP_VALID_IP_TIMEOUT."""
+        """Wait until the node has an address, but at most STARTUP_VALID_IP_TIMEOUT seconds."""
         left = int(self._run.variable("STARTUP_VALID_IP_TIMEOUT") or 90)
         while left > 0:
             known = [item.address for card in interfaces(self._machine) for item in card.addresses]
@@ -171,7 +171,7 @@ class _NodeService:
 
 
 def _kubelet(machine: Machine) -> int:
-    """Return the id of the process kubelet.exe, or else of the service kubelet; 0 if neither is running."""
+    """Return the id of the process kubelet.exe, else that of the service kubelet, or 0 if neither is running."""
     found = next((item.id for item in machine.processes.all() if item.name.casefold() == "kubelet.exe"), 0)
     service = machine.services.get("kubelet")
     return found or (service.process_id if service and service.state == "Running" else 0)
@@ -216,7 +216,7 @@ def felix_service(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def uninstall(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate uninstall-calico.ps1, which removes a Calico that was installed as Windows services.
+    """Simulate uninstall-calico.ps1, which removes a Calico installation that runs as Windows services.
 
     Up to 3.30.6 and 3.31.3, the script always removes the service kube-proxy, too. Later versions do so only with
     CNI_PLUGIN_TYPE=Calico.

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-r"""Calico's CNI plugin with calico-ipam: an address of the node's block, the endpoint, the pod's annotations.
+r"""Calico's CNI plugin with calico-ipam: an address from the node's block, the endpoint, and annotations.
 
 Sources: cni-plugin/pkg/plugin/plugin.go, pkg/k8s/k8s.go, pkg/ipamplugin/ipam_plugin.go, internal/pkg/utils/winpol.
-For a removal, the plugin needs the cache of libcni (`C:\var\lib\cni\results`). Only pods of Kubernetes with containerd
+For a removal, the plugin needs the cache of libcni (`C:\var\lib\cni\results`). Only Kubernetes pods with containerd
 and `windows_use_single_network` are modelled. Not modelled: annotations of pods that choose pools or addresses.
 """
 
@@ -58,7 +58,7 @@ def add(call: PluginCall) -> Attachment:
 
 
 def _log(call: PluginCall) -> None:
-    """Write to the log file that the configuration names. The plugin creates its folder (internal/pkg/utils, Log)."""
+    """Write to the log file that the configuration names, creating its folder (internal/pkg/utils, Log)."""
     path = str(call.get("log_file_path") or "")
     if not path:
         return
@@ -102,7 +102,7 @@ def _node_name(call: PluginCall) -> str:
 
 
 def _datastore(call: PluginCall) -> Datastore:
-    """Return a connection with the credentials in install-cni's kubeconfig. Raise CniError if it cannot be used."""
+    """Return a connection with the credentials in install-cni's kubeconfig. Raise CniError if they are unusable."""
     path = str((call.get("kubernetes") or {}).get("kubeconfig") or "")
     try:
         access = read_kubeconfig(call.machine, drive(path))
@@ -145,7 +145,7 @@ def _wiring(call: PluginCall, datastore: Datastore, block: ipaddress.IPv4Network
 
 
 def _policies(call: PluginCall, datastore: Datastore, address: str) -> list[dict[str, Any]]:
-    """Return the configuration's policies in the form of HNS's second API, with the pools as exceptions to NAT."""
+    """Return the configuration's policies in the format of HNS's second API, with the pools as exceptions to NAT."""
     pools = [item["spec"] for item in datastore.all("ippools") if ":" not in item["spec"]["cidr"]]
     networks = [str(item["cidr"]) for item in pools]
     own = [item for item in pools if ipaddress.ip_address(address) in ipaddress.ip_network(item["cidr"])]
@@ -181,7 +181,7 @@ def _remember(call: PluginCall) -> None:
 
 
 def cached(machine: Machine, container: str) -> PluginCall | None:
-    """Return the call with which this plugin added a sandbox; None if it did not add the sandbox."""
+    """Return the call with which this plugin added a sandbox, or None if it did not add the sandbox."""
     path = _cache_file(container)
     if not machine.files.is_file(path):
         return None
@@ -191,7 +191,7 @@ def cached(machine: Machine, container: str) -> PluginCall | None:
 
 
 def check(call: PluginCall) -> None:
-    """Check before a removal whether the datastore is ready. If it is not, nothing must be removed.
+    """Check before a removal whether the datastore is ready. If it is not, nothing may be removed.
 
     Raises:
         CniError: the datastore is not reachable or not ready, or the plugin's executable does not exist.
@@ -212,7 +212,7 @@ def check(call: PluginCall) -> None:
 
 
 def release(call: PluginCall) -> None:
-    """Release the address of a sandbox, after its endpoint was removed.
+    """Release a sandbox's address after its endpoint was removed.
 
     Raises:
         CniError: the plugin fails.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Network policies of Kubernetes as rules of HNS, with the priorities and the restrictions of Felix for Windows.
+"""Kubernetes network policies as HNS rules, with the priorities and restrictions of Felix for Windows.
 
 Sources: felix/dataplane/windows/policysets/policysets.go and endpoint_mgr.go; policies are converted as in
 libcalico-go/lib/backend/k8s/conversion. Felix skips rules that Windows cannot express: `except` of an IP block and
@@ -27,7 +27,7 @@ class _NotSupportedError(Exception):
 
 @dataclass
 class PolicyObjects:
-    """The objects that determine the rules: the pods, the namespaces and the network policies of the cluster.
+    """The objects that determine the rules: the cluster's pods, namespaces and network policies.
 
     `skipped` is called with a message for each rule that Felix skips.
     """
@@ -39,7 +39,7 @@ class PolicyObjects:
 
 
 def acl(direction: str, action: str, priority: int, **more: object) -> Rule:
-    """Return one rule in the form of HNS's first API."""
+    """Return an ACL rule in the format of HNS's first API."""
     found: Rule = {"Type": "ACL", "RuleType": "Switch", "Action": action, "Direction": direction, "Protocol": ANY}
     return {**found, "Priority": priority, **{name: value for name, value in more.items() if value}}
 
@@ -82,7 +82,7 @@ def _applies(policy: Object, pod: Object) -> bool:
 
 
 def selects(selector: Object, labels: Mapping[str, str]) -> bool:
-    """Return whether a label selector of Kubernetes matches labels. An empty selector matches everything."""
+    """Return whether a Kubernetes label selector matches labels. An empty selector matches everything."""
     for name, value in (selector.get("matchLabels") or {}).items():
         if labels.get(name) != value:
             return False

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The executables of Calico: calico-node.exe, calico.exe, install.exe and the scripts of the image node-windows.
+"""Calico's executables: calico-node.exe, calico.exe, install.exe and the scripts in the image node-windows.
 
 Since 3.33, calico.exe also contains the other executables: `calico.exe component cni install` is install.exe, and
 `calico.exe component node …` is calico-node.exe.
@@ -57,7 +57,7 @@ def _startup(machine: Machine, run: Invocation, *, complete: bool) -> ProgramRes
 
 
 def _health(machine: Machine, checks: set[str]) -> ProgramResult:
-    """Request Felix's health endpoint (node/pkg/health)."""
+    """Query Felix's health endpoint (node/pkg/health)."""
     state = machine.part(felix.FelixState)
     for check, good in (("felix-live", state.live), ("felix-ready", state.live and state.ready)):
         if check not in checks or good:
@@ -69,7 +69,7 @@ def _health(machine: Machine, checks: set[str]) -> ProgramResult:
 
 
 def calico(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate calico.exe: a manual call of the CNI plugin, and since 3.33 all components."""
+    """Simulate calico.exe: manual calls of the CNI plugin and, since 3.33, all components."""
     if run.argv[:1] == ["component"] and CalicoRelease(run.version).has("single_binary"):
         if run.argv[1:3] == ["cni", "install"]:
             return install.run(machine, run)
@@ -89,7 +89,7 @@ def calico(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def _status(machine: Machine) -> object:
-    """Return the last lines that each program wrote, and the state of Felix."""
+    """Return the last lines that each program wrote, and Felix's state."""
     state = machine.part(felix.FelixState)
     about = {"running": state.running, "ready": state.ready, "problem": state.problem}
     return {"logs": {name: list(lines) for name, lines in machine.part(Logs).lines.items()}, "felix": about}

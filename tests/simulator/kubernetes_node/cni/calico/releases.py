@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How releases of Calico differ: `data/releases.yml`."""
+"""The differences between Calico releases, from `data/releases.yml`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CalicoRelease:
 
     @property
     def windows(self) -> Mapping[str, str]:
-        """The versions of Windows with an image: the key of the build for each suffix of a tag."""
+        """The Windows versions that have images: the build's key by tag suffix."""
         found: Mapping[str, Any] = {}
         for first, versions in _data()["windows"].items():
             if numbers(self.version)[:2] >= numbers(first):

@@ -28,10 +28,10 @@ _DEFAULT_POOL = "192.168.0.0/16"
 
 
 class Startup:
-    """One run of the program.
+    """One run of `calico-node.exe -startup`.
 
     Args:
-        complete: whether the condition NetworkUnavailable is reported at the end (`-complete-startup`).
+        complete: whether to report the condition NetworkUnavailable at the end (`-complete-startup`).
     """
 
     def __init__(self, machine: Machine, run: Invocation, output: Output, *, complete: bool) -> None:
