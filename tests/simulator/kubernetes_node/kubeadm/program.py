@@ -67,7 +67,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 def _command(argv: list[str], version: str) -> tuple[str | None, list[str]]:
     """Return (command with its subcommands, remaining arguments).
 
-    The command is None if the first word is not a command, and empty without a command.
+    The command is None if the first word is not a command, and empty if there are no words.
     """
     known = contracts.commands(version) | {"config", "join", "reset", "version"}
     words = list(argv)

@@ -100,7 +100,7 @@ class Upgrader:
         return kubelet
 
     def _temporary(self, name: str) -> str:
-        """Create a folder for copies, and return its path.
+        """Create a folder for backups, and return its path.
 
         Since 1.35, its name ends with the time in seconds, and the folder must not exist yet.
         """
@@ -146,7 +146,7 @@ class Upgrader:
         files.write_text(_CONFIG, join.windows_configuration(kubelet, instance))
 
     def _take_endpoint(self) -> str:
-        """Return the runtime's endpoint, and remove its flag from the kubelet's flags; empty without the flag.
+        """Remove the runtime's endpoint from the kubelet's flags, and return it; empty if there is no such flag.
 
         Raises:
             UpgradeError: the file with the kubelet's flags does not exist.

@@ -102,7 +102,7 @@ class Kubelet:
             self._client = Client(self._machine, read_kubeconfig(self._machine, settings.kubeconfig))
 
     def _check_runtime(self) -> None:
-        """Check that CRI is available, like PreInitRuntimeService in pkg/kubelet.
+        """Check that CRI is available, as PreInitRuntimeService in pkg/kubelet does.
 
         dockerd does not serve CRI on its own pipe.
 

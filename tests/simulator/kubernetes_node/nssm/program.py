@@ -87,7 +87,7 @@ class _RunningNssm:
 
     @property
     def alive(self) -> bool:
-        """Whether nssm is running, which includes the delay before a restart of its application."""
+        """Whether nssm is running. It also runs during the delay before a restart of its application."""
         return self._ignored or self._thread.is_alive()
 
     def _run(self) -> None:

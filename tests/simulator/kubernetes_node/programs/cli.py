@@ -26,7 +26,7 @@ class UsageError(Exception):
 
 @dataclass
 class CommandLine:
-    """A parsed command line: the flags of all levels by long name without dashes, the command, its arguments."""
+    """A parsed command line: the flags of all levels by long name without dashes, the command, and its arguments."""
 
     command: str = ""
     flags: dict[str, list[str]] = field(default_factory=dict)

@@ -24,7 +24,7 @@ def check(document: Mapping[str, Any], kind: str, version: str) -> list[str]:
     """Check a document against a kind (`apiVersion Kind`) of a version of Kubernetes.
 
     Returns:
-        The paths of unknown fields, in their order.
+        The paths of unknown fields, in document order.
 
     Raises:
         ConfigurationError: a value has the wrong type, or is an invalid duration. The message is that of Go's package

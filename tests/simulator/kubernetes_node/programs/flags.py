@@ -39,7 +39,7 @@ class CommandFlags(dict[str, list[str]]):
 
 
 def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[CommandFlags, list[str]]:
-    """Parse a command line like pflag.
+    """Parse a command line as pflag does.
 
     Args:
         argv: the arguments.
@@ -81,7 +81,7 @@ def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[
 
 
 def _split(word: str, shorts: Mapping[str, str], known: Mapping[str, object]) -> tuple[str, bool, str]:
-    """Return the name of a word's flag, whether the word contains a value, and this value.
+    """Return the name of the flag in a word, whether the word contains a value, and this value.
 
     Raises:
         FlagError: the flag is unknown.

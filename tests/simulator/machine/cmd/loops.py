@@ -53,11 +53,11 @@ class Fields:
     """The options of `/f`.
 
     Args:
-        tokens: the numbers of the fields of a line that are used, from 1.
-        remainder: whether the rest of the line after these fields is used, too (`*`).
+        tokens: the numbers of the fields to use from each line, counted from 1.
+        remainder: whether the rest of the line after these fields is also used (`*`).
         delimiters: the characters that separate fields.
         skip: the number of lines to skip at the beginning.
-        comment: the character at the beginning of lines to skip.
+        comment: the first character of lines to skip.
     """
 
     tokens: tuple[int, ...] = (1,)

@@ -30,7 +30,7 @@ class Simple:
     """A command with its arguments as one text. Quotes are kept, and carets (`^`) are removed.
 
     Args:
-        quiet: whether `@` precedes the command. The other kinds of commands have the same field.
+        quiet: whether `@` precedes the command. The other kinds of commands also have this field.
     """
 
     text: str
@@ -212,7 +212,7 @@ class _Parser:
             elif not quoted and char == "^":
                 self.at += 1
                 if self.rest().startswith("\n"):
-                    raise CmdNotModelledError("a line that continues after ^")
+                    raise CmdNotModelledError("a line continued with ^")
                 text.append(self.rest()[:1])
                 self.at += 1
                 continue
