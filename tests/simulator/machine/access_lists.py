@@ -1,7 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Owners and access control lists (ACLs) of Windows: parsing and writing SDDL, inheritance, and which accounts have a
-right.
+"""Owners and access control lists (ACLs) of Windows: SDDL, inheritance, and which accounts have a right.
 
 Sources: MS-DTYP 2.5.1 (SDDL) and
 https://learn.microsoft.com/windows/win32/secauthz/ace-inheritance-rules
@@ -210,8 +209,7 @@ class AccessLists:
         return SecurityDescriptor(owner, own.group or "SY", own.protected, entries)
 
     def _base(self, path: str) -> SecurityDescriptor | None:
-        """Return a path's own descriptor, or the default one of a drive or of a folder of Windows; None for other
-        paths."""
+        """Return a path's own descriptor, or else the default of a drive or Windows folder; None for other paths."""
         own = self._own.get(path)
         return _windows_own(path) if own is None else own
 

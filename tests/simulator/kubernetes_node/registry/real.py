@@ -124,7 +124,9 @@ class RealRegistry:
     def _must(self, status: int, method: str, path: str, body: bytes = b"", media_type: str = "") -> dict[str, str]:
         found, headers, message = self._ask(method, path, body, media_type)
         if found != status:
-            raise ValueError(f"{method} {path}: expected status {status}, got {found} {message.decode(errors='replace')}")
+            raise ValueError(
+                f"{method} {path}: expected status {status}, got {found} {message.decode(errors='replace')}"
+            )
         return headers
 
     def digest(self, path: str, tag: str) -> str | None:

@@ -22,8 +22,7 @@ __all__ = ["PROGRAMS", "cmd", "run_line", "session_of"]
 
 
 def cmd(machine: Machine, run: Invocation) -> ProgramResult:
-    """Run cmd.exe with a line, or with the lines on its standard input. With /k, it also ends after the line, as with
-    /c."""
+    """Run cmd.exe with a line, or with the lines on its standard input. It ends after the line even with /k."""
     match = re.search(r"/[ck]\s*(.*)$", run.command_line, re.IGNORECASE | re.DOTALL)
     if not match:
         return _interactive(machine, run)

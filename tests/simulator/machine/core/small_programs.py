@@ -34,7 +34,7 @@ def whoami(machine: Machine, run: Invocation) -> ProgramResult:
 
 
 def systeminfo(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate systeminfo.exe with some of the lines of its output."""
+    """Simulate systeminfo.exe, but print only the first few kinds of information."""
     build = machine.windows.build
     product = machine.registry.data(CURRENT_VERSION, "ProductName", machine.windows.product)
     lines = [
