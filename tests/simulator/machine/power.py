@@ -73,7 +73,7 @@ class Power:
         return [reason for reason, holds in reasons.items() if holds]
 
     def reboot(self, delay: float = 0.0, reason: str = "") -> None:
-        """Schedule a reboot in `delay` seconds of Windows' time.
+        """Schedule a reboot in `delay` simulated seconds.
 
         Raises:
             RuntimeError: a shutdown is already scheduled.
@@ -81,7 +81,7 @@ class Power:
         self._schedule(self._reboot, delay, reason)
 
     def shutdown(self, delay: float = 0.0, reason: str = "") -> None:
-        """Schedule a power-off in `delay` seconds of Windows' time.
+        """Schedule a power-off in `delay` simulated seconds.
 
         Raises:
             RuntimeError: a shutdown is already scheduled.

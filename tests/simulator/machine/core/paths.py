@@ -76,7 +76,7 @@ def full(place: ProviderItem) -> str:
 
 
 def session_of(bound: Bound) -> Session | None:
-    """Return the session of the script that makes a call; None if no script makes it."""
+    """Return the session of the script that makes a call; None if no script makes the call."""
     for holder in (bound.session, getattr(bound.session, "session", None)):
         if isinstance(holder, Session):
             return holder

@@ -207,8 +207,7 @@ class _Reader:
         raise UnreadableError(f"the keys of a {type(node).__name__}")
 
     def _assignment(self, name: str) -> int:
-        """Return the position of the first value that is assigned to a variable. Raise UnreadableError if there is
-        none."""
+        """Return the position of the first value assigned to a variable. Raise UnreadableError if there is none."""
         found = re.search(rf"^[ \t]*\${re.escape(name)}\s*=\s*", self._text, re.MULTILINE | re.IGNORECASE)
         if found is None:
             raise UnreadableError(f"the variable ${name}")

@@ -269,7 +269,7 @@ def printed(written: Sequence[object]) -> str:
 def run_command_line(
     session: Session, script: str | None, file: str | None, arguments: list[str], stdin: bytes
 ) -> ProgramResult:
-    """Run the request of a powershell.exe command line: -Command, -EncodedCommand, -File, or standard input."""
+    """Run what a powershell.exe command line requests: -Command, -EncodedCommand, -File, or standard input."""
     text = stdin.decode("utf-8-sig", errors="replace")
     if file is not None:
         path = session.absolute(file)
