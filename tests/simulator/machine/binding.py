@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parameter binding by contract: names, aliases, prefixes, types, allowed values, parameter sets, required parameters.
+"""Parameter binding by contract: names, aliases, prefixes, types, allowed values, parameter sets, mandatory parameters.
 
 Error ids, categories and types come from contracts/powershell-behaviour.json. For a wrong value, compiled cmdlets and
 functions have different messages.
