@@ -124,7 +124,7 @@ def add(machine: Machine, name: str, kind: Literal["User", "Group"], description
 def provide_own(machine: Machine) -> None:
     """Create the administrator of a new machine, or enable it and reset its password.
 
-    A cloud or an answer file does this at the first boot.
+    A cloud platform or an answer file does this at the first boot.
     """
     known = machine.part(LocalAccounts)
     if not known.accounts:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile(r"^([a-z0-9]{6})\.([a-z0-9]{16})$")
 _TOKEN_FORM = r"\\A([a-z0-9]{6})\\.([a-z0-9]{16})\\z"
-"""The regular expression in Go's syntax, as Go quotes it in a message."""
+"""The regular expression of a bootstrap token in Go's syntax, as Go quotes it in a message."""
 _CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 
 

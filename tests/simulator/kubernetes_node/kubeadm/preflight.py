@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 KUBERNETES = r"C:\etc\kubernetes"
 _KUBELET_OLDER = 3
-"""The number of minor versions by which a kubelet may be older than kubeadm (constants.go: MinimumKubeletVersion)."""
+"""The maximum number of minor versions by which a kubelet may be older than kubeadm (MinimumKubeletVersion)."""
 _FILES = ("kubelet.conf", "bootstrap-kubelet.conf", "pki\\ca.crt")
 
 

@@ -3,8 +3,8 @@
 """kubeadm.exe: join, upgrade node, reset, version and config. Its flags are in contracts/kubernetes.json.
 
 If a real kubeadm of the same version is available (real.py, reset_real.py), it runs the resets, `config validate` and
-`config migrate`. It also runs joins and upgrades, unless the node's clock differs from the host's. A join also does not
-use it while another program uses the port of the kubelet's health check.
+`config migrate`. It also runs joins and upgrades, unless the node's clock differs from the host's. A join does not use
+it while another program uses the port of the kubelet's health check.
 """
 
 from __future__ import annotations

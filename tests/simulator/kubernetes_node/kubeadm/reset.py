@@ -60,7 +60,7 @@ def read(text: str | None, flags: CommandFlags, version: str) -> ResetConfigurat
     """Return the settings from a configuration file, or only from flags.
 
     Args:
-        text: the content of the file that --config names; None without that flag.
+        text: the content of the file given by --config; None without that flag.
         flags: the flags.
         version: the version of kubeadm.
 

@@ -3,8 +3,8 @@
 """`kubeadm upgrade node` on a worker, unless a real kubeadm runs it (real.py): phases, files and messages.
 
 Sources: kubernetes cmd/kubeadm/app/cmd/upgrade/node.go, phases/upgrade/postupgrade.go and
-cmd/phases/upgrade/postupgrade.go, and runs of kubeadm 1.34.4, 1.35.4, 1.36.3 and 1.37.1 on Linux. Standard output is
-that of 1.34.4 also for older versions. An upgrade never restarts the kubelet.
+cmd/phases/upgrade/postupgrade.go, and runs of kubeadm 1.34.4, 1.35.4, 1.36.3 and 1.37.1 on Linux. For older versions,
+standard output is also that of 1.34.4. An upgrade never restarts the kubelet.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class Answerer:
 
     @classmethod
     def start(cls, port: int = 10248, seconds: float = 3.0) -> Answerer | None:
-        """Start a server and return it. Return None if another program uses the port until the time limit."""
+        """Start a server and return it. Return None if another program still uses the port at the time limit."""
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -118,7 +118,7 @@ def _has_started(root: Path, marker: Path) -> bool:
 
 
 def _has_certificate(root: Path) -> bool:
-    """Return whether kubeadm can find the kubelet's certificate, a file in the root folder named by a Windows path."""
+    """Return whether kubeadm can find the kubelet's certificate: in the root folder, its name is a Windows path."""
     try:
         text = (root / "etc/kubernetes/kubelet.conf").read_text(encoding="utf-8")
     except OSError:

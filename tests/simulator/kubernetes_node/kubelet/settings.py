@@ -309,8 +309,7 @@ def _check_resources(document: Mapping[str, Any]) -> None:
 
 
 def check_credential_providers(machine: Machine, settings: KubeletSettings) -> None:
-    """Raise KubeletError if the configuration of credential providers is invalid or missing, or if a program is
-    missing.
+    """Raise KubeletError if a credential provider, or the configuration of credential providers, is invalid or missing.
 
     The kubelet checks this if both of its flags for credential providers are set:
     pkg/credentialprovider/plugin/plugin.go (RegisterCredentialProviderPlugins). exec.LookPath appends `.exe`.

@@ -37,7 +37,7 @@ class CommandLine:
         return self.flags[name][-1] if self.flags.get(name) else default
 
     def on(self, name: str) -> bool:
-        """Return a boolean flag."""
+        """Return a boolean flag's value."""
         return bool(self.flags.get(name)) and self.flags[name][-1] != "false"
 
 

@@ -29,7 +29,7 @@ def minor_of(version: str) -> str:
 
 
 def number(minor: str) -> tuple[int, int]:
-    """Return a minor version as numbers for comparisons."""
+    """Return a minor version as a pair of numbers, for comparisons."""
     major, _, rest = minor.partition(".")
     digits = "".join(char for char in rest.split(".")[0] if char.isdigit())
     return int(major or 0), int(digits or 0)

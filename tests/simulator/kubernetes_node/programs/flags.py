@@ -26,7 +26,7 @@ class CommandFlags(dict[str, list[str]]):
         return self[name][-1] if self.get(name) else default
 
     def on(self, name: str, default: bool = False) -> bool:
-        """Return a boolean flag."""
+        """Return a boolean flag's value."""
         return self[name][-1] in _TRUE if self.get(name) else default
 
     def items_of(self, name: str) -> list[str]:
@@ -34,7 +34,7 @@ class CommandFlags(dict[str, list[str]]):
         return [item for value in self.get(name, []) for item in value.split(",") if item]
 
     def pairs(self, name: str) -> dict[str, str]:
-        """Return a map flag."""
+        """Return a map flag's keys and values."""
         return {key.strip(): value.strip() for key, _, value in (item.partition("=") for item in self.items_of(name))}
 
 

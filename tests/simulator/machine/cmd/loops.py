@@ -17,7 +17,7 @@ from simulator.machine.wildcards import matches
 
 
 def set_members(session: Session, text: str) -> Iterator[str]:
-    """Yield the words of a set. A word with wildcards yields the files that match it, with the word's folder.
+    """Yield the words of a set. A word with wildcards yields the files that match it, each with the word's folder.
 
     Raises:
         CmdNotModelledError: the folder of a word contains wildcards.

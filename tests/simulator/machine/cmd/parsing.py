@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parsing a line of cmd.exe: commands, operators, parentheses, `if`, `for`, redirections.
+"""Parsing a line of cmd.exe: commands, operators, parentheses, `if`, `for` and redirections.
 
 The grammar follows the parser of ReactOS (base/shell/cmd/parser.c), which follows Windows. The body of `if` and `for`
 extends to the end of the line or to the closing parenthesis.

@@ -118,7 +118,7 @@ def _new_folder(machine: Machine, bound: Bound, place: ProviderItem) -> Iterator
 
 
 def _blocked(machine: Machine, place: ProviderItem) -> bool:
-    """Return whether a parent at any level of the path is a file."""
+    """Return whether any parent in the path is a file."""
     parent = place.parent
     while parent.path != place.path:
         if machine.files.is_file(parent.path):

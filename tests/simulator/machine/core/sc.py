@@ -44,7 +44,7 @@ class ScUsageError(Exception):
 
 @dataclass
 class SecurityDescriptors:
-    """The access control lists that were changed, by the lower-case name of the service."""
+    """The access control lists that were changed, by the service's lower-case name."""
 
     sddl: dict[str, str] = field(default_factory=dict)
 
