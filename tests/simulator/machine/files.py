@@ -157,7 +157,7 @@ class FileSystem:
         self.require_write(path)
         with self._lock:
             self.check_space(len(data) - (real.stat().st_size if real.exists() else 0))
-            # Replaces the file by a new one, so that readers (and hard links of the image store) never see half a file.
+            # Replaces the file with a new one: readers (and hard links of the image store) never see half a file.
             temporary = real.with_name(f".{real.name}.{threading.get_ident()}")
             temporary.write_bytes(data)
             temporary.replace(real)
@@ -287,7 +287,7 @@ class FileSystem:
         return str(self.descriptor(path))
 
     def set_sddl(self, path: str, sddl: str, enabled: Collection[str] = ()) -> None:
-        """Set the owner, the access list or both of a file or folder, as the SDDL defines.
+        """Set the owner, the access list or both of a file or folder to those in the SDDL.
 
         Args:
             enabled: the privileges that the program has enabled.

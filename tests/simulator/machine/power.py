@@ -48,9 +48,9 @@ class Power:
         self.state: State = "off"
         self.boot_time = datetime.now(UTC)
         self.boots = 0
-        # The reason of the last shutdown request.
+        # The reason for the last shutdown request.
         self.last_reason = ""
-        # Seconds of Windows' time by which services delay a requested shutdown, while everything else keeps running.
+        # Simulated seconds by which services delay a requested shutdown, while everything else keeps running.
         self.shutdown_delay: Callable[[], float] = lambda: 0.0
 
     @property

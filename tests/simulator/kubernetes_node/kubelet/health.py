@@ -118,7 +118,7 @@ def _has_started(root: Path, marker: Path) -> bool:
 
 
 def _has_certificate(root: Path) -> bool:
-    """Return whether kubeadm can find the kubelet's certificate: in the root folder, its name is a Windows path."""
+    """Return whether kubeadm can find the kubelet's certificate, whose file name is a Windows path."""
     try:
         text = (root / "etc/kubernetes/kubelet.conf").read_text(encoding="utf-8")
     except OSError:

@@ -72,7 +72,7 @@ class RemoteCommand:
     ends_statement: bool = False
 
     def bound(self) -> CommandArguments:
-        """Return the arguments in the form that functions take."""
+        """Return the arguments in the form that functions expect."""
         named = [(name, value) for name, value in self.arguments if name]
         return CommandArguments(named, [value for name, value in self.arguments if not name])
 

@@ -114,7 +114,7 @@ def _descending(bound: Bound, entry: object) -> bool:
 
 
 def order_of(first: object, second: object, *, sensitive: bool = False) -> int:
-    """Return the order of two sort keys. Null comes first; values that cannot be compared are ordered as text."""
+    """Compare two sort keys. Null comes first; values that cannot be compared are ordered as text."""
     if first is None or second is None:
         return (first is not None) - (second is not None)
     try:

@@ -70,7 +70,7 @@ class TextScanner:
 
     @property
     def at_end(self) -> bool:
-        """Whether the end of the text is reached."""
+        """Whether the end of the text has been reached."""
         return self.position >= len(self.text)
 
     def peek(self, length: int = 1) -> str:

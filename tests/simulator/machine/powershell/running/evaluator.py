@@ -53,7 +53,7 @@ REFERENCE = "System.Management.Automation.PSReference"
 
 
 class Evaluator:
-    """An interpreter's evaluator of expressions. `caught` is the error of the catch block that is running."""
+    """The evaluator of expressions in an interpreter. `caught` is the error of the catch block that is running."""
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._run = interpreter

@@ -138,7 +138,7 @@ class FunctionCall:
 
 
 class Calls:
-    """An interpreter's caller of script blocks."""
+    """The part of an interpreter that calls script blocks."""
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._run = interpreter
