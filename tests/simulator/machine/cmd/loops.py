@@ -28,7 +28,7 @@ def set_members(session: Session, text: str) -> Iterator[str]:
             continue
         folder, backslash, pattern = word.strip('"').rpartition("\\")
         if "*" in folder or "?" in folder:
-            raise CmdNotModelledError(f"for over {word}")
+            raise CmdNotModelledError(f"a for loop over {word}")
         place = session.absolute(folder or ".")
         for entry in session.machine.files.listing(place) if session.machine.files.is_directory(place) else ():
             if not entry.is_directory and matches(pattern, entry.name):
@@ -43,7 +43,7 @@ def numbers(text: str) -> Iterator[str]:
     """
     parts = [int(part) for part in re.split(r"[\s,;]+", text.strip()) if re.fullmatch(r"[+-]?\d+", part)]
     if len(parts) != 3 or parts[1] == 0:
-        raise CmdNotModelledError(f"for /l over ({text})")
+        raise CmdNotModelledError(f"a for /l loop over ({text})")
     start, step, end = parts
     yield from map(str, range(start, end + (1 if step > 0 else -1), step))
 

@@ -203,7 +203,7 @@ def invoke_expression(machine: Machine, bound: Bound) -> Iterable[object]:
             raise
         except CmdletError as error:
             if "does not model" in error.message:
-                raise NotModelled("the script that Invoke-Expression was called with") from None
+                raise NotModelled("the script passed to Invoke-Expression") from None
             raise terminating(error) from None
         if stage is None:
             yield from run.call_block(block, new_scope=False)
