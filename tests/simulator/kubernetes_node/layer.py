@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The list of families of Kubernetes programs. The machine finds it through the entry point `kubernetes`."""
+"""The families of Kubernetes programs. The machine finds this list through the entry point `kubernetes`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Owners and access control lists (ACLs) of Windows: parsing and writing SDDL, inheritance, and who has a right.
+"""Owners and access control lists (ACLs) of Windows: SDDL, inheritance, and which accounts have a right.
 
 Sources: MS-DTYP 2.5.1 (SDDL) and
 https://learn.microsoft.com/windows/win32/secauthz/ace-inheritance-rules
@@ -172,7 +172,7 @@ class AccessLists:
     """The owners and access control lists of a machine's items. Paths are absolute and in lower case.
 
     Args:
-        is_folder: returns whether a path is a folder.
+        is_folder: a function that returns whether a path is a folder.
     """
 
     def __init__(self, is_folder: Callable[[str], bool]) -> None:
@@ -209,7 +209,7 @@ class AccessLists:
         return SecurityDescriptor(owner, own.group or "SY", own.protected, entries)
 
     def _base(self, path: str) -> SecurityDescriptor | None:
-        """Return the set descriptor, or the default one of a drive or one of Windows' own folders; None for others."""
+        """Return a path's own descriptor, or else the default of a drive or Windows folder; None for other paths."""
         own = self._own.get(path)
         return _windows_own(path) if own is None else own
 
@@ -228,7 +228,8 @@ class AccessLists:
     def set(self, path: str, sddl: str) -> None:
         """Set those parts of a path's security descriptor that the SDDL contains.
 
-        Items below the path whose list is not protected inherit the change immediately, as with SetNamedSecurityInfo:
+        Items below the path inherit the change immediately unless their lists are protected, as with
+        SetNamedSecurityInfo:
         https://learn.microsoft.com/windows/win32/secauthz/automatic-propagation-of-inheritable-aces
 
         Raises:
@@ -267,7 +268,7 @@ class AccessLists:
             self._of_children = {}
 
     def deleted(self, path: str) -> None:
-        """Forget the lists of a deleted path and of everything below it."""
+        """Discard the access lists of a deleted path and of everything below it."""
         for key in _below(self._own, path):
             del self._own[key]
         for key in _below(self._kept, path):
@@ -275,7 +276,7 @@ class AccessLists:
         self._changed(path)
 
     def moved(self, path: str, destination: str, before: SecurityDescriptor) -> None:
-        """Record a move on a volume. The item keeps its access list, including the entries that it had inherited.
+        """Record a move within a volume. The item keeps its access list, including the entries that it had inherited.
 
         https://learn.microsoft.com/troubleshoot/windows-client/windows-security/permissions-on-copying-moving-files
         """

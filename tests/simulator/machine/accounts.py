@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Local users and groups, their security identifiers (SIDs), and Windows' well-known names.
 
-Source for identifiers:
+Source of the identifiers:
 https://learn.microsoft.com/windows-server/identity/ad-ds/manage/understand-security-identifiers. The accounts of a
 fresh server are listed in ../contracts/local-accounts.json.
 """
@@ -73,7 +73,7 @@ class LocalAccounts:
 
 @cache
 def _fresh() -> dict[str, dict[str, Any]]:
-    """Return the accounts of a fresh server: below `groups` and `users`, each by the last part of its SID."""
+    """Return the accounts of a fresh server in `groups` and `users`, each keyed by the last part of its SID."""
     found: dict[str, dict[str, Any]] = json.loads((FOLDER / "local-accounts.json").read_text(encoding="utf-8"))
     return found
 
@@ -105,7 +105,7 @@ def _new(known: LocalAccounts, name: str, kind: Literal["User", "Group"], descri
 
 
 def find(machine: Machine, name: str, kind: str = "") -> Account | None:
-    """Return the local account with a name, and of a kind if one is given; None if no such account exists."""
+    """Return the local account with this name (and this kind, if one is given); None if no such account exists."""
     found = accounts(machine).accounts.get(name.casefold())
     return found if found and (not kind or found.kind == kind) else None
 
@@ -124,7 +124,7 @@ def add(machine: Machine, name: str, kind: Literal["User", "Group"], description
 def provide_own(machine: Machine) -> None:
     """Create the administrator of a new machine, or enable it and reset its password.
 
-    A cloud or an answer file does this at the first boot.
+    A cloud platform or an answer file does this at the first boot.
     """
     known = machine.part(LocalAccounts)
     if not known.accounts:

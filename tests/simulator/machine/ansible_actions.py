@@ -26,7 +26,7 @@ class Elevations:
 
 
 def run(session: Session, lines: list[str]) -> ProgramResult:
-    """Run the actions that the wrapper's input requests, and return the output of the wrapper."""
+    """Run the actions that the wrapper's input requests, and return the wrapper's output."""
     try:
         manifest = read(lines)
         if session.machine.settings.option("language_mode") == "ConstrainedLanguage":
@@ -42,7 +42,7 @@ _CONSTRAINED = (
     "    + CategoryInfo          : InvalidOperation: (:) [], RuntimeException\r\n"
     "    + FullyQualifiedErrorId : MethodInvocationNotSupportedInConstrainedLanguage\r\n"
 )
-"""The output of exec_wrapper.ps1 in constrained language mode, in which its calls of .NET methods fail."""
+"""The output of exec_wrapper.ps1 in constrained language mode, in which its calls to .NET methods fail."""
 
 
 def failure(message: str, **more: object) -> ProgramResult:
@@ -113,7 +113,7 @@ def _become(session: Session, manifest: WrapperManifest, action: Action) -> Prog
 
 
 def _async(session: Session, manifest: WrapperManifest, action: Action) -> ProgramResult:
-    """Start the remaining actions in a process that outlives this shell, and return at once (async_wrapper.ps1).
+    """Start the remaining actions in a process that outlives this shell, and return immediately (async_wrapper.ps1).
 
     The time limit of async_watchdog.ps1 is not modelled.
     """

@@ -18,7 +18,7 @@ from typing import Any
 
 SEPARATOR = "\0\0\0\0"
 _MARKS = ("$codeJson = foreach ($in in $", "$code.script")
-"""Parts of the wrappers of all versions: the loop that reads up to the NULs, and the call of the script."""
+"""Texts that the wrapper contains in all versions: the loop that reads up to the NULs, and the call of the script."""
 
 
 class ManifestError(ValueError):

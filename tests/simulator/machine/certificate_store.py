@@ -34,7 +34,7 @@ _KEYS = r"C:\ProgramData\Microsoft\Crypto\Keys"
 
 
 def thumbprint(certificate: x509.Certificate) -> str:
-    """Return the SHA-1 of a certificate, by which Windows identifies it."""
+    """Return a certificate's thumbprint, the SHA-1 digest by which Windows identifies it."""
     der = certificate.public_bytes(Encoding.DER)
     return hashlib.sha1(der, usedforsecurity=False).hexdigest().upper()
 
@@ -154,7 +154,7 @@ def pem(machine: Machine, store: str) -> list[str]:
 
 
 def load(data: bytes) -> list[x509.Certificate]:
-    """Parse the certificates of a file in PEM or DER.
+    """Parse the certificates in a PEM or DER file.
 
     Raises:
         ValueError: the file contains no valid certificate.

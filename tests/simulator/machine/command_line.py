@@ -60,17 +60,17 @@ def quote(argument: str) -> str:
 
 
 def join(arguments: list[str]) -> str:
-    """Join arguments to a command line."""
+    """Join arguments into a command line."""
     return " ".join(quote(argument) for argument in arguments)
 
 
 def program_and_rest(line: str, is_file: Callable[[str], bool]) -> tuple[str, str]:
     r"""Return the program that CreateProcess finds in a command line, and the text after the program.
 
-    Without quotes, the program's path may end at any space: `C:\Program Files\x.exe -a` is tried as `C:\Program`,
-    then as `C:\Program Files\x.exe`. At each place, the name with `.exe` added is also tried
-    (https://learn.microsoft.com/windows/win32/api/processthreadsapi/nf-processthreadsapi-createprocessw).
-    A program in quotes is returned as it is. If no file is found, the text before the first space is the program.
+    Without quotes, the program's path may end at any space: `C:\Program Files\x.exe -a` is tried as `C:\Program`, then
+    as `C:\Program Files\x.exe`. Each of these names is also tried with `.exe` added
+    (https://learn.microsoft.com/windows/win32/api/processthreadsapi/nf-processthreadsapi-createprocessw). A program in
+    quotes is returned as it is. If no file is found, the text before the first space is the program.
     """
     text = line.strip()
     if text.startswith('"'):

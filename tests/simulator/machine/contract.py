@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What each command accepts on a version of Windows, as the contract files describe it."""
+"""What each command accepts on a given version of Windows, according to the contract files."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class Contract:
     Args:
         command: the name with its usual capitalization.
         suffix: the second half of the command's error ids, which is the function's name or the cmdlet's .NET class.
-        function: whether the command is a function or a CDXML cmdlet. Compiled cmdlets have other messages for binding
-            errors.
+        function: whether the command is a function or a CDXML cmdlet. Compiled cmdlets have different messages for
+            binding errors.
         parameters: the parameters by lower-case name.
         sets: for each parameter set, the places of its parameters by lower-case name.
     """
@@ -111,7 +111,7 @@ def find(command: str, windows: str, *, is_core: bool = False) -> Contract | Non
         command: the name of the command.
         windows: the version of Windows: `2019`, `2022` or `2025`.
         is_core: whether PowerShell 7 is the caller. The contracts for PowerShell 7 are the same as for Windows
-            PowerShell, with the exceptions in corrections.json (`allow_empty_core`).
+            PowerShell, except for `allow_empty_core` in corrections.json.
     """
     name = _names().get(command.casefold())
     if name is None:

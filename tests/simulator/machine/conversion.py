@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""PowerShell's lenient conversion of values to .NET types, which contracts/powershell-behaviour.json records."""
+"""PowerShell's lenient conversion of values to .NET types, as recorded in contracts/powershell-behaviour.json."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Runspaces:
 
 
 class MachineHost:
-    """Implements `Host`: runs the requests that arrive over WinRM on a machine."""
+    """A `Host` that runs the requests from WinRM on a simulated machine."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -53,7 +53,7 @@ class MachineHost:
         self.machine.network.attach(ports)
 
     def accounts(self) -> Mapping[str, LogonAccount]:
-        """Return the accounts by name: only the administrator's, which may be disabled; none if it does not exist."""
+        """Return the administrator's account, even if it is disabled, by its name; empty if it does not exist."""
         settings = self.machine.settings
         expired = self.machine.part(faults.Accounts).expired
         account = accounts.find(self.machine, settings.user, "User")

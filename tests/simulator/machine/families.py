@@ -62,7 +62,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Families:
-    """Everything that the families offer, by name. Names of cmdlets and programs are in lower case."""
+    """Everything that the families offer, by name. The names of cmdlets and programs are in lower case."""
 
     cmdlets: Mapping[str, tuple[str, Cmdlet]] = field(default_factory=dict)
     programs: Mapping[str, Program] = field(default_factory=dict)
@@ -78,12 +78,12 @@ class Families:
     scripts: Mapping[str, ModelledFile] = field(default_factory=dict)
 
     def program(self, name: str) -> Program | None:
-        """Return the program with an identity such as `kubelet` or `sc.exe`; None if no family offers it."""
+        """Return the program with this identity, such as `kubelet` or `sc.exe`; None if no family offers it."""
         key = name.casefold()
         return self.programs.get(key) or self.programs.get(_bare(key)) or self.programs.get(key + ".exe")
 
     def service(self, program: str, service: str) -> ServiceProgram | None:
-        """Return the program that an executable's identity means for a service's name; None if no family offers one."""
+        """Return the program that a service runs, by its executable's identity; None if no family offers one."""
         bare = _bare(program.casefold())
         return self.services.get(f"{bare}:{service.casefold()}") or self.services.get(bare)
 
@@ -160,7 +160,7 @@ def _mapping(module: ModuleType, constant: str) -> dict[str, object]:
 
 def _merge(into: dict[str, Offer], offered: Mapping[str, object], family: str) -> None:
     if twice := into.keys() & offered.keys():
-        raise ValueError(f"{family} offers names that another family offers, too: {', '.join(sorted(twice))}")
+        raise ValueError(f"{family} offers names that another family also offers: {', '.join(sorted(twice))}")
     into.update(offered)  # type: ignore[arg-type]
 
 

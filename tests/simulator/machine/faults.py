@@ -29,14 +29,14 @@ from simulator.machine.service_parts import HungServices
 
 @dataclass
 class Accounts:
-    """Whether the administrator's password has expired."""
+    """The state of the administrator's account: whether its password has expired."""
 
     expired: bool = False
 
 
 @dataclass
 class Disk:
-    """The number of bytes that the fault `disk_full` removed from the disk's free space."""
+    """The state of the fault `disk_full`: the number of bytes that it removed from the disk's free space."""
 
     taken: int = 0
 
@@ -95,7 +95,7 @@ def set_fault(machine: Machine, fault: Mapping[str, object]) -> Callable[[], Non
 def _number(fault: Mapping[str, object], name: str, default: float = 0.0) -> float:
     value = fault.get(name, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f"expected a number for {name} of a fault, got {value!r}")
+        raise ValueError(f"expected a number for the fault's key {name}, got {value!r}")
     return float(value)
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Windows' file system in a private folder: drive letters, case-insensitive names, access lists, disk space."""
+"""Windows' file system in a private folder: drive letters, case-insensitive names, access lists and disk space."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class FileSystem:
         self.require_write(path)
         with self._lock:
             self.check_space(len(data) - (real.stat().st_size if real.exists() else 0))
-            # Replaces the file by a new one, so that readers (and hard links of the image store) never see half a file.
+            # Replaces the file with a new one: readers (and hard links of the image store) never see half a file.
             temporary = real.with_name(f".{real.name}.{threading.get_ident()}")
             temporary.write_bytes(data)
             temporary.replace(real)
@@ -287,7 +287,7 @@ class FileSystem:
         return str(self.descriptor(path))
 
     def set_sddl(self, path: str, sddl: str, enabled: Collection[str] = ()) -> None:
-        """Set the owner, the access list or both of a file or folder, as the SDDL defines.
+        """Set the owner, the access list or both of a file or folder to those in the SDDL.
 
         Args:
             enabled: the privileges that the program has enabled.
@@ -329,11 +329,11 @@ class FileSystem:
         return None
 
     def who_may_read(self, path: str) -> set[str]:
-        """Return the accounts outside of `access_lists.TRUSTED` that may read a file or list a folder."""
+        """Return the accounts that are not in `access_lists.TRUSTED`, but may read a file or list a folder."""
         return access_lists.holders(self.descriptor(path), access_lists.READ)
 
     def who_may_write(self, path: str) -> set[str]:
-        """Return the accounts outside of `access_lists.TRUSTED` that may change the item at a path.
+        """Return the accounts that are not in `access_lists.TRUSTED`, but may change the item at a path.
 
         This includes accounts that may replace the item or a folder above it.
         """
@@ -359,7 +359,7 @@ class FileSystem:
         return self._capacity + (self._grown if drive[:1].upper() == "C" else 0)
 
     def free_space(self, drive: str = "C") -> int:
-        """Return the free bytes of a drive."""
+        """Return the free space on a drive in bytes."""
         used = self.reserved if drive[:1].upper() == "C" else 0
         return max(0, self.size(drive) - used - total_size(self._root / drive[:1].lower()))
 
@@ -391,7 +391,7 @@ class FileSystem:
             file.flush()
 
     def copy_from(self, other: FileSystem) -> None:
-        """Copy another machine's drives, as far as this machine also has them."""
+        """Copy those of another machine's drives that this machine also has."""
         for drive in (letter.lower() for letter in self._drives & other._drives):
             shutil.copytree(other._root / drive, self._root / drive, dirs_exist_ok=True, symlinks=True)
         self._access.copy_from(other._access)

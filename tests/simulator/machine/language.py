@@ -3,8 +3,8 @@
 """Windows in languages other than English: the messages of its own programs, and the code page of their output.
 
 The node's option `language` or the fault {"kind": "language", "value": "de-DE"} sets the language. The default is
-"en-US". Only the sentences in `german.json` are translated. All other sentences stay English. Programs such as sc.exe
-and netsh.exe print in the OEM code page that the registry names:
+"en-US". Only the sentences in `german.json` are translated. All other sentences remain English. Programs such as sc.exe
+and netsh.exe print in the OEM code page that is set in the registry:
 https://learn.microsoft.com/windows/win32/intl/code-pages.
 """
 

@@ -35,7 +35,7 @@ class Listeners:
     ports: dict[int, Port] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Listeners:
-        """Return no listeners: a machine that starts from a copy of this one's disk has none."""
+        """Return an empty object, because a machine that starts from a copy of this one's disk has no listeners."""
         return Listeners()
 
 
@@ -51,7 +51,7 @@ def open_pipe(machine: Machine, address: str, server: object) -> None:
 
 
 def close_pipe(machine: Machine, address: str, server: object) -> None:
-    """Stop listening on a pipe, unless another object serves it by now."""
+    """Stop listening on a pipe, unless another object serves it now."""
     pipes = machine.part(Listeners).pipes
     if pipes.get(pipe_name(address)) is server:
         del pipes[pipe_name(address)]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""PowerShell scripts whose effects a layer models, instead of having their text interpreted."""
+"""PowerShell scripts whose effects a layer models. Their text is not interpreted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ScriptCall:
         session: the context of the calling script.
         path: the script's path.
         modules: the paths, in lower case, of the module files that were imported in the runspace.
-        variable: returns the value of a variable that the calling script can see.
+        variable: a function that returns the value of a variable that the calling script can see.
     """
 
     session: Session
@@ -28,4 +28,4 @@ class ScriptCall:
 
 
 ModelledFile = Callable[[ScriptCall], Iterable[object]]
-"""Runs a script, and returns its output objects."""
+"""A function that runs a script, and returns its output objects."""

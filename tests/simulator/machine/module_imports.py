@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Cold imports of PowerShell modules: the first cmdlet of a module in a runspace waits for the import of the module.
+"""Cold imports of PowerShell modules: a runspace's first call of a module's cmdlet waits for the module's import.
 
 {"kind": "slow_imports", "seconds": 8, "modules": ["HostNetworkingService", "NetTCPIP"]}    "modules": "*": all modules
 
@@ -28,7 +28,7 @@ _BUILT_IN = ("microsoft.powershell.",)
 
 @dataclass
 class ColdImports:
-    """The duration of an import in seconds of Windows' time, and the modules to which it applies (None for all)."""
+    """The duration of an import in simulated seconds, and the modules to which it applies (None for all)."""
 
     seconds: float = 0.0
     modules: frozenset[str] | None = frozenset()
@@ -42,7 +42,7 @@ def set_cold(machine: Machine, fault: Mapping[str, object], seconds: float) -> N
     """
     modules = fault.get("modules", "*")
     if modules != "*" and not isinstance(modules, list):
-        raise ValueError(f'expected "*" or a list of names for modules of a fault, got {modules!r}')
+        raise ValueError(f"expected '*' or a list of names for the fault's key modules, got {modules!r}")
     cold = machine.part(ColdImports)
     cold.seconds = seconds
     cold.modules = None if modules == "*" else frozenset(str(name).casefold() for name in modules)
@@ -56,7 +56,7 @@ class Imported:
         self._names: set[str] = set()
 
     def cost(self, command: str) -> float:
-        """Return the seconds of Windows' time that a command waits for the import of its module, or 0."""
+        """Return the number of simulated seconds that a command waits for the import of its module; 0 for no wait."""
         module = contract.module_of(command).casefold()
         cold = self._machine.part(ColdImports)
         if not module or module.startswith(_BUILT_IN) or module in self._names:
@@ -69,7 +69,7 @@ class Imported:
 
 
 def wait(machine: Machine, seconds: float, stop: threading.Event) -> None:
-    """Wait a number of seconds of Windows' time.
+    """Wait a number of simulated seconds, which the machine's time scale converts to real seconds.
 
     Raises:
         ProcessEndedError: the process must end.

@@ -134,7 +134,7 @@ def open_to_read(machine: Machine, path: str, share: str = "rwd") -> Path:
             only reading (`r`).
 
     Raises:
-        CmdletError: the .NET exception.
+        CmdletError: the .NET method fails.
     """
     require_legal(machine, path)
     if machine.files.is_directory(path):
@@ -155,7 +155,7 @@ def write(machine: Machine, path: str, data: bytes) -> None:
     """Write a whole file with FileMode.Create and no sharing.
 
     Raises:
-        CmdletError: the error of the .NET method.
+        CmdletError: the .NET method fails.
     """
     require_legal(machine, path)
     if machine.files.is_directory(path):
@@ -174,7 +174,7 @@ def create_directory(machine: Machine, path: str, sddl: str | None = None) -> No
     """Simulate Directory.CreateDirectory: create a folder and its parents.
 
     Raises:
-        CmdletError: the error of the .NET method.
+        CmdletError: the .NET method fails.
     """
     require_legal(machine, path)
     if not machine.files.drive_exists(path):
@@ -204,7 +204,7 @@ def add_parent(machine: Machine, path: str) -> None:
     """Create the parent folder of a path.
 
     Raises:
-        CmdletError: the error of the .NET method.
+        CmdletError: the .NET method fails.
     """
     if not path or not is_rooted(path):
         raise exception(ARGUMENT, "The path is not of a legal form.")
@@ -215,7 +215,7 @@ def delete(machine: Machine, path: str) -> None:
     """Simulate File.Delete. It is not an error if the file does not exist.
 
     Raises:
-        CmdletError: the error of the .NET method.
+        CmdletError: the .NET method fails.
     """
     require_legal(machine, path)
     if machine.files.is_directory(path):
@@ -252,11 +252,11 @@ def move_over(machine: Machine, path: str, destination: str) -> None:
     File.Replace keeps the destination's owner and access list:
     https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-replacefilew
 
-    Apart from a source that is missing for File.Move, the exceptions name no path:
+    The exceptions name no path, except if the source of File.Move is missing:
     https://referencesource.microsoft.com/#mscorlib/system/io/file.cs
 
     Raises:
-        CmdletError: the error of the .NET method.
+        CmdletError: the .NET method fails.
     """
     require_legal(machine, destination)
     replaces = machine.files.is_file(destination)
@@ -299,7 +299,7 @@ def move(machine: Machine, path: str, destination: str) -> None:
     Most exceptions name no path: https://referencesource.microsoft.com/#mscorlib/system/io/directory.cs
 
     Raises:
-        CmdletError: the error of the .NET method.
+        CmdletError: the .NET method fails.
     """
     files = machine.files
     require_legal(machine, destination)

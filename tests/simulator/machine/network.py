@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class Ports(Protocol):
-    """The operations of a machine on its network in the transport (`simulator.transport.host.NodePorts`)."""
+    """A machine's operations on its network in the transport (`simulator.transport.host.NodePorts`)."""
 
     def drop_link(self, seconds: float) -> None:
         """Cut all connections, and refuse new ones for a number of seconds. Shells and commands continue."""
@@ -29,7 +29,7 @@ class Ports(Protocol):
 
 
 class NetworkAdapter:
-    """The network adapter of one machine. Without ports (in tests of the machine alone) it only stores its state."""
+    """The network adapter of one machine. Without ports (in tests without a transport), it only stores its state."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,7 +56,7 @@ class NetworkAdapter:
             return self._powered and time.monotonic() >= self._down_until
 
     def drop_link(self, seconds: float = 0.0) -> None:
-        """Close all connections, and refuse new ones for a number of (real) seconds. Return at once."""
+        """Close all connections, and refuse new ones for a number of (real) seconds. Return immediately."""
         with self._lock:
             self._down_until = max(self._down_until, time.monotonic() + seconds)
             self.drops += 1

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Input and output of cmdlets and programs: objects, errors, bound parameters, invocations."""
+"""Input and output of cmdlets and programs: objects, errors, bound parameters and invocations."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class CmdletError(Exception):
     Args:
         category: the name of the ErrorCategory, e.g. `ObjectNotFound`.
         error_id: the error's id. The caller of a cmdlet appends the command's name or .NET class (`,Get-Service`),
-            unless the id already contains a comma or is one that PowerShell writes alone.
+            unless the id already contains a comma or is one that PowerShell writes without this suffix.
         message: the exception's message.
         exception_type: the full name of the .NET exception.
 
@@ -202,7 +202,7 @@ class Bound(Mapping[str, object]):
         return value if isinstance(value, int) else default
 
     def write_error(self, error: CmdletError) -> None:
-        """Write a non-terminating error. The cmdlet continues. With the error action Stop, it fails at its end."""
+        """Write a non-terminating error. The cmdlet continues. With the error action Stop, it fails when it ends."""
         self.errors.append(error)
 
     def warn(self, text: str) -> None:
@@ -225,8 +225,8 @@ class Invocation:
         user: the user that runs it, e.g. `NT AUTHORITY\SYSTEM`.
         logon: `batch` for a logon on the machine itself (a scheduled task or become); empty for a logon over WinRM.
         command_line: the raw text after the program, for programs that parse it themselves.
-        emit: receives output while the program runs, for a reader that does not wait for the program's end (such as a
-            container's log). A program that passes output to `emit` does not return this output again.
+        emit: a function that receives output while the program runs, for a reader that does not wait for the program's
+            end (such as a container's log). A program that passes output to `emit` does not return this output again.
     """
 
     argv: list[str]

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Files that processes keep open, and what other processes may do with these files in the meantime.
+"""Files that processes keep open, and what other processes may do with these files.
 
 Access and share modes are strings of letters: `r` for reading, `w` for writing, `d` for deleting and renaming.
 https://learn.microsoft.com/windows/win32/fileio/creating-and-opening-files

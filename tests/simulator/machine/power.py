@@ -48,9 +48,9 @@ class Power:
         self.state: State = "off"
         self.boot_time = datetime.now(UTC)
         self.boots = 0
-        # The reason of the last shutdown request.
+        # The reason for the last shutdown request.
         self.last_reason = ""
-        # Seconds of Windows' time by which services delay a requested shutdown, while everything else keeps running.
+        # Simulated seconds by which services delay a requested shutdown, while everything else keeps running.
         self.shutdown_delay: Callable[[], float] = lambda: 0.0
 
     @property
@@ -73,7 +73,7 @@ class Power:
         return [reason for reason, holds in reasons.items() if holds]
 
     def reboot(self, delay: float = 0.0, reason: str = "") -> None:
-        """Schedule a reboot in `delay` seconds of Windows' time.
+        """Schedule a reboot in `delay` simulated seconds.
 
         Raises:
             RuntimeError: a shutdown is already scheduled.
@@ -81,7 +81,7 @@ class Power:
         self._schedule(self._reboot, delay, reason)
 
     def shutdown(self, delay: float = 0.0, reason: str = "") -> None:
-        """Schedule a power-off in `delay` seconds of Windows' time.
+        """Schedule a power-off in `delay` simulated seconds.
 
         Raises:
             RuntimeError: a shutdown is already scheduled.

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The endpoints that containerd pulls from: hosts.toml, and the behavior if there is no hosts.toml.
+"""The endpoints that containerd pulls from, with and without a hosts.toml.
 
 Sources: containerd docs/hosts.md; core/remotes/docker/config/hosts.go and config_windows.go. On Windows, the candidates
 for the folder of `HOST:5000` are `HOST_5000_`, `HOST5000` and `_default`. The first one that exists is used, with or
-without a hosts.toml. An invalid hosts.toml is logged and ignored. With `ca`, the system's root certificates are not
-trusted.
+without a hosts.toml. An invalid hosts.toml is logged and ignored. If `ca` is set, the system's root certificates are
+not trusted.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _read(document: Mapping[str, Any], folder: str, own: RegistryEndpoint) -> li
 
 
 def _endpoint(url: str, about: Mapping[str, Any], folder: str, own: RegistryEndpoint) -> RegistryEndpoint:
-    """Return the endpoint that a table describes.
+    """Return the endpoint that a table in hosts.toml describes.
 
     Raises:
         ValueError: containerd rejects the table.

@@ -43,11 +43,11 @@ class StoredImage:
 
 
 class ImageStore:
-    """The content store and the image names of one containerd.
+    """The content store and the image names of one containerd instance.
 
     Args:
-        files: the files of the machine.
-        root: containerd's root folder. Only its content survives a restart and becomes part of an image of the machine.
+        files: the machine's files.
+        root: containerd's root folder. Only its content survives a restart and is included in an image of the machine.
     """
 
     def __init__(self, files: FileSystem, root: str) -> None:
@@ -86,7 +86,7 @@ class ImageStore:
 
     @contextlib.contextmanager
     def writing(self, what: str) -> Iterator[None]:
-        """Wait until no other thread writes a digest or snapshot, and reserve it within the `with` block."""
+        """Reserve a digest or snapshot for the `with` block, as soon as no other thread is writing it."""
         with self._written:
             self._written.wait_for(lambda: not self._writing[what])
             self._writing[what] += 1
@@ -103,7 +103,7 @@ class ImageStore:
         return self._files.real(path).stat().st_size if self._files.is_file(path) else 0
 
     def append(self, digest: str, pieces: Iterator[bytes]) -> None:
-        """Append pieces to a blob's ingest.
+        """Append pieces of data to a blob's ingest.
 
         Raises:
             DiskFullError: the drive is full. The pieces that were written remain.
@@ -134,7 +134,7 @@ class ImageStore:
         return self._files.is_file(self.blob_path(digest))
 
     def read(self, digest: str) -> bytes:
-        """Return a blob.
+        """Return a blob's content.
 
         Raises:
             FileNotFoundError: the store does not contain it.
@@ -205,12 +205,12 @@ class ImageStore:
             self._save(data)
 
     def delete(self, name: str, namespace: str = K8S, *, collect: bool = True) -> bool:
-        """Remove a name, and return whether it existed.
+        """Remove an image name, and return whether it existed.
 
         Args:
-            collect: whether to delete unreferenced content (including ingests) at once. Otherwise a later collection
-                deletes it (containerd core/metadata/plugin: a deletion alone starts no collection, because
-                deletion_threshold is 0).
+            collect: whether to delete unreferenced content (including ingests) immediately. Otherwise a later
+                collection deletes it (containerd core/metadata/plugin: a deletion by itself does not start a
+                collection, because deletion_threshold is 0).
         """
         with self._lock:
             data = self._load()

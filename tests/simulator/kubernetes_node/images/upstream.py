@@ -58,7 +58,7 @@ class Blobs:
             size: the size of its layer in bytes, without the programs.
             programs: the executables in the image: program names by path.
             version: the version of the executables; by default the tag.
-            config: the settings of its containers for Windows: `Entrypoint`, `Cmd`, `WorkingDir`.
+            config: the container configuration for Windows: `Entrypoint`, `Cmd`, `WorkingDir`.
         """
         entries: list[dict[str, Any]] = []
         version = version or name.rpartition(":")[2]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile(r"^([a-z0-9]{6})\.([a-z0-9]{16})$")
 _TOKEN_FORM = r"\\A([a-z0-9]{6})\\.([a-z0-9]{16})\\z"
-"""The regular expression in Go's syntax, as Go quotes it in a message."""
+"""The regular expression of a bootstrap token in Go's syntax, as Go quotes it in a message."""
 _CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 
 
@@ -50,14 +50,14 @@ class Discovery:
 
 
 def discover(machine: Machine, requested: Discovery, timeout: float, alive: Callable[[float], bool]) -> tuple[str, str]:
-    """Return the cluster's (server, CA certificate in PEM).
+    """Return the URL of the cluster's API server, and the cluster's CA certificate in PEM format.
 
     Args:
         machine: the machine that joins.
         requested: the discovery settings.
-        timeout: the time in seconds during which failed requests are repeated. A request with a kubeconfig is not
-            repeated.
-        alive: waits a number of seconds, and returns False if the process must end.
+        timeout: the time in seconds during which failed requests are retried. A request with a kubeconfig is not
+            retried.
+        alive: a function that waits a number of seconds, and returns False if the process must end.
 
     Raises:
         DiscoveryError: a setting is invalid, or the cluster cannot be reached or trusted.
@@ -95,8 +95,8 @@ def _of_file(machine: Machine, name: str) -> tuple[str, str]:
 
     Unlike discovery by token, this keeps the kubeconfig's server even if cluster-info names another one. kubeadm only
     warns about the difference. It reads cluster-info with the file's credentials, if there are any, and continues if
-    the API server forbids it (kubernetes cmd/kubeadm/app/discovery/file/file.go, ValidateConfigInfo). Of the
-    credentials, only a token is modelled. The simulator does not repeat a request that fails.
+    the API server forbids it (kubernetes cmd/kubeadm/app/discovery/file/file.go, ValidateConfigInfo). The only modelled
+    credential is a token. The simulator does not retry a failed request.
     """
     # A path without a drive is on the drive of the current folder. The simulator's programs run on C:.
     path = name if name[1:2] == ":" else "C:" + name.replace("/", "\\")
@@ -120,7 +120,7 @@ def _of_file(machine: Machine, name: str) -> tuple[str, str]:
 
 
 def _cluster_of_file(document: dict[str, Any], context: dict[str, Any] | None) -> dict[str, Any]:
-    """Return a kubeconfig's cluster without a name, or else the cluster of its current context."""
+    """Return a kubeconfig's unnamed cluster, or else the cluster of its current context."""
     clusters: dict[str, dict[str, Any]] = {item["name"]: item["cluster"] for item in document.get("clusters") or []}
     current = str(document.get("current-context") or "")
     if not clusters:
@@ -193,7 +193,7 @@ def _verify(data: dict[str, Any], token_id: str, secret: str) -> str:
 
 
 def signed(content: bytes, signature: str, token: str) -> bool:
-    """Return whether a detached JWS (HS256, RFC 7515 appendix F) of some content is valid.
+    """Return whether a detached JWS (HS256, RFC 7515 appendix F) is valid for the given content.
 
     Args:
         signature: the JWS, `HEADER..SIGNATURE`.

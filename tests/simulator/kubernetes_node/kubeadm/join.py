@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """`kubeadm join` on Windows, unless a real kubeadm runs it (real.py): phases, files and messages.
 
-Sources: kubernetes cmd/kubeadm/app/cmd/join.go and cmd/phases/join/kubelet.go. Standard output is that of kubeadm
-1.34.4 for all versions, without its advice after a failure. The errors of this module are those of the version.
+Sources: kubernetes cmd/kubeadm/app/cmd/join.go and cmd/phases/join/kubelet.go. For every version, standard output is
+that of kubeadm 1.34.4, without the advice that it prints after a failure. The errors are those of the simulated
+version.
 """
 
 from __future__ import annotations
@@ -238,7 +239,7 @@ class Joiner:
     def annotate(self) -> None:
         """Write the runtime's endpoint to an annotation of the node, as kubeadm before 1.34 does.
 
-        The message of a failure changed in 1.32, with the feature gate NodeLocalCRISocket
+        The error message changed in 1.32, with the feature gate NodeLocalCRISocket
         (github.com/kubernetes/kubernetes/pull/128031). kubeadm 1.30.4 contains the older text, 1.34.4 the newer one.
 
         Raises:
@@ -270,7 +271,7 @@ def stop_kubelet(machine: Machine) -> None:
 
 
 def start_kubelet(machine: Machine, complained: list[str]) -> None:
-    """Stop the kubelet service if it is running, and start it. If the start fails, kubeadm only warns."""
+    """Start the kubelet service, or restart it if it is running. If the start fails, kubeadm only warns."""
     stop_kubelet(machine)
     try:
         machine.services.start("kubelet")

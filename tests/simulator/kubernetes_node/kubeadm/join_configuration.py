@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kubeadm's JoinConfiguration: parsing it as kubeadm of a given version does, and combining it with flags."""
+"""kubeadm's JoinConfiguration: parsing it as a given version of kubeadm does, and combining it with flags."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from simulator.kubernetes_node.programs.flags import CommandFlags, seconds
 GROUP = "kubeadm.k8s.io"
 PIPE = "npipe:////./pipe/containerd-containerd"
 _LAST = {"v1beta1": "v1.15", "v1beta2": "v1.22", "v1beta3": "v1.36"}
-"""The last minor versions of kubeadm that support an API version, as kubeadm 1.37.1 names them."""
+"""For each API version, the last minor version of kubeadm that supports it, as stated by kubeadm 1.37.1."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ def check(document: Mapping[str, Any], version: str, allow_experimental: bool = 
     """Check one document, and return its unknown fields.
 
     Raises:
-        ConfigurationError: this version of kubeadm does not accept the document's API version, or the type of a value.
+        ConfigurationError: this version of kubeadm does not accept the document's API version or a value's type.
     """
     api, kind = str(document["apiVersion"]), str(document["kind"])
     known = contracts.kinds(version)
@@ -89,7 +89,7 @@ def _spec(api: str, kind: str, version: str) -> str:
 
 
 def _unknown(api: str, kind: str, version: str) -> str:
-    """Return the message of `kubeadm join` for an API version that this kubeadm does not know or no longer knows."""
+    """Return kubeadm's message for an API version that this kubeadm does not yet support or no longer supports."""
     last = _LAST.get(api.rpartition("/")[2])
     if last is None:
         return f'no kind "{kind}" is registered for version "{api}" in scheme "pkg/runtime/scheme.go:111"'
@@ -118,10 +118,10 @@ def read(
     host: str,
     is_file: Callable[[str], bool] = lambda _: True,
 ) -> JoinConfiguration:
-    """Return the settings of a join from a configuration file, or from flags alone.
+    """Return the settings of a join from a configuration file, or only from flags.
 
     Args:
-        is_file: returns whether a path is a file on the machine.
+        is_file: a function that returns whether a path is a file on the machine.
 
     Raises:
         ConfigurationError: kubeadm rejects the configuration.
@@ -167,7 +167,7 @@ def read(
 
 
 def with_defaults(document: Mapping[str, Any], host: str) -> dict[str, Any]:
-    """Return a JoinConfiguration with kubeadm's defaults (SetNodeRegistrationDynamicDefaults)."""
+    """Return a copy of a JoinConfiguration with kubeadm's defaults (SetNodeRegistrationDynamicDefaults)."""
     given = document.get("nodeRegistration") or {}
     name = str(given.get("name") or host).strip().lower()
     socket = str(given.get("criSocket") or PIPE)

@@ -33,7 +33,7 @@ _MIXED = ("config", "ignore-preflight-errors", "dry-run", "node-name", "v", "roo
 class ValidationError(ConfigurationError):
     """A configuration with values that kubeadm rejects.
 
-    For this error, kubeadm before 1.34 exits with code 3. This was observed with 1.30.4; 1.34.4 does not do so.
+    On this error, kubeadm before 1.34 exits with code 3 (observed with 1.30.4, but not with 1.34.4).
     """
 
 
@@ -47,7 +47,7 @@ def problems(document: Mapping[str, Any], is_file: Callable[[str], bool]) -> lis
     """Return kubeadm's errors for a JoinConfiguration with defaults.
 
     Args:
-        is_file: returns whether a path is a file on the machine.
+        is_file: a function that returns whether a path is a file on the machine.
     """
     registration = _map(document, "nodeRegistration")
     found = [*_discovery(_map(document, "discovery"), is_file), *_registration(registration)]
@@ -109,7 +109,7 @@ def _token(path: str, token: str) -> list[str]:
 
 
 def host_port_problem(endpoint: str) -> str:
-    """Return why Go's net.SplitHostPort rejects a text; empty if it does not."""
+    """Return why Go's net.SplitHostPort rejects a text; empty if it accepts the text."""
     about = f"address {endpoint}: " if endpoint else ""
     colon = endpoint.rfind(":")
     if colon < 0:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 KUBERNETES = r"C:\etc\kubernetes"
 _KUBELET_OLDER = 3
-"""The number of minor versions by which a kubelet may be older than kubeadm (constants.go: MinimumKubeletVersion)."""
+"""The maximum number of minor versions by which a kubelet may be older than kubeadm (MinimumKubeletVersion)."""
 _FILES = ("kubelet.conf", "bootstrap-kubelet.conf", "pki\\ca.crt")
 
 
@@ -73,7 +73,7 @@ def check(
 def _runtime(
     machine: Machine, join: JoinConfiguration, version: str, environment: Mapping[str, str] | None
 ) -> tuple[str, str]:
-    """Return the error, and the line of the warning, about a runtime that does not respond; otherwise empty texts.
+    """Return (error, warning line) about a runtime that does not respond; both are empty if it responds.
 
     Since 1.35, this is an error. From 1.31 to 1.34, kubeadm only warns. 1.30 runs crictl, and warns if it does not find
     crictl.
@@ -117,7 +117,7 @@ def _kubelet_version(machine: Machine, version: str, environment: Mapping[str, s
 
 
 def _is_kubelet(machine: Machine) -> bool:
-    """Return whether the service kubelet runs kubelet.exe directly, or a script that has started kubelet.exe."""
+    """Return whether the kubelet service runs kubelet.exe directly, or runs a script that has started kubelet.exe."""
     application = nssm.executable(machine, "kubelet").casefold()
     script = application.endswith("powershell.exe")
     return not script or any(process.name == "kubelet.exe" for process in machine.processes.all())

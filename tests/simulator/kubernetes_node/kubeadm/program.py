@@ -3,8 +3,8 @@
 """kubeadm.exe: join, upgrade node, reset, version and config. Its flags are in contracts/kubernetes.json.
 
 If a real kubeadm of the same version is available (real.py, reset_real.py), it runs the resets, `config validate` and
-`config migrate`. It also runs joins and upgrades, unless the node's clock differs from the host's. A join also does not
-use it while another program uses the port of the kubelet's health check.
+`config migrate`. It also runs joins and upgrades, unless the node's clock differs from the host's. A join does not use
+it while another program uses the port of the kubelet's health check.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def run(machine: Machine, invocation: Invocation) -> ProgramResult:
 def _command(argv: list[str], version: str) -> tuple[str | None, list[str]]:
     """Return (command with its subcommands, remaining arguments).
 
-    The command is None if the first word is not a command, and empty without a command.
+    The command is None if the first word is not a command, and empty if there are no words.
     """
     known = contracts.commands(version) | {"config", "join", "reset", "version"}
     words = list(argv)

@@ -3,8 +3,9 @@
 """A real kubeadm that runs for a simulated node in the node's folder. Afterwards, its files are adapted to Windows.
 
 `KUBEBUILDER_ASSETS` (envtest's convention) is a folder that may contain `kubeadm-VERSION` or `kubeadm`. kubeadm for
-Linux checks what only Linux has, so its preflight is replaced by the simulator's own. It treats the pipe as a socket.
-It finds no service manager, so the simulator starts the kubelet service as soon as kubeadm reports this step.
+Linux checks what only Linux has, so its preflight is replaced by the simulator's own. It treats containerd's named pipe
+as a Unix socket. It finds no service manager, so the simulator starts the kubelet service as soon as kubeadm reports
+this step.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def find(version: str) -> Path | None:
 def plain(program: Path, arguments: list[str], config: str | None) -> ProgramResult:
     """Run a command without side effects, such as `config validate`.
 
-    `config` is the contents of a file, whose path replaces the argument that consists of one NUL character.
+    `config` is the content of a file. The path of this file replaces the argument that consists of one NUL character.
     """
     import tempfile
 
@@ -144,7 +145,7 @@ def _end_with(process: subprocess.Popen[str], invocation: Invocation) -> None:
 
 
 def _runtime_endpoint(machine: Machine) -> str:
-    """Return the runtime's endpoint in the files that an earlier kubeadm wrote; empty if the files name none."""
+    """Return the runtime's endpoint from the files that an earlier kubeadm wrote; empty if they contain none."""
     named = re.compile(r"(?:containerRuntimeEndpoint: |--container-runtime-endpoint=)(npipe:\S*?)(?=[\s\"]|$)")
     for name in ("instance-config.yaml", "kubeadm-flags.env"):
         path = f"{kubeadm_join.KUBELET}\\{name}"
@@ -197,7 +198,7 @@ def _collect(stream: IO[str], lines: list[str]) -> None:
 
 
 def _attend(process: subprocess.Popen[str], machine: Machine, invocation: Invocation) -> None:
-    """Wait for kubeadm: end it with its simulated process, and let it find the kubelet's certificate.
+    """Wait until kubeadm ends. End it if its simulated process ends, and let it find the kubelet's certificate.
 
     The kubelet's kubeconfig contains a Windows path. On Linux, such a path is the name of a file in the current folder,
     which is the root folder here.
@@ -246,7 +247,7 @@ def correct(machine: Machine, cri_socket: str) -> None:
 
 
 def _take_over(machine: Machine, path: str) -> None:
-    """Rewrite a file that the real kubeadm wrote, so that programs that watch the node's files notice it."""
+    """Rewrite a file that the real kubeadm wrote, so that programs that watch the node's files notice the change."""
     if machine.files.is_file(path):
         machine.files.write_bytes(path, machine.files.read_bytes(path))
 

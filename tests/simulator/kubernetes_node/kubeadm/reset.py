@@ -57,12 +57,12 @@ class ResetConfiguration:
 
 
 def read(text: str | None, flags: CommandFlags, version: str) -> ResetConfiguration:
-    """Return the settings from a configuration file, or from flags alone.
+    """Return the settings from a configuration file, or only from flags.
 
     Args:
-        text: the content of the file that --config names; None without that flag.
+        text: the content of the file given by --config; None without that flag.
         flags: the flags.
-        version: version of kubeadm.
+        version: the version of kubeadm.
 
     Raises:
         ConfigurationError: kubeadm rejects the configuration.
@@ -102,7 +102,7 @@ def _document(text: str, version: str) -> tuple[Mapping[str, Any], tuple[str, ..
 
 @dataclass
 class NodeCleaner:
-    """What a reset does on the machine."""
+    """One run of `kubeadm reset` on the machine."""
 
     machine: Machine
     settings: ResetConfiguration
@@ -183,9 +183,9 @@ def reset(machine: Machine, settings: ResetConfiguration, stdin: bytes, version:
 
     Args:
         machine: the machine.
-        settings: the settings.
+        settings: the settings of the reset.
         stdin: the answer to kubeadm's question.
-        version: version of kubeadm.
+        version: the version of kubeadm.
     """
     complained = [warning(text, "resetconfiguration.go:128") for text in settings.warnings]
     if not settings.force and not settings.dry_run and "preflight" not in settings.skipped:

@@ -69,7 +69,7 @@ def reset(
 def _copy(machine: Machine, root: Path) -> dict[str, Path]:
     """Create empty files and folders with the names of the node's files and folders.
 
-    Return them by their Windows paths.
+    Returns the created paths, by Windows path.
     """
     copied: dict[str, Path] = {}
     (root / "proc").mkdir()

@@ -3,8 +3,8 @@
 """`kubeadm upgrade node` on a worker, unless a real kubeadm runs it (real.py): phases, files and messages.
 
 Sources: kubernetes cmd/kubeadm/app/cmd/upgrade/node.go, phases/upgrade/postupgrade.go and
-cmd/phases/upgrade/postupgrade.go, and runs of kubeadm 1.34.4, 1.35.4, 1.36.3 and 1.37.1 on Linux. Standard output is
-that of 1.34.4 also for older versions. An upgrade never restarts the kubelet.
+cmd/phases/upgrade/postupgrade.go, and runs of kubeadm 1.34.4, 1.35.4, 1.36.3 and 1.37.1 on Linux. For older versions,
+standard output is also that of 1.34.4. An upgrade never restarts the kubelet.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Upgrader:
         return kubelet
 
     def _temporary(self, name: str) -> str:
-        """Create a folder for copies, and return its path.
+        """Create a folder for backups, and return its path.
 
         Since 1.35, its name ends with the time in seconds, and the folder must not exist yet.
         """
@@ -146,7 +146,7 @@ class Upgrader:
         files.write_text(_CONFIG, join.windows_configuration(kubelet, instance))
 
     def _take_endpoint(self) -> str:
-        """Return the runtime's endpoint, and remove its flag from the kubelet's flags; empty without the flag.
+        """Remove the runtime's endpoint from the kubelet's flags, and return it; empty if there is no such flag.
 
         Raises:
             UpgradeError: the file with the kubelet's flags does not exist.

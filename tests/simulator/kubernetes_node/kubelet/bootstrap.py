@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
 _KEY = "kubelet-client.key.tmp"
-"""The file for a key that has no certificate yet, in the certificates' folder. The next start uses the key again."""
+"""The file in the certificate folder for a key that has no certificate yet. The next start reuses the key."""
 _CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 
@@ -44,14 +44,14 @@ class BootstrapError(Exception):
 def usable(machine: Machine, path: str) -> bool:
     """Return whether a kubeconfig exists and contains a client certificate that has not expired.
 
-    The kubelet does not check whether the certificate is valid already (bootstrap.go: isClientConfigStillValid).
+    The kubelet does not check whether the certificate is already valid (bootstrap.go: isClientConfigStillValid).
     """
     certificate = _certificate(machine, path)
     return certificate is not None and machine.clock.now() <= certificate.not_valid_after_utc
 
 
 def expired(machine: Machine, path: str) -> str:
-    """Return a kubelet's log message about an expired client certificate; empty without such a certificate."""
+    """Return the kubelet's log message about an expired client certificate; empty if there is none."""
     certificate = _certificate(machine, path)
     if certificate is None or machine.clock.now() <= certificate.not_valid_after_utc:
         return ""
@@ -70,7 +70,7 @@ def bootstrap(machine: Machine, settings: KubeletSettings, node: str, alive: Cal
     """Request a client certificate with the bootstrap token, and write the kubeconfig.
 
     Args:
-        alive: waits a number of seconds, and returns False if the kubelet must end.
+        alive: a function that waits a number of seconds, and returns False if the kubelet must end.
 
     Raises:
         BootstrapError: the kubelet gets no certificate.
@@ -113,7 +113,7 @@ def _key(machine: Machine, settings: KubeletSettings) -> ec.EllipticCurvePrivate
 
 
 def _request_name(key: ec.EllipticCurvePrivateKey, node: str) -> str:
-    """Return the request's name, a digest of its key and subject. A real kubelet computes another digest."""
+    """Return the request's name, a digest of its key and subject. A real kubelet computes a different digest."""
     public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     digest = hashlib.new("sha512_256", public + node.encode()).digest()
     return "node-csr-" + base64.urlsafe_b64encode(digest).rstrip(b"=").decode()

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""kubelet's /healthz on 127.0.0.1, for kubeadm.
+"""The kubelet's /healthz on 127.0.0.1, for kubeadm.
 
 A simulated node has its own loopback, so simulated programs call `healthy`. A real kubeadm that runs for a simulated
 node requests /healthz from the real 127.0.0.1, where one server responds for all nodes. The server finds the requesting
@@ -9,7 +9,8 @@ root. A marker file next to this folder exists while the kubelet is healthy. The
 port (SO_REUSEPORT) without mixing up kubelets.
 
 A real kubeadm looks for a healthy kubelet every 0.5 seconds, and then every second for its certificate. A simulated
-kubelet has both sooner, so the response to kubeadm waits for them for a moment, which saves these pauses.
+kubelet is healthy and has its certificate sooner. The response to kubeadm briefly waits for both, which avoids
+kubeadm's pauses.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 MARKER = ".kubelet-healthz-{port}"
 """The name of the file next to a node's folder that marks its kubelet as healthy."""
 _STARTING = 1.0
-"""The maximum number of seconds that a response waits for a kubelet that starts, and for its certificate."""
+"""The maximum number of seconds that a response waits for a kubelet to start and to get its certificate."""
 
 
 def up(machine: Machine, port: int) -> None:
@@ -56,7 +57,7 @@ def _marker(machine: Machine, port: int) -> Path:
 
 
 class Answerer:
-    """Serves the health checks of the whole fleet on the real loopback while any real kubeadm runs.
+    """The server of the whole fleet's health checks on the real loopback. It runs while any real kubeadm runs.
 
     Several processes may serve at the same time (SO_REUSEPORT), because each can respond for every node.
     """
@@ -76,7 +77,7 @@ class Answerer:
 
     @classmethod
     def start(cls, port: int = 10248, seconds: float = 3.0) -> Answerer | None:
-        """Start a server and return it. Return None if another program uses the port until the time limit."""
+        """Start a server and return it. Return None if another program still uses the port at the time limit."""
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -109,7 +110,7 @@ class _HealthHandler(BaseHTTPRequestHandler):
 
 
 def _has_started(root: Path, marker: Path) -> bool:
-    """Return whether a node's kubelet is healthy, after a moment for its start."""
+    """Return whether a node's kubelet is healthy. Wait briefly if it is still starting."""
     end = time.monotonic() + _STARTING
     while not (marker.exists() and _has_certificate(root)) and time.monotonic() < end:
         time.sleep(0.05)
@@ -117,7 +118,7 @@ def _has_started(root: Path, marker: Path) -> bool:
 
 
 def _has_certificate(root: Path) -> bool:
-    """Return whether kubeadm finds the kubelet's certificate: it looks for a Windows path in the root folder."""
+    """Return whether kubeadm can find the kubelet's certificate, whose file name is a Windows path."""
     try:
         text = (root / "etc/kubernetes/kubelet.conf").read_text(encoding="utf-8")
     except OSError:

@@ -41,7 +41,7 @@ _SWITCHES = {"also-stdout", "redirect-stderr"}
 
 
 def read(argv: Sequence[str], version: str) -> tuple[dict[str, str], list[str]]:
-    """Parse a command line like Go's package flag.
+    """Parse a command line as Go's package flag does.
 
     Args:
         argv: the arguments, without the program.
@@ -51,7 +51,7 @@ def read(argv: Sequence[str], version: str) -> tuple[dict[str, str], list[str]]:
         The flags, and the command with its arguments.
 
     Raises:
-        ServiceError: 1053 if the command line is invalid, because kube-log-runner then ends before a report to the
+        ServiceError: 1053 if the command line is invalid, because kube-log-runner then ends before it reports to the
             service control manager.
     """
     found: dict[str, str] = {}
@@ -74,7 +74,7 @@ def read(argv: Sequence[str], version: str) -> tuple[dict[str, str], list[str]]:
 
 
 def command(argv: Sequence[str]) -> list[str]:
-    """Return the command that a service runs in the end.
+    """Return the command that a service ultimately runs.
 
     If the command line starts kube-log-runner, this is the command in its arguments; otherwise it is the command line
     itself.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A kubelet's reports about its node: the Node object, its conditions, its lease."""
+"""A kubelet's reports about its node: the Node object, its conditions and its lease."""
 
 from __future__ import annotations
 

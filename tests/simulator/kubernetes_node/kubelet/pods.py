@@ -31,7 +31,7 @@ _LONGEST_PULL_DELAY = 300.0
 
 
 class _ResolverError(Exception):
-    """The kubelet's resolvConf is invalid on Windows."""
+    """A value of the kubelet's resolvConf that is invalid on Windows."""
 
 
 @dataclass

@@ -102,7 +102,7 @@ class Kubelet:
             self._client = Client(self._machine, read_kubeconfig(self._machine, settings.kubeconfig))
 
     def _check_runtime(self) -> None:
-        """Check that CRI is available, like PreInitRuntimeService in pkg/kubelet.
+        """Check that CRI is available, as PreInitRuntimeService in pkg/kubelet does.
 
         dockerd does not serve CRI on its own pipe.
 
@@ -196,7 +196,7 @@ class Kubelet:
 
 
 class _RunningKubelet:
-    """The process of the service."""
+    """The process of the kubelet's service."""
 
     def __init__(self, machine: Machine, settings: KubeletSettings, stderr: Stderr) -> None:
         self.kubelet = Kubelet(machine, settings, stderr)
@@ -226,7 +226,7 @@ def _failed(error: KubeletError) -> str:
 
 
 class KubeletService:
-    """kubelet as a service program."""
+    """The kubelet as a service program."""
 
     def start(self, machine: Machine, service: Service, stderr: Stderr = nowhere) -> RunningService:
         """Start the kubelet as a service.

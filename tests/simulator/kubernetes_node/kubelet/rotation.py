@@ -31,7 +31,7 @@ _PAUSE = 2.0  # seconds after a failed attempt; client-go uses an increasing del
 
 
 class Rotation:
-    """Renews the client certificate of one kubelet, if `rotateCertificates` is set.
+    """The renewal of one kubelet's client certificate, if `rotateCertificates` is set.
 
     Args:
         node: the name of the node.
@@ -46,7 +46,7 @@ class Rotation:
         self._asked: tuple[str, ec.EllipticCurvePrivateKey] | None = None
 
     def check(self, client: Client) -> None:
-        """Renew the certificate when this is due, and let the client use the new certificate.
+        """Renew the certificate when it is due, and let the client use the new certificate.
 
         Raises:
             KubeletError: the certificate has expired and the API server rejects the request for a new one, or the

@@ -73,7 +73,7 @@ class KubeletSettings:
 
     @property
     def runtime_endpoint(self) -> str:
-        """The runtime's pipe. The field in the configuration takes precedence over the default of the flag."""
+        """The runtime's pipe. The field in the configuration takes precedence over the flag's default."""
         named = self.flags.text("container-runtime-endpoint") or str(
             self.document.get("containerRuntimeEndpoint") or ""
         )
@@ -100,7 +100,7 @@ class KubeletSettings:
 
     @property
     def has_cloud_provider(self) -> bool:
-        """Whether a cloud provider outside of the kubelet initializes the node."""
+        """Whether a cloud provider outside the kubelet initializes the node."""
         return self.flags.text("cloud-provider") == "external"
 
     @property
@@ -174,7 +174,7 @@ def read(machine: Machine, argv: Sequence[str], version: str) -> KubeletSettings
     """Read a kubelet's command line and the files that it names.
 
     Raises:
-        KubeletError: kubelet rejects the configuration.
+        KubeletError: the kubelet rejects the configuration.
     """
     try:
         found, rest = parse(argv, contracts.flags("kubelet", version))
@@ -256,7 +256,7 @@ def merge(into: dict[str, Any], over: Mapping[str, Any]) -> None:
 
 
 def _validate(settings: KubeletSettings) -> None:
-    """Reject the settings that kubelet rejects on Windows (pkg/kubelet/apis/config/validation).
+    """Reject the settings that the kubelet rejects on Windows (pkg/kubelet/apis/config/validation).
 
     Raises:
         KubeletError: a setting is rejected.
@@ -289,7 +289,7 @@ _SIGNALS = (
 
 
 def _check_resources(document: Mapping[str, Any]) -> None:
-    """Raise KubeletError for invalid eviction thresholds and reserved resources, with which the kubelet ends.
+    """Raise KubeletError for invalid eviction thresholds or reserved resources, because the kubelet ends with them.
 
     Sources: pkg/kubelet/eviction/helpers.go (ParseThresholdConfig) and cmd/kubelet/app/server.go (parseResourceList).
     """
@@ -309,7 +309,7 @@ def _check_resources(document: Mapping[str, Any]) -> None:
 
 
 def check_credential_providers(machine: Machine, settings: KubeletSettings) -> None:
-    """Raise KubeletError if the configuration of credential providers is invalid, or if it or a program is missing.
+    """Raise KubeletError if a credential provider, or the configuration of credential providers, is invalid or missing.
 
     The kubelet checks this if both of its flags for credential providers are set:
     pkg/credentialprovider/plugin/plugin.go (RegisterCredentialProviderPlugins). exec.LookPath appends `.exe`.

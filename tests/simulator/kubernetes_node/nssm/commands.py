@@ -76,7 +76,7 @@ def _install(machine: Machine, invocation: Invocation, words: list[str]) -> str:
 
 
 def _known(name: str) -> tuple[str, str, bool]:
-    """Return the spelling of a parameter in nssm, its type, and whether it is a setting of the service itself.
+    """Return nssm's spelling of a parameter, its type, and whether it is a setting of the service itself.
 
     Raises:
         _NssmError: the parameter does not exist.

@@ -77,7 +77,7 @@ class _RunningNssm:
     def _check(self) -> None:
         application = self._application
         if not application.program:
-            raise ServiceError(2, "nssm: the registry names no Application")
+            raise ServiceError(2, "nssm: the registry has no value Application")
         try:
             self._machine.programs.find(application.program, application.environment, application.directory)
         except ProgramNotFoundError as error:
@@ -87,7 +87,7 @@ class _RunningNssm:
 
     @property
     def alive(self) -> bool:
-        """Whether nssm is running, which includes the delay before a restart of its application."""
+        """Whether nssm is running. It also runs during the delay before a restart of its application."""
         return self._ignored or self._thread.is_alive()
 
     def _run(self) -> None:

@@ -26,7 +26,7 @@ class UsageError(Exception):
 
 @dataclass
 class CommandLine:
-    """A parsed command line: the flags of all levels by long name without dashes, the command, its arguments."""
+    """A parsed command line: the flags of all levels by long name without dashes, the command, and its arguments."""
 
     command: str = ""
     flags: dict[str, list[str]] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class CommandLine:
         return self.flags[name][-1] if self.flags.get(name) else default
 
     def on(self, name: str) -> bool:
-        """Return a boolean flag."""
+        """Return a boolean flag's value."""
         return bool(self.flags.get(name)) and self.flags[name][-1] != "false"
 
 

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Checks of Kubernetes configuration objects against the contracts.
 
-A value of a wrong type raises an error. For unknown fields, which only some programs reject, there is the message of
-strict decoding.
+A value of a wrong type raises an error. Unknown fields are returned, because only some programs reject them
+(`strict_error`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def check(document: Mapping[str, Any], kind: str, version: str) -> list[str]:
     """Check a document against a kind (`apiVersion Kind`) of a version of Kubernetes.
 
     Returns:
-        The paths of unknown fields, in their order.
+        The paths of unknown fields, in document order.
 
     Raises:
         ConfigurationError: a value has the wrong type, or is an invalid duration. The message is that of Go's package
@@ -42,7 +42,7 @@ def strict_error(unknown: list[str]) -> str:
 
 
 def gates(requested: Mapping[str, object], version: str) -> dict[str, bool]:
-    """Return all feature gates: the defaults, replaced by the given gates.
+    """Return all feature gates: the defaults, overridden by the given gates.
 
     Raises:
         ConfigurationError: a gate is unknown, or is locked to the other value. The message is that of Kubernetes'

@@ -29,7 +29,7 @@ def minor_of(version: str) -> str:
 
 
 def number(minor: str) -> tuple[int, int]:
-    """Return a minor version as numbers for comparisons."""
+    """Return a minor version as a pair of numbers, for comparisons."""
     major, _, rest = minor.partition(".")
     digits = "".join(char for char in rest.split(".")[0] if char.isdigit())
     return int(major or 0), int(digits or 0)
@@ -43,7 +43,7 @@ def at_least(version: str, minor: str) -> bool:
 def nearest(contract: str, version: str) -> str:
     """Return the contract's minor version for a version.
 
-    This is the same minor version if the contract has it, otherwise the last earlier one, otherwise the first of all.
+    This is the same minor version if the contract has it; otherwise the last earlier one, or else the first of all.
     """
     known = sorted(load(contract)["versions"], key=number)
     requested = number(minor_of(version))

@@ -26,7 +26,7 @@ class CommandFlags(dict[str, list[str]]):
         return self[name][-1] if self.get(name) else default
 
     def on(self, name: str, default: bool = False) -> bool:
-        """Return a boolean flag."""
+        """Return a boolean flag's value."""
         return self[name][-1] in _TRUE if self.get(name) else default
 
     def items_of(self, name: str) -> list[str]:
@@ -34,12 +34,12 @@ class CommandFlags(dict[str, list[str]]):
         return [item for value in self.get(name, []) for item in value.split(",") if item]
 
     def pairs(self, name: str) -> dict[str, str]:
-        """Return a map flag."""
+        """Return a map flag's keys and values."""
         return {key.strip(): value.strip() for key, _, value in (item.partition("=") for item in self.items_of(name))}
 
 
 def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[CommandFlags, list[str]]:
-    """Parse a command line like pflag.
+    """Parse a command line as pflag does.
 
     Args:
         argv: the arguments.
@@ -81,7 +81,7 @@ def parse(argv: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> tuple[
 
 
 def _split(word: str, shorts: Mapping[str, str], known: Mapping[str, object]) -> tuple[str, bool, str]:
-    """Return the name of a word's flag, whether the word contains a value, and this value.
+    """Return the name of the flag in a word, whether the word contains a value, and this value.
 
     Raises:
         FlagError: the flag is unknown.

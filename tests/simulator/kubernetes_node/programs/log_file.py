@@ -23,7 +23,7 @@ def nowhere(text: str) -> None:
 
 
 def klog(severity: str, text: str) -> str:
-    """Return a log line of Kubernetes' programs: severity (`I`, `W`, `E`), time in UTC, and the text."""
+    """Return a log line in the format of the Kubernetes programs: severity (`I`, `W`, `E`), time in UTC, and text."""
     return f"{severity}{datetime.now(UTC):%m%d %H:%M:%S.%f}    1000 server.go:1] {text}"
 
 

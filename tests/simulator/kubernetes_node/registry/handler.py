@@ -29,7 +29,7 @@ _PORTAL = b"<!DOCTYPE html><html><body>Please sign in to the network.</body></ht
 
 
 class RegistryHandler(BaseHTTPRequestHandler):
-    """Handles requests to a registry, for reading and writing."""
+    """A handler of requests that read from or write to a registry."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True

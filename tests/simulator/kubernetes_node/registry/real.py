@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The real registry (https://distribution.github.io/distribution/; Debian's docker-registry), filled over HTTP.
+"""A real registry: Debian's docker-registry (https://distribution.github.io/distribution/).
 
 Its content, such as the small images of `upstream`, is uploaded through its API.
 """
@@ -77,7 +77,7 @@ class RealRegistry:
                 pass
             if self._process.poll() is not None or time.monotonic() > end:
                 message = (self._folder / "log").read_text(encoding="utf-8", errors="replace")[-500:]
-                raise OSError(f"{_PROGRAM} does not answer on {self.url}: {message}")
+                raise OSError(f"{_PROGRAM} does not respond at {self.url}: {message}")
             time.sleep(0.02)
 
     def _ask(
@@ -124,7 +124,9 @@ class RealRegistry:
     def _must(self, status: int, method: str, path: str, body: bytes = b"", media_type: str = "") -> dict[str, str]:
         found, headers, message = self._ask(method, path, body, media_type)
         if found != status:
-            raise ValueError(f"{method} {path}: {found} {message.decode(errors='replace')}")
+            raise ValueError(
+                f"{method} {path}: expected status {status}, got {found} {message.decode(errors='replace')}"
+            )
         return headers
 
     def digest(self, path: str, tag: str) -> str | None:

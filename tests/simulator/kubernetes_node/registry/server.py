@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A registry of container images with the OCI distribution API and faults. It can be a mirror, too (`?ns=`).
+"""A registry of container images with the OCI distribution API and faults. It can also be a mirror (`?ns=`).
 
     python -m simulator.kubernetes_node.registry.server --port 5000
 
@@ -29,7 +29,7 @@ class _RegistryHttpServer(HttpServer):
 
 
 class SimulatedRegistry:
-    """A registry on an address. As a context manager, it closes itself at the end.
+    """A registry that listens on an address. It is a context manager, which closes the registry at the end.
 
     Args:
         address, port: the address to listen on; port 0 picks a free port.
@@ -49,8 +49,8 @@ class SimulatedRegistry:
         self.counters: Counter[str] = Counter()
         """The counters `requests` (GET and HEAD), `manifests` and `blobs` (only GET), `bytes`, `tokens`, `pushed`.
 
-        `most_at_once` is the maximum number of concurrent bodies. Each manifest that is requested by tag also has a
-        counter `NAME:TAG`.
+        `most_at_once` is the maximum number of bodies sent at the same time. Each manifest that is requested by tag
+        also has a counter `NAME:TAG`.
         """
         self.faults = Faults()
         """Faults by path, such as `/registry.k8s.io/v2/pause/manifests/3.10.2`.
@@ -95,7 +95,7 @@ class SimulatedRegistry:
         self.faults.add(ArtifactFault(kind, path, **options))
 
     def count(self, *names: str, by: int = 1) -> None:
-        """Add to the counters."""
+        """Add `by` to each of the named counters."""
         with self._lock:
             for name in names:
                 self.counters[name] += by

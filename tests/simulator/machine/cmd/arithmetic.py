@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""`set /a`: assignments of signed integers of 32 bits.
+"""`set /a`: assignments of signed 32-bit integers.
 
-https://learn.microsoft.com/windows-server/administration/windows-commands/set_1. Names of variables need no percent
-signs. A variable whose value is not a number counts as 0.
+https://learn.microsoft.com/windows-server/administration/windows-commands/set_1. Variable names need no percent signs.
+A variable whose value is not a number counts as 0.
 """
 
 from __future__ import annotations

@@ -231,7 +231,7 @@ def _copy(session: Session, rest: str) -> ProgramResult:
 
 
 def _move(session: Session, rest: str) -> ProgramResult:
-    """Move one file, which replaces a file at the destination, and keeps its access list on the same volume.
+    """Move one file. It replaces any file at the destination, and keeps its access list if it stays on the volume.
 
     https://learn.microsoft.com/windows-server/administration/windows-commands/move
     https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-movefileexw

@@ -17,7 +17,7 @@ from simulator.machine.wildcards import matches
 
 
 def set_members(session: Session, text: str) -> Iterator[str]:
-    """Yield the words of a set. A word with wildcards yields the files that match it, with the word's folder.
+    """Yield the words of a set. A word with wildcards yields the files that match it, each with the word's folder.
 
     Raises:
         CmdNotModelledError: the folder of a word contains wildcards.
@@ -28,7 +28,7 @@ def set_members(session: Session, text: str) -> Iterator[str]:
             continue
         folder, backslash, pattern = word.strip('"').rpartition("\\")
         if "*" in folder or "?" in folder:
-            raise CmdNotModelledError(f"for over {word}")
+            raise CmdNotModelledError(f"a for loop over {word}")
         place = session.absolute(folder or ".")
         for entry in session.machine.files.listing(place) if session.machine.files.is_directory(place) else ():
             if not entry.is_directory and matches(pattern, entry.name):
@@ -43,7 +43,7 @@ def numbers(text: str) -> Iterator[str]:
     """
     parts = [int(part) for part in re.split(r"[\s,;]+", text.strip()) if re.fullmatch(r"[+-]?\d+", part)]
     if len(parts) != 3 or parts[1] == 0:
-        raise CmdNotModelledError(f"for /l over ({text})")
+        raise CmdNotModelledError(f"a for /l loop over ({text})")
     start, step, end = parts
     yield from map(str, range(start, end + (1 if step > 0 else -1), step))
 
@@ -53,11 +53,11 @@ class Fields:
     """The options of `/f`.
 
     Args:
-        tokens: the numbers of the fields of a line that are used, from 1.
-        remainder: whether the rest of the line after these fields is used, too (`*`).
+        tokens: the numbers of the fields to use from each line, counted from 1.
+        remainder: whether the rest of the line after these fields is also used (`*`).
         delimiters: the characters that separate fields.
         skip: the number of lines to skip at the beginning.
-        comment: the character at the beginning of lines to skip.
+        comment: the first character of lines to skip.
     """
 
     tokens: tuple[int, ...] = (1,)

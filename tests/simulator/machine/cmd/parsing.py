@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parsing a line of cmd.exe: commands, operators, parentheses, `if`, `for`, redirections.
+"""Parsing a line of cmd.exe: commands, operators, parentheses, `if`, `for` and redirections.
 
 The grammar follows the parser of ReactOS (base/shell/cmd/parser.c), which follows Windows. The body of `if` and `for`
 extends to the end of the line or to the closing parenthesis.
@@ -30,7 +30,7 @@ class Simple:
     """A command with its arguments as one text. Quotes are kept, and carets (`^`) are removed.
 
     Args:
-        quiet: whether `@` precedes the command. The other kinds of commands have the same field.
+        quiet: whether `@` precedes the command. The other kinds of commands also have this field.
     """
 
     text: str
@@ -212,7 +212,7 @@ class _Parser:
             elif not quoted and char == "^":
                 self.at += 1
                 if self.rest().startswith("\n"):
-                    raise CmdNotModelledError("a line that continues after ^")
+                    raise CmdNotModelledError("a line continued with ^")
                 text.append(self.rest()[:1])
                 self.at += 1
                 continue

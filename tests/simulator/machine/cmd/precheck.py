@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A check of a whole batch file. It rejects syntax that is not modelled before the first line runs."""
+"""A check of a whole batch file before its first line runs. It rejects syntax that is not modelled."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class CmdOutput:
 
 
 class CmdShell:
-    """One cmd.exe.
+    """One instance of cmd.exe.
 
     Args:
         arguments: the arguments of the batch file, starting with its path; None for a command line.
@@ -326,7 +326,7 @@ def run_line(session: Session, line: str, stdin: Input = b"") -> ProgramResult:
         output.stderr.append(str(error))
         code = 255
     except CmdNotModelledError as error:
-        return ProgramResult(255, "", f"the simulator does not model {error} of cmd.exe\r\n")
+        return ProgramResult(255, "", f"the simulator does not model this part of cmd.exe: {error}\r\n")
     except NotModelled as error:
         return ProgramResult(255, "", f"{error.message}\r\n")
     return ProgramResult(code, "".join(output.stdout), "".join(output.stderr))

@@ -22,7 +22,7 @@ __all__ = ["PROGRAMS", "cmd", "run_line", "session_of"]
 
 
 def cmd(machine: Machine, run: Invocation) -> ProgramResult:
-    """Run cmd.exe with a line, or with the lines on its standard input. After the line, /k ends like /c."""
+    """Run cmd.exe with a line, or with the lines on its standard input. It ends after the line even with /k."""
     match = re.search(r"/[ck]\s*(.*)$", run.command_line, re.IGNORECASE | re.DOTALL)
     if not match:
         return _interactive(machine, run)

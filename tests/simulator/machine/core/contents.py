@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The contents of files: Get-, Set-, Add- and Clear-Content, Out-File, Select-String."""
+"""The contents of files: Get-, Set-, Add- and Clear-Content, Out-File and Select-String."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _searched(bound: Bound) -> list[str]:
     found: list[str] = []
     for item in given:
         if isinstance(item, PSObject) and item.type_name.startswith("System.IO."):
-            raise NotModelled("Select-String of files that are piped in")
+            raise NotModelled("Select-String with files from the pipeline")
         found += [item] if isinstance(item, str) else lines([item])
     return found
 

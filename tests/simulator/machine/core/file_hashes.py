@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Get-FileHash. For a missing file, it writes the error of Resolve-Path, which it calls in Windows PowerShell 5.1.
+"""Get-FileHash, a function in Windows PowerShell 5.1 and a compiled cmdlet in PowerShell 7.
 
-There it is a function and silently skips folders. In PowerShell 7, it is compiled, and a folder is an error:
+The function calls Resolve-Path, whose error it writes for a missing file, and silently skips folders. For the compiled
+cmdlet, a folder is an error:
 https://github.com/PowerShell/PowerShell/blob/master/src/Microsoft.PowerShell.Commands.Utility/commands/utility/GetHash.cs
 """
 

@@ -118,7 +118,7 @@ def _new_folder(machine: Machine, bound: Bound, place: ProviderItem) -> Iterator
 
 
 def _blocked(machine: Machine, place: ProviderItem) -> bool:
-    """Return whether a parent at any level of the path is a file."""
+    """Return whether any parent in the path is a file."""
     parent = place.parent
     while parent.path != place.path:
         if machine.files.is_file(parent.path):
@@ -371,7 +371,7 @@ def _copy_file(machine: Machine, bound: Bound, place: ProviderItem, target: Prov
 
 
 def set_item(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Set the value of an item: of an environment variable (an empty value removes it), or a key's default value."""
+    """Set the value of an environment variable (an empty value removes it), or a registry key's default value."""
     value = to_text(bound.get("Value"))
     for text, _ in paths.given(bound):
         place = paths.parse(machine, bound, text)

@@ -31,7 +31,7 @@ def plain(value: object, depth: int) -> object:
     if depth < 0:
         return to_text(value)
     if isinstance(value, timedelta):
-        raise NotModelled("ConvertTo-Json of a TimeSpan")
+        raise NotModelled("ConvertTo-Json with a TimeSpan")
     if isinstance(value, (bytes, bytearray)):
         return list(value)
     if isinstance(value, (list, tuple)):

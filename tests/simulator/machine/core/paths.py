@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Paths of providers' items, from -Path (with wildcards) and -LiteralPath.
+"""Paths of provider items, from -Path (with wildcards) and -LiteralPath.
 
 The items are files, registry keys, environment variables and certificates.
 """
@@ -47,7 +47,7 @@ class ProviderItem:
 
     @property
     def shown(self) -> str:
-        """The path in the form of error messages and Resolve-Path."""
+        """The path as error messages and Resolve-Path show it."""
         if self.provider == "Registry":
             root, _, rest = self.path.partition("\\")
             return f"{root}:\\{rest}" if root in ("HKLM", "HKCU") else full(self)
@@ -76,7 +76,7 @@ def full(place: ProviderItem) -> str:
 
 
 def session_of(bound: Bound) -> Session | None:
-    """Return the session of the script that makes a call; None for a call in a batch."""
+    """Return the session of the script that makes a call; None if no script makes the call."""
     for holder in (bound.session, getattr(bound.session, "session", None)):
         if isinstance(holder, Session):
             return holder
@@ -211,7 +211,7 @@ def expand(machine: Machine, bound: Bound, text: str) -> list[ProviderItem]:
 
 
 def given(bound: Bound, *, literal: str = "LiteralPath", path: str = "Path") -> list[tuple[str, bool]]:
-    """Return the paths of a call or its pipeline input, each with whether it may contain wildcards."""
+    """Return (path, whether it may contain wildcards) for each path in a call or its pipeline input."""
     if literal in bound:
         return [(text, False) for text in bound.texts(literal)]
     if path in bound:

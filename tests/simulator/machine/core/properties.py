@@ -119,7 +119,7 @@ def _to_kind(value: object, kind: str) -> object:
 
 
 def _kind_of(value: object) -> str:
-    """Return the type that .NET chooses: https://learn.microsoft.com/dotnet/api/microsoft.win32.registrykey.setvalue"""
+    """Return .NET's type for a value: https://learn.microsoft.com/dotnet/api/microsoft.win32.registrykey.setvalue"""
     if isinstance(value, (bytes, bytearray)):
         return "Binary"
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):

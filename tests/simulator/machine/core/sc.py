@@ -44,7 +44,7 @@ class ScUsageError(Exception):
 
 @dataclass
 class SecurityDescriptors:
-    """The access control lists that were changed, by the lower-case name of the service."""
+    """The access control lists that were changed, by the service's lower-case name."""
 
     sddl: dict[str, str] = field(default_factory=dict)
 
@@ -264,7 +264,7 @@ def failure(machine: Machine, words: list[str]) -> ProgramResult:
 
 
 def _actions(words: str) -> list[tuple[str, int]]:
-    """Parse the pairs of `restart/5000//1000`. An empty word means no action."""
+    """Parse pairs of an action and a delay, such as `restart/5000//1000`. An empty word means no action."""
     parts = words.replace('"', "").split("/")
     if parts in ([""], ["", ""]):
         return []

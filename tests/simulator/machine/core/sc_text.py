@@ -43,12 +43,12 @@ def joined(lines: Iterable[str]) -> str:
 
 
 def success(function: str) -> ProgramResult:
-    """Return the result of sc.exe after a call of the Windows API that succeeded."""
+    """Return the result of sc.exe after a successful Windows API call."""
     return ProgramResult(0, f"[SC] {function} SUCCESS\r\n")
 
 
 def failed(function: str, code: int) -> ProgramResult:
-    """Return the result of sc.exe after a call of the Windows API that failed. The exit code is the error code."""
+    """Return the result of sc.exe after a failed Windows API call. The exit code is the error code."""
     message = MESSAGES.get(code, f"Error {code}.")
     return ProgramResult(code, joined([f"[SC] {function} FAILED {code}:", "", message, ""]))
 

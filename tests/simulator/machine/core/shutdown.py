@@ -40,7 +40,7 @@ class _Request:
 
 
 def _read(argv: list[str]) -> _Request | None:
-    """Parse a command line; None if it is invalid."""
+    """Parse a command line. Return None if it is invalid."""
     request, words = _Request(), list(argv)
     while words:
         word = words.pop(0)

@@ -49,7 +49,7 @@ def get_random(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def get_host(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Return the host of PowerShell. It is always a remote host, as over WinRM."""
+    """Return PowerShell's host, which is always a remote host, as over WinRM."""
     yield PSObject(
         "System.Management.Automation.Internal.Host.InternalHost",
         {

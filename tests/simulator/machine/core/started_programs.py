@@ -136,7 +136,7 @@ def _end(machine: Machine, process: Process) -> None:
 
 
 def taskkill(machine: Machine, run: Invocation) -> ProgramResult:
-    """Simulate taskkill.exe with /pid ID or /im NAME. /f and /t are allowed, but child processes are not ended."""
+    """Simulate taskkill.exe with /pid ID or /im NAME. /f and /t are accepted, but child processes are not ended."""
     words = [word.replace("-", "/", 1) for word in run.argv]
     ids: list[str] = []
     names: list[str] = []

@@ -96,7 +96,7 @@ def new_guid(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def test_net_connection(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Test-NetConnection: with a port and if the machine's link is up, it opens a real TCP connection."""
+    """Simulate Test-NetConnection. If a port is given and the machine's link is up, open a real TCP connection."""
     target, port = bound.text("ComputerName", "internetbeacon.msedge.net"), bound.number("Port")
     named = {"HTTP": 80, "RDP": 3389, "SMB": 445, "WINRM": 5985}
     port = port or named.get(bound.text("CommonTCPPort").upper(), 0)

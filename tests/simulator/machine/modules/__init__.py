@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Ansible modules that need no other layer than the machine, by name. Other layers add their own modules."""
+"""Ansible modules that need only the layer `machine`, by name. Other layers add their own modules."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def run(
     Args:
         script: the name of the script with its collection (`ansible.windows.win_ping.ps1`).
         text: the script that Ansible sent.
-        arguments: complex_args.
+        arguments: the module's arguments (complex_args).
         utilities: the texts of the module_utils that Ansible sent with the module.
     """
     name = script.removesuffix(".ps1").rsplit(".", 1)[-1]
@@ -79,7 +79,7 @@ def run(
     try:
         rules = specification.read(text, utilities)
     except specification.UnreadableError as error:
-        return _failed(f"the simulator cannot read the argument specification of the module {name}: {error}")
+        return _failed(f"the simulator cannot evaluate this part of {name}'s argument specification: {error}")
     if rules is None:
         return _legacy(session, module, name, text, arguments)
     return _checked(session, module, name, text, arguments, rules)

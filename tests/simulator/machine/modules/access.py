@@ -31,7 +31,7 @@ _KINDS = {"allow": "A", "deny": "D"}
 
 @dataclass(frozen=True)
 class _Rule:
-    """The access control entry that a task describes: allow or deny, account, rights as a mask, flags."""
+    """The access control entry that a task describes: allow or deny, account, rights as a mask, and flags."""
 
     kind: str
     who: str

@@ -59,7 +59,7 @@ def group(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def _members(session: Session, arguments: ModuleArguments, found: Account) -> bool:
-    """Add and remove members as the option `members` requests, and return whether anything differs."""
+    """Add and remove members as the option `members` requests, and return whether this changes anything."""
     requested = arguments.raw("members", {})
     now = accounts.member_sids(session.machine, found)
     if requested.get("set") is not None and (requested.get("add") or requested.get("remove")):
@@ -130,7 +130,7 @@ def user(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
     arguments.modelled("name", "password", "update_password")
     found = accounts.find(session.machine, arguments.text("name"), "User")
     if found is None:
-        raise ArgumentError("the simulator does not model that win_user creates a user")
+        raise ArgumentError("the simulator does not model creating a user with win_user")
     password = arguments.text("password")
     is_own = found.name.casefold() == session.machine.settings.user.casefold()
     known = found.password or (session.machine.settings.password if is_own else "")

@@ -48,7 +48,7 @@ def unzip(session: Session, arguments: ModuleArguments) -> dict[str, Any]:
 
 
 def _extract(session: Session, arguments: ModuleArguments, archive: zipfile.ZipFile, dest: str) -> str:
-    """Unpack the entries in order. If the path of an entry is outside of the folder, stop and return this path."""
+    """Unpack the entries in order. If an entry's path is outside the folder, stop and return this path."""
     files = session.machine.files
     for entry in archive.infolist():
         path = ntpath.join(dest, entry.filename.replace("/", "\\"))

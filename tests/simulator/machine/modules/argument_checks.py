@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The checks of a module's arguments in Ansible.Basic.AnsibleModule before the module runs, with its messages.
 
-https://github.com/ansible/ansible/blob/v2.19.0/lib/ansible/module_utils/csharp/Ansible.Basic.cs (CheckArguments).
-In Ansible's messages, names have the order of a .NET Hashtable. Here, they have the order of the specification.
+https://github.com/ansible/ansible/blob/v2.19.0/lib/ansible/module_utils/csharp/Ansible.Basic.cs (CheckArguments). In
+Ansible's messages, names appear in the order of a .NET Hashtable. Here, they appear in the order of the specification.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def to_int(value: object, low: int = -(2**31), high: int = 2**31 - 1, kind: str 
     """Convert a value as the Parse method of a .NET type such as Int32 does.
 
     Raises:
-        ValueError: the value is not an integer, or it is outside of the type's range.
+        ValueError: the value is not an integer, or it is outside the type's range.
     """
     if isinstance(value, bool) or not re.fullmatch(r"\s*[+-]?\d+\s*", net_text(value)):
         raise ValueError("Input string was not in a correct format.")
@@ -121,7 +121,7 @@ def _to_json(value: object) -> str:
 
 
 def _unsigned(value: object) -> int:
-    """Convert a value like `[UInt32]$value` in PowerShell, or raise ValueError with PowerShell's message."""
+    """Convert a value as `[UInt32]$value` does in PowerShell, or raise ValueError with PowerShell's message."""
     try:
         return to_int(value, 0, _UINT32, "a UInt32")
     except ValueError as error:
@@ -136,8 +136,8 @@ class Checks:
 
     Args:
         module: the module's name, for error messages.
-        expand: replaces `%NAME%` in values of the type path.
-        secrets: collects the values of options with no_log.
+        expand: a function that replaces `%NAME%` in values of the type path.
+        secrets: a set to which the values of options with no_log are added.
     """
 
     module: str

@@ -77,7 +77,7 @@ class ModuleArguments:
         return session.expand(self.text(*names, default=default)).replace("/", "\\")
 
     def flag(self, name: str, *, default: bool = False) -> bool:
-        """Return a boolean.
+        """Return a boolean argument.
 
         Raises:
             ArgumentError: the value cannot be converted to a boolean.

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""setup: the facts of ansible.windows' setup.ps1 by subset, from the machine's state or with constant values."""
+"""setup: the facts of ansible.windows' setup.ps1 by subset. Each fact comes from the machine's state or is constant."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class _Nssm:
         return self._session.machine.services.exists(self.name)
 
     def change(self, what: str) -> bool:
-        """Record a change, and return whether to make the change. In check mode, no change is made."""
+        """Record a change, and return whether to make it. In check mode, no change is made."""
         self.answer |= {"changed": True, "changed_by": what}
         return not self._arguments.check_mode
 

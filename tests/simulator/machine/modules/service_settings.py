@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The options of win_service that change the configuration of a service, and their registry values.
 
-The options follow win_service.ps1 and SCManager.cs of ansible.windows 3.3. Source for the values: the structures in
+The options follow win_service.ps1 and SCManager.cs of ansible.windows 3.3. Source of the values: the structures in
 https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-changeserviceconfig2w.
 """
 

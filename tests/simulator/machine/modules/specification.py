@@ -128,7 +128,7 @@ def _fragment(name: str, utilities: Iterable[str]) -> Mapping[str, Any]:
 
 
 def _merged(spec: Mapping[str, Any], fragment: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge like MergeFragmentSpec of Ansible.Basic.cs: the specification takes precedence, and lists are joined."""
+    """Merge as MergeFragmentSpec in Ansible.Basic.cs does: the specification takes precedence, and lists are joined."""
     made = dict(spec)
     for key, value in fragment.items():
         if key not in made:
@@ -141,7 +141,7 @@ def _merged(spec: Mapping[str, Any], fragment: Mapping[str, Any]) -> dict[str, A
 
 
 class _Reader:
-    """Evaluates the constant expressions of a script."""
+    """An evaluator of a script's constant expressions."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -207,7 +207,7 @@ class _Reader:
         raise UnreadableError(f"the keys of a {type(node).__name__}")
 
     def _assignment(self, name: str) -> int:
-        """Return the position of the first value that is assigned to a variable. Raise UnreadableError without one."""
+        """Return the position of the first value assigned to a variable. Raise UnreadableError if there is none."""
         found = re.search(rf"^[ \t]*\${re.escape(name)}\s*=\s*", self._text, re.MULTILINE | re.IGNORECASE)
         if found is None:
             raise UnreadableError(f"the variable ${name}")

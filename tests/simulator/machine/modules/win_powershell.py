@@ -118,7 +118,7 @@ def _parameters(arguments: ModuleArguments, text: str) -> dict[str, Any]:
     except CmdletError:
         return given
     if not (block.parameters or block.advanced):
-        raise ArgumentError("the simulator does not model parameters of a script that has no param()")
+        raise ArgumentError("the simulator does not model parameters for a script without param()")
     return given
 
 
@@ -151,7 +151,7 @@ def _answer(arguments: ModuleArguments, ansible: PSObject, outcome: Any) -> dict
 
 
 def _host(console: Iterable[object]) -> str:
-    """Return what a host shows, except for the output, which the module itself collects."""
+    """Return the text that a script wrote to its host. The module itself collects the script's output."""
     from simulator.machine.powershell.running.streams import HostText
 
     return "".join(item.text + ("\r\n" if item.newline else "") for item in console if isinstance(item, HostText))
@@ -213,5 +213,5 @@ def converted(value: object, depth: int) -> Any:
     if not isinstance(value, PSObject) or isinstance(value, (TypeValue, ErrorRecord)):
         raise NotModelled(f"a {type(value).__name__} in win_powershell's output")
     if any(isinstance(item, ScriptMember) for item in value.properties.values()):
-        raise NotModelled("an object with members that a script computes in win_powershell's output")
+        raise NotModelled("an object with script properties or script methods in win_powershell's output")
     return {name: converted(item, depth - 1) for name, item in value.properties.items() if not callable(item)}

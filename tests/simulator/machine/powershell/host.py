@@ -72,7 +72,7 @@ class RemoteCommand:
     ends_statement: bool = False
 
     def bound(self) -> CommandArguments:
-        """Return the arguments in the form that functions take."""
+        """Return the arguments in the form that functions expect."""
         named = [(name, value) for name, value in self.arguments if name]
         return CommandArguments(named, [value for name, value in self.arguments if not name])
 
@@ -269,7 +269,7 @@ def printed(written: Sequence[object]) -> str:
 def run_command_line(
     session: Session, script: str | None, file: str | None, arguments: list[str], stdin: bytes
 ) -> ProgramResult:
-    """Run the request of a powershell.exe command line: -Command, -EncodedCommand, -File, or standard input."""
+    """Run what a powershell.exe command line requests: -Command, -EncodedCommand, -File, or standard input."""
     text = stdin.decode("utf-8-sig", errors="replace")
     if file is not None:
         path = session.absolute(file)

@@ -115,7 +115,7 @@ def _object(value: object, depth: int) -> Any:
     if isinstance(value, ScriptBlock):
         return wire.PSScriptBlock(value.text)
     if isinstance(value, ErrorRecord):
-        raise NotModelled("an error record as output over the wire")
+        raise NotModelled("an error record in the output of a remote pipeline")
     if isinstance(value, PSObject) and (known := _simple(value)) is not None:
         return known
     if depth == 0:
@@ -152,7 +152,7 @@ def _enumeration(value: Enumeration) -> Any:
 
 def _properties(value: PSObject, depth: int) -> Any:
     if any(isinstance(item, ScriptMember) for item in value.properties.values()):
-        raise NotModelled("an object with members that a script computes, over the wire")
+        raise NotModelled("an object with script properties or script methods in the output of a remote pipeline")
     bag = value.type_name == CUSTOM_OBJECT or value.type_name.startswith("Selected.")
     found = wire.PSObject()
     meta: Any = found.PSObject

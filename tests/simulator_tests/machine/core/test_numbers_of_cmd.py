@@ -81,4 +81,4 @@ def test_a_missing_file_or_folder_is_an_error(machine: Machine, command: str, pa
 def test_move_may_ask_and_is_then_not_modelled(machine: Machine) -> None:
     machine.files.write_text(r"C:\one", "1")
     result = machine.programs.run("cmd.exe", ["/c", r"move C:\one C:\two"])
-    assert "does not model move without /y" in result.stderr
+    assert "does not model this part of cmd.exe: move without /y" in result.stderr

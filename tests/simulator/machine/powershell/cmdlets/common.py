@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def in_script(bound: Bound) -> bool:
-    """Return whether the cmdlet is called by a script rather than by a batch."""
+    """Return whether a script calls the cmdlet, rather than a module or program of the simulator."""
     return hasattr(bound.session, "call_block")
 
 
@@ -25,7 +25,7 @@ def host(bound: Bound) -> Interpreter:
     """Return the interpreter of the script that calls a cmdlet.
 
     Raises:
-        NotModelled: the cmdlet is called outside of a script.
+        NotModelled: the cmdlet is called outside a script.
     """
     if not in_script(bound):
         raise NotModelled(f"{bound.command} outside a script")
@@ -77,7 +77,7 @@ def has(item: object, name: str) -> bool:
 
 
 def terminating(error: CmdletError) -> CmdletError:
-    """Return the same error as an error that terminates its statement."""
+    """Return a copy of an error as a TerminatingError, which terminates its statement."""
     from simulator.machine.powershell.running.stages import TerminatingError
 
     made = TerminatingError(error.category, error.error_id, error.message, error.exception_type)

@@ -21,14 +21,14 @@ def _mark(bound: Bound) -> str:
 
 
 def _rows(bound: Bound) -> list[str]:
-    """Return the lines of comma-separated values for the objects of a call."""
+    """Return the objects of a call as lines of comma-separated values."""
     if not bound.flag("NoTypeInformation"):
         raise NotModelled(f"{bound.command} without -NoTypeInformation, which differs between versions of PowerShell")
     found: list[str] = []
     columns: list[str] = []
     for item in given(bound):
         if not isinstance(item, PSObject) or item.type_name != CUSTOM_OBJECT:
-            raise NotModelled(f"{bound.command} of a value that is not a PSCustomObject")
+            raise NotModelled(f"{bound.command} with a value that is not a PSCustomObject")
         if not columns:
             columns = list(item.properties)
             found.append(_line(columns, _mark(bound)))

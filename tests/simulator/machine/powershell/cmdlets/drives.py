@@ -20,7 +20,8 @@ def answer(run: Interpreter, bound: Bound) -> list[object] | None:
     """Return the result of a cmdlet for paths on `Function:`, `Variable:` or `Alias:`; None if no path is on them.
 
     Raises:
-        NotModelled: it is another cmdlet, a path has a wildcard or is on another drive, or Get-Item finds no entry.
+        NotModelled: the cmdlet is neither Test-Path nor Get-Item, a path has a wildcard or is on another drive, or
+            Get-Item finds no entry.
     """
     found: list[object] = []
     paths = [text for key in ("Path", "LiteralPath") if key in bound for text in bound.texts(key)]

@@ -86,11 +86,11 @@ def _added(bound: Bound) -> dict[str, object]:
 def get_member(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Get-Member for the note properties of PSCustomObjects."""
     if bound.text("MemberType").casefold() not in ("noteproperty", "properties", "property"):
-        raise NotModelled("Get-Member of anything but properties")
+        raise NotModelled("Get-Member for anything but properties")
     seen: set[str] = set()
     for item in given(bound):
         if not isinstance(item, PSObject) or item.type_name != CUSTOM_OBJECT:
-            raise NotModelled("Get-Member of a value that is not a PSCustomObject")
+            raise NotModelled("Get-Member for a value that is not a PSCustomObject")
         for name in sorted(item.properties, key=str.casefold):
             if name in seen or (bound.texts("Name") and name.casefold() not in map(str.casefold, bound.texts("Name"))):
                 continue
@@ -103,7 +103,7 @@ def get_member(machine: Machine, bound: Bound) -> Iterable[object]:
 def tee(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Tee-Object with a variable."""
     if "Variable" not in bound:
-        raise NotModelled("Tee-Object into a file")
+        raise NotModelled("Tee-Object to a file")
     found = given(bound)
     host(bound).variables.set(bound.text("Variable"), found[0] if len(found) == 1 else list(found))
     return found

@@ -23,7 +23,7 @@ from simulator.machine.powershell.types.plain_text import to_text
 
 
 def where(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Where-Object with a property, outside of a script."""
+    """Simulate Where-Object with a property, outside a script."""
     name, requested = bound.text("Property"), bound.get("Value")
     operator = next((key.casefold() for key in bound if key.casefold() in OPERATORS), "")
     for item in given(bound):
@@ -68,7 +68,7 @@ def _unique(chosen: list[object]) -> list[object]:
     found: list[object] = []
     for item in chosen:
         if isinstance(item, (PSObject, dict, list)):
-            raise NotModelled("Select-Object -Unique of objects")
+            raise NotModelled("Select-Object -Unique with objects")
         if not any(equal(item, known) for known in found):
             found.append(item)
     return found
@@ -114,7 +114,7 @@ def _descending(bound: Bound, entry: object) -> bool:
 
 
 def order_of(first: object, second: object, *, sensitive: bool = False) -> int:
-    """Return the order of two sort keys. Null comes first; values that cannot be compared are ordered as text."""
+    """Compare two sort keys. Null comes first; values that cannot be compared are ordered as text."""
     if first is None or second is None:
         return (first is not None) - (second is not None)
     try:
@@ -142,7 +142,7 @@ def sort(machine: Machine, bound: Bound) -> Iterable[object]:
 
     found = sorted(given(bound), key=functools.cmp_to_key(order))
     if not entries and any(isinstance(item, (dict, list)) for item in found) and len(found) > 1:
-        raise NotModelled("Sort-Object of hash tables or lists")
+        raise NotModelled("Sort-Object with hash tables or lists")
     if bound.flag("Unique"):
         found = [item for at, item in enumerate(found) if at == 0 or order(found[at - 1], item) != 0]
     return found
@@ -161,7 +161,7 @@ def measure(machine: Machine, bound: Bound) -> Iterable[object]:
         found = [item for item in found if item is not None]
     requested = [name for name in ("Sum", "Average", "Maximum", "Minimum") if bound.flag(name)]
     if requested and any(isinstance(item, (str, PSObject, dict, list, bool)) for item in found):
-        raise NotModelled("Measure-Object of values that are not numbers")
+        raise NotModelled("Measure-Object with values that are not numbers")
     numbers = [float(number(item)) for item in found] if requested else []
     result: dict[str, object] = {"Count": len(found)}
     result["Average"] = sum(numbers) / len(numbers) if "Average" in requested and numbers else None
@@ -203,7 +203,9 @@ def group(machine: Machine, bound: Bound) -> Iterable[object]:
 
     order = sorted(groups, key=functools.cmp_to_key(in_order))
     if order != list(groups):
-        raise NotModelled("Group-Object of unsorted values: the order of groups differs between versions of PowerShell")
+        raise NotModelled(
+            "Group-Object with unsorted values: the order of groups differs between versions of PowerShell"
+        )
     if bound.flag("AsHashTable"):
         if not bound.flag("AsString"):
             raise NotModelled("Group-Object -AsHashTable without -AsString")
@@ -225,7 +227,7 @@ def compare_objects(machine: Machine, bound: Bound) -> Iterable[object]:
     left = items(bound.get("ReferenceObject"))
     right = items(bound.get("DifferenceObject")) if "DifferenceObject" in bound else bound.pipeline
     if any(isinstance(item, (PSObject, dict, list)) for item in (*left, *right)):
-        raise NotModelled("Compare-Object of objects")
+        raise NotModelled("Compare-Object with objects")
     both: list[object] = []
     rest = list(right)
     only_left: list[object] = []
@@ -237,7 +239,7 @@ def compare_objects(machine: Machine, bound: Bound) -> Iterable[object]:
         else:
             only_left.append(item)
     if both and bound.flag("IncludeEqual") and (only_left or rest):
-        raise NotModelled("Compare-Object -IncludeEqual of values that differ")
+        raise NotModelled("Compare-Object -IncludeEqual with values that differ")
     sides = [*((item, "==") for item in both if bound.flag("IncludeEqual"))]
     if not bound.flag("ExcludeDifferent"):
         sides += [*((item, "=>") for item in rest), *((item, "<=") for item in only_left)]
@@ -250,7 +252,7 @@ def get_unique(machine: Machine, bound: Bound) -> Iterable[object]:
     found: list[object] = []
     for item in given(bound):
         if isinstance(item, (PSObject, dict, list)):
-            raise NotModelled("Get-Unique of objects")
+            raise NotModelled("Get-Unique with objects")
         if not found or not equal(found[-1], item):
             found.append(item)
     return found

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Output: Write-*, Out-String, Out-Null, Format-Table, Format-List."""
+"""Output: Write-*, Out-String, Out-Null, Format-Table and Format-List."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def write_error(machine: Machine, bound: Bound) -> Iterable[object]:
     exception = bound.get("Exception")
     message = bound.text("Message") or to_text(bound.pipeline[0] if bound.pipeline else "")
     if len(bound.pipeline) > 1:
-        raise NotModelled("Write-Error of several objects")
+        raise NotModelled("Write-Error with several objects")
     error = CmdletError(
         bound.text("Category", "NotSpecified"), bound.text("ErrorId") or WRITE_ERROR, message, WRITE_ERROR
     )
@@ -46,7 +46,7 @@ def write_error(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def _function(bound: Bound) -> str:
-    """Return the name of the running function, with a comma before it; outside of a function, an empty text."""
+    """Return a comma and the name of the running function; outside a function, an empty text."""
     scope: VariableScope | None = host(bound).variables.scope
     while scope is not None:
         found = scope.variables.get("myinvocation")
@@ -83,7 +83,7 @@ def write_host(machine: Machine, bound: Bound) -> Iterable[object]:
     for group in groups:
         flat = [part for item in group for part in (item if isinstance(item, list) else [item])]
         if any(isinstance(item, dict) for item in flat):
-            raise NotModelled("Write-Host of a hash table")
+            raise NotModelled("Write-Host with a hash table")
         sink(HostText(separator.join(host(bound).evaluator.text(item) for item in flat), newline))
     return []
 
@@ -119,7 +119,7 @@ def nothing(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def write_output(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Write-Output in a batch.
+    """Simulate Write-Output outside a script.
 
     It returns its input, including null. In scripts, `running/stages.py` does this.
     """
@@ -141,11 +141,11 @@ def _shown(bound: Bound, show: Callable[[list[PSObject], list[str]], list[str]])
         elif isinstance(item, PSObject):
             objects.append(item)
         elif item is not None:
-            raise NotModelled(f"{bound.command} of values that are not objects")
+            raise NotModelled(f"{bound.command} with values that are not objects")
     if not objects:
         return []
     if any(item.type_name != objects[0].type_name for item in objects):
-        raise NotModelled(f"{bound.command} of objects of several types")
+        raise NotModelled(f"{bound.command} with objects of several types")
     names = bound.texts("Property")
     if any(isinstance(entry, dict) for entry in items(bound.get("Property"))):
         raise NotModelled(f"{bound.command} with calculated properties")
@@ -165,7 +165,7 @@ def _as_table(bound: Bound, rows: list[PSObject], columns: list[str]) -> list[st
 def format_table(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Format-Table."""
     if bound.flag("AutoSize") and any(isinstance(item, dict) for item in given(bound)):
-        raise NotModelled("Format-Table -AutoSize of a hash table")
+        raise NotModelled("Format-Table -AutoSize with a hash table")
     return _shown(bound, lambda rows, columns: _as_table(bound, rows, columns))
 
 

@@ -50,7 +50,7 @@ def get_variable(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Get-Variable."""
     variables = host(bound).variables
     if "Name" not in bound or any(char in name for name in bound.texts("Name") for char in "*?["):
-        raise NotModelled("Get-Variable of all variables")
+        raise NotModelled("Get-Variable for all variables")
     for name in bound.texts("Name"):
         if not variables.exists(_scoped(bound, name)):
             message = f"Cannot find a variable with the name '{name}'."
@@ -87,7 +87,7 @@ def set_alias(machine: Machine, bound: Bound) -> Iterable[object]:
 def get_alias(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Get-Alias with a name."""
     if "Name" not in bound or "Definition" in bound:
-        raise NotModelled("Get-Alias of all aliases")
+        raise NotModelled("Get-Alias for all aliases")
     aliases = host(bound).runspace.aliases
     for name in bound.texts("Name"):
         found = aliases.get(name.casefold()) or commands.ALIASES.get(name.casefold())
@@ -118,7 +118,7 @@ def get_command(machine: Machine, bound: Bound) -> Iterable[object]:
     """Simulate Get-Command for aliases, functions, cmdlets, and programs on PATH."""
     names = bound.texts("Name")
     if not names or any(char in name for name in names for char in "*?["):
-        raise NotModelled("Get-Command of all commands")
+        raise NotModelled("Get-Command for all commands")
     for name in names:
         found = _command(machine, bound, name)
         if found is None:
@@ -203,7 +203,7 @@ def invoke_expression(machine: Machine, bound: Bound) -> Iterable[object]:
             raise
         except CmdletError as error:
             if "does not model" in error.message:
-                raise NotModelled("the script that Invoke-Expression was called with") from None
+                raise NotModelled("the script passed to Invoke-Expression") from None
             raise terminating(error) from None
         if stage is None:
             yield from run.call_block(block, new_scope=False)

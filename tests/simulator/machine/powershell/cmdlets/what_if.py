@@ -33,7 +33,7 @@ def only_prints(run: Interpreter, bound: Bound, description: Contract) -> bool:
 def _places(run: Interpreter, bound: Bound) -> Iterator[paths.ProviderItem]:
     for place in paths.selected(run.session.machine, bound):
         if place.provider != "FileSystem":
-            raise NotModelled(f"-WhatIf of {bound.command} on anything but files")
+            raise NotModelled(f"-WhatIf for {bound.command} on anything but files")
         yield place
 
 
@@ -45,7 +45,7 @@ def _remove(run: Interpreter, bound: Bound) -> Sentences:
     for place in _places(run, bound):
         below = run.session.machine.files.is_directory(place.path) and paths.children(run.session.machine, bound, place)
         if below and not bound.flag("Recurse"):
-            raise NotModelled("-WhatIf of Remove-Item on a folder that is not empty")
+            raise NotModelled("-WhatIf for Remove-Item on a folder that is not empty")
         yield f"Remove {_noun(run, place)}", place.path
 
 
@@ -56,7 +56,7 @@ def _moved(verb: str) -> Callable[[Interpreter, Bound], Sentences]:
             if paths.is_container(run.session.machine, destination):
                 destination = destination.child(place.name)
             if _noun(run, place) == "Directory" and verb == "Copy" and bound.flag("Recurse"):
-                raise NotModelled("-WhatIf of Copy-Item -Recurse")
+                raise NotModelled("-WhatIf for Copy-Item -Recurse")
             yield f"{verb} {_noun(run, place)}", f"Item: {place.path} Destination: {destination.path}"
 
     return sentences
@@ -71,13 +71,13 @@ def _rename(run: Interpreter, bound: Bound) -> Sentences:
 def _new(run: Interpreter, bound: Bound) -> Sentences:
     kind = bound.text("ItemType", "File").casefold()
     if kind not in ("file", "directory"):
-        raise NotModelled(f"-WhatIf of New-Item -ItemType {kind}")
+        raise NotModelled(f"-WhatIf for New-Item -ItemType {kind}")
     for text in bound.texts("Path") or [run.session.directory]:
         place = paths.parse(run.session.machine, bound, text)
         if bound.text("Name"):
             place = place.child(bound.text("Name"))
         if place.provider != "FileSystem" or paths.exists(run.session.machine, bound, place):
-            raise NotModelled("-WhatIf of New-Item for a path that exists or is not on the file system")
+            raise NotModelled("-WhatIf for New-Item with a path that exists or is not on the file system")
         yield f"Create {kind.capitalize()}", f"Destination: {place.path}"
 
 
@@ -86,7 +86,7 @@ def _content(verb: str) -> Callable[[Interpreter, Bound], Sentences]:
         for text in bound.texts("LiteralPath") or bound.texts("Path"):
             place = paths.parse(run.session.machine, bound, text)
             if place.provider != "FileSystem":
-                raise NotModelled(f"-WhatIf of {bound.command} on anything but files")
+                raise NotModelled(f"-WhatIf for {bound.command} on anything but files")
             yield f"{verb} Content", f"Path: {place.path}"
 
     return sentences
@@ -111,7 +111,7 @@ def show(run: Interpreter, bound: Bound) -> None:
     """
     sentences = _SENTENCES.get(bound.command)
     if sentences is None:
-        raise NotModelled(f"-WhatIf of {bound.command}")
+        raise NotModelled(f"-WhatIf for {bound.command}")
     for action, target in sentences(run, bound):
         text = f'What if: Performing the operation "{action}" on target "{target}".'
         run.written.console.append(HostText(text))

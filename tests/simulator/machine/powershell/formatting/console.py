@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Objects as text on a console, in the form in which powershell.exe prints them."""
+"""Objects as text on a console, as powershell.exe prints them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def lines(objects: Sequence[object]) -> list[str]:
             position += 1
             continue
         if shown:
-            raise NotModelled("objects of several kinds on one console")
+            raise NotModelled("objects of several kinds in one console output")
         group: list[PSObject] = []
         if isinstance(item, FileItem):
             items = list(itertools.takewhile(lambda each: isinstance(each, FileItem), flat[position:]))
@@ -91,7 +91,7 @@ def lines(objects: Sequence[object]) -> list[str]:
         as_table = len(columns) <= TABLE_COLUMNS and group[0].type_name not in _LISTED
         found += table(group, columns) if as_table else listing(group, columns)
     if ended:
-        raise NotModelled("text after a table or list of properties on one console")
+        raise NotModelled("text after a table or list of properties in one console output")
     return found
 
 
@@ -116,7 +116,7 @@ def _alike(item: object, first: object) -> bool:
 
 
 def text(objects: Sequence[object]) -> str:
-    """Return what a console shows for objects as one text, in which each line has a line ending."""
+    """Return the text that a console shows for objects. Each line has a line ending."""
     return "".join(f"{line}\r\n" for line in lines(objects))
 
 

@@ -55,11 +55,11 @@ def _line(cells: Sequence[object], width: int) -> str:
     mode, time, length, name = (to_text(cell) for cell in cells)
     line = f"{mode:<7} {time:>{width}} {length:>14} {name}"
     if len(line) > WIDTH:
-        raise NotModelled("a file's name that is wider than the console")
+        raise NotModelled("a file name that is wider than the console")
     return line.ljust(WIDTH)
 
 
 def _time(moment: object) -> str:
     if not isinstance(moment, datetime):
-        raise NotModelled("a file without its time on the console")
+        raise NotModelled("a file without a modification time on the console")
     return f"{short_date(moment):>10}  {short_time(moment):>8}"

@@ -247,7 +247,7 @@ def index(value: object, at: object) -> object:
             return values[at] if 0 <= at < len(values) else None
         key = find_key(value, at)
         if key is None and isinstance(value, GenericDictionary):
-            raise NotModelled("a key that a Dictionary does not have")
+            raise NotModelled("reading a key that a Dictionary does not contain")
         return None if key is None else value[key]
     if isinstance(value, (objects.PropertyBag, regexes.Groups)) and isinstance(at, str):
         return value.find(at)

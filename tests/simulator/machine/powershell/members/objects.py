@@ -96,7 +96,7 @@ class PropertyBag(list[object]):
         self.owner = owner
 
     def find(self, name: object) -> object:
-        """Return the property with a name; None if the object has no such property."""
+        """Return the property with this name; None if the object has no such property."""
         requested = to_text(name).casefold()
         return next(
             (item for item in self if isinstance(item, PSObject) and to_text(item.get("Name")).casefold() == requested),
@@ -174,7 +174,7 @@ def read(value: PSObject, name: str, *, strict: bool = False) -> object:
 
 
 def missing_property(name: str) -> CmdletError:
-    """Return the error of strict mode for a property that does not exist."""
+    """Return strict mode's error for a property that does not exist."""
     message = f"The property '{name}' cannot be found on this object. Verify that the property exists."
     return failure(message, "PropertyNotFoundStrict")
 

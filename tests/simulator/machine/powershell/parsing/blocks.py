@@ -28,7 +28,7 @@ from simulator.machine.powershell.parsing.syntax import (
 
 
 class PipelineParser(Protocol):
-    """The methods of the statement parser that the parser for blocks uses."""
+    """The statement parser's methods that the block parser uses."""
 
     expressions: Expressions
 

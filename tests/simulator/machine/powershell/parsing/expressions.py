@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Parsing expressions: operators by precedence, literals, members, casts.
+"""Parsing expressions: operators by precedence, literals, members and casts.
 
-Source for the precedence:
+Source of the precedence rules:
 https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_operator_precedence
 """
 
@@ -50,7 +50,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 class Statements(Protocol):
-    """The methods of the statement parser that the parser for expressions uses."""
+    """The statement parser's methods that the expression parser uses."""
 
     def statements(self, scanner: TextScanner, *ends: str) -> tuple[SyntaxNode, ...]:
         """Parse statements up to a closing token, which is not consumed."""

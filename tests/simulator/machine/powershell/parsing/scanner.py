@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Reading the text of a script: whitespace, comments, names, numbers."""
+"""Reading the text of a script: whitespace, comments, names and numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BOUNDARY = re.compile(r"""[\s;|&(){}\[\],<>=+\-*/%.:'"!]|$""")
 
 
 class ParseError(CmdletError):
-    """A script that is not valid PowerShell, or that this small PowerShell does not support."""
+    """A script that is not valid PowerShell, or that the simulator does not support."""
 
     def __init__(self, message: str, error_id: str = "ParserError") -> None:
         kind = "System.Management.Automation.ParseException"
@@ -70,7 +70,7 @@ class TextScanner:
 
     @property
     def at_end(self) -> bool:
-        """Whether the end of the text is reached."""
+        """Whether the end of the text has been reached."""
         return self.position >= len(self.text)
 
     def peek(self, length: int = 1) -> str:
@@ -78,18 +78,18 @@ class TextScanner:
         return self.text[self.position : self.position + length]
 
     def looking_at(self, text: str) -> bool:
-        """Return whether a text comes next."""
+        """Return whether the given text comes next."""
         return self.text.startswith(text, self.position)
 
     def take(self, text: str) -> bool:
-        """Consume a text if it comes next, and return whether it does."""
+        """Consume the given text if it comes next, and return whether it does."""
         if self.looking_at(text):
             self.position += len(text)
             return True
         return False
 
     def expect(self, text: str) -> None:
-        """Consume a text. If another text comes next, raise ParseError."""
+        """Consume the given text. Raise ParseError if it does not come next."""
         if not self.take(text):
             # A word where an expression must end is also an error in PowerShell.
             wrong = text == ")" and re.match(r"[A-Za-z$'\"]", self.peek() or " ")
@@ -118,7 +118,7 @@ class TextScanner:
     def number(self) -> tuple[int | float, str] | None:
         """Consume a number, and return its value and its text; None if no number follows.
 
-        A space, an operator or the end of the text must follow the number, for example.
+        The number must end at a delimiter, such as a space, an operator or the end of the text.
         """
         found = _NUMBER.match(self.text, self.position)
         if not found or not _BOUNDARY.match(self.text, found.end()):
@@ -136,7 +136,7 @@ def _number(digits: str, suffix: str, size: str) -> int | float:
     """Return the value of a literal.
 
     It is an Int32 if it fits and does not have the suffix `l`, otherwise an Int64; or a Double if the literal has a
-    point or an exponent.
+    decimal point or an exponent.
     """
     lower = digits.casefold()
     if suffix == "d" or (suffix and size):

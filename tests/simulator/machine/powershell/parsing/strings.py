@@ -25,7 +25,7 @@ DOUBLE = '"\u201c\u201d\u201e'
 def string(scanner: TextScanner, statements: Callable[[TextScanner], tuple[SyntaxNode, ...]]) -> SyntaxNode | None:
     """Consume a string of any kind, and return its node; None if no string follows.
 
-    `statements` parses the contents of `$( )` up to the closing parenthesis.
+    `statements` is a function that parses the contents of `$( )` up to the closing parenthesis.
     """
     if found := scanner.match(re.compile(r"@'[ \t]*\r?\n(?:(.*?)\r?\n)?'@", re.DOTALL)):
         return Literal(found[1] or "")

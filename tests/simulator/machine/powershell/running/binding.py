@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Binding of functions' arguments: names, positions, types, defaults, validation, parameter sets, pipeline input.
+"""Binding of function arguments: names, positions, types, defaults, validation, parameter sets and pipeline input.
 
 https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_functions_advanced_parameters
 """
@@ -229,7 +229,7 @@ def bind(run: Interpreter, block: Block, name: str, given: CommandArguments, *, 
     unknown_names = len(binding.rest)
     _by_position(binding, values, left)
     if unknown_names and len(binding.rest) > unknown_names:
-        raise NotModelled("$args of names and values in turn")
+        raise NotModelled("$args with both names and values")
     binding.explicit = set(values)
     _complete(run, binding, values, piped=piped)
     return binding
@@ -287,7 +287,7 @@ def _common(run: Interpreter, binding: Binding, key: str, value: object) -> None
     if lower in ("whatif", "wi") and supports:
         variables["whatifpreference"] = value is True or bool(value)
     elif lower in ("confirm", "cf") and supports:
-        raise NotModelled("-Confirm of a function")
+        raise NotModelled("-Confirm for a function")
     elif known == "Verbose":
         variables["verbosepreference"] = "Continue" if value else "SilentlyContinue"
     elif known in ("ErrorAction", "WarningAction", "InformationAction"):
@@ -298,7 +298,7 @@ def _common(run: Interpreter, binding: Binding, key: str, value: object) -> None
             f"{known.removesuffix('Action').casefold()}{'action' if known == 'ErrorAction' else ''}preference"
         ] = action
     elif known:
-        raise NotModelled(f"-{known} of a function")
+        raise NotModelled(f"-{known} for a function")
     else:
         message = f"A parameter cannot be found that matches parameter name '{key}'."
         raise _error(binding.name, "NamedParameterNotFound", message)

@@ -53,7 +53,7 @@ REFERENCE = "System.Management.Automation.PSReference"
 
 
 class Evaluator:
-    """Evaluates expressions for an interpreter. `caught` is the error of the catch block that is running."""
+    """The evaluator of expressions in an interpreter. `caught` is the error of the catch block that is running."""
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._run = interpreter
@@ -163,7 +163,7 @@ class Evaluator:
         target, at = self.value(node.target), self.value(node.index)
         found = members.index(target, at)
         if found is None and self._run.variables.strict >= 3 and isinstance(target, list):
-            raise NotModelled("an index outside of an array in strict mode")
+            raise NotModelled("an index outside the bounds of an array in strict mode")
         return found
 
     def _table(self, node: HashLiteral, made: Hashtable) -> Hashtable:
@@ -361,7 +361,7 @@ class Evaluator:
             return
         container = self.value(target.target)
         if isinstance(container, PSObject) and isinstance(container.get(name), ScriptMember):
-            raise NotModelled("setting a property that a script computes")
+            raise NotModelled("setting a script property")
         members.write(container, name, value)
 
 

@@ -10,7 +10,7 @@ class FlowControl(Exception):
 
 
 class LoopFlow(FlowControl):
-    """`break` or `continue` of the innermost loop, or of the loop with a label."""
+    """`break` or `continue` of the innermost loop, or of the loop with the given label."""
 
     def __init__(self, label: str = "") -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class ExitFlow(FlowControl):
 
 
 class StopUpstream(Exception):
-    """Raised by a command that needs no more input, so that the commands before it in the pipeline end."""
+    """Raised by a command that needs no more input, to end the commands before it in the pipeline."""
 
     def __init__(self, stage: object) -> None:
         super().__init__()

@@ -111,7 +111,7 @@ class FunctionCall:
             self._statements(self._process or ())
 
     def end(self) -> None:
-        """Outside of a pipeline, run the process block once. Then run the other statements and the end block."""
+        """Outside a pipeline, run the process block once. Then run the other statements and the end block."""
         if self._process is not None and not self._piped:
             self._each(None)
         if self._process is None:
@@ -138,7 +138,7 @@ class FunctionCall:
 
 
 class Calls:
-    """Calls script blocks for an interpreter."""
+    """The part of an interpreter that calls script blocks."""
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._run = interpreter

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Running a script's statements.
 
-A non-terminating error of a cmdlet is only written. Any other error ends its statement. Outside of `try`, this error is
+A non-terminating error of a cmdlet is only written. Any other error ends its statement. Outside `try`, the error is
 written, and the next statement of the same block runs. The script ends at `throw`, and at an error that is terminating
 because of -ErrorAction Stop or $ErrorActionPreference.
 https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_error_handling
