@@ -44,7 +44,7 @@ _NAMESPACES = ("global", "script", "local", "private", "variable")
 
 @dataclass
 class FunctionInfo:
-    """A function or filter: its name with its own capitalization, and its block."""
+    """A function or filter: its name as capitalized in its definition, and its script block."""
 
     name: str
     block: Block
@@ -180,7 +180,7 @@ class VisibleVariables:
         return known or lower in ("null", "?") or self._automatic(lower) is not None
 
     def set(self, name: str, value: object, *, kind: str | None = None) -> None:
-        """Set a variable in the given or the current scope. `kind` is the type of this and all later values."""
+        """Set a variable in the given or the current scope. `kind` is the type to which its values are converted."""
         space, lower = self._place(name)
         if space == "env":
             self._set_environment(name.partition(":")[2], value)

@@ -39,9 +39,8 @@ class PipelineStep:
 
     Args:
         named: values by the names that the caller used; PRESENT for a name without a value.
-        loose: the names that precede a value which might belong to the name, each with the value's position in
-            `positional`.
-        program_arguments: the arguments in the form that a program gets.
+        loose: the names followed by a value that might belong to them, each with the value's position in `positional`.
+        program_arguments: the arguments as a program gets them.
     """
 
     name: object

@@ -20,12 +20,12 @@ ASSEMBLIES = (
 
 
 def location(assembly: str) -> str:
-    """Return the path of an assembly of PowerShell."""
+    """Return the path of a PowerShell assembly."""
     return rf"{_GAC}\{assembly}\{_POWERSHELL}\{assembly}.dll"
 
 
 def loaded() -> list[object]:
-    """Return the assemblies as objects of .NET."""
+    """Return the loaded assemblies as .NET objects."""
     found: list[object] = []
     for name, path in (("mscorlib", rf"{RUNTIME}\mscorlib.dll"), *((each, location(each)) for each in ASSEMBLIES)):
         version = "4.0.0.0" if name == "mscorlib" else "3.0.0.0"
