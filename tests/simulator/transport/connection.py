@@ -39,7 +39,7 @@ class NodeParts:
 
 
 class NodeConnection:
-    """Serves one connection until the client disconnects, or a fault cuts the connection.
+    """One connection, which is served until the client disconnects or a fault cuts it.
 
     Args:
         parts: the shared parts of the node.

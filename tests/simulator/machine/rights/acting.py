@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 
 class Acting:
-    """The access tokens of a machine's threads. They determine as which user each thread acts.
+    """The access tokens of a machine's threads. They determine the user that each thread acts as.
 
     Args:
         token_of: returns the token of an account.

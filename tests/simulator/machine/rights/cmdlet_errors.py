@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The errors of cmdlets for denied access to a file or registry key.
+"""The errors of cmdlets that are denied access to a file or registry key.
 
 The error ids for files come from PowerShell's FileSystemProvider:
 https://github.com/PowerShell/PowerShell/blob/master/src/System.Management.Automation/namespaces/FileSystemProvider.cs

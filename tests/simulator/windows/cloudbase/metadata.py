@@ -63,7 +63,7 @@ class CloudbaseService:
         return None
 
     def get_user_data(self) -> bytes | None:
-        """Return the user data as it is stored."""
+        """Return the user data as it is stored, possibly compressed."""
         return None
 
     def get_decoded_user_data(self) -> bytes | None:
@@ -167,12 +167,12 @@ _DRIVES: Mapping[str, type[_ConfigDrive]] = {
 
 
 def load_service(run: CloudbaseRun) -> CloudbaseService | None:
-    """Return the first configured service that has data, or EmptyMetadataService if it comes first; otherwise None.
+    """Return the first configured service that has data or is EmptyMetadataService; None if there is none.
 
     Source: metadata/factory.py.
 
     Raises:
-        UnknownMetadataServiceError: one of the configured services before it does not exist.
+        UnknownMetadataServiceError: a service does not exist although it is configured before that one.
     """
     drive = run.machine.settings.option("config_drive")
     for name in run.configuration.items("metadata_services"):

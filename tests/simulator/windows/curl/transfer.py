@@ -54,7 +54,7 @@ class TransferResult:
 
 
 class UrlTransfer:
-    """Transfers one URL with the options of an operation."""
+    """The transfer of one URL with the options of an operation."""
 
     def __init__(
         self,
@@ -141,9 +141,9 @@ class UrlTransfer:
         return delay
 
     def _transient(self, status: int) -> bool:
-        """Return whether --retry retries after a status.
+        """Return whether --retry repeats a request after an HTTP status.
 
-        It does so for 429 since 7.67 (https://github.com/curl/curl/pull/4465).
+        Status 429 has been included since 7.67 (https://github.com/curl/curl/pull/4465).
         """
         return status in _TRANSIENT_STATUS and (status != 429 or self._version >= (7, 67))
 

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 r"""A machine's membership in a domain: online and offline joins, and their completion at the next boot.
 
-A join changes the machine's primary domain at once. The DNS suffix and the services follow at the next boot. Until then
-the key `Netlogon\JoinDomain` exists, by which tools recognize that a join waits for a reboot. NetSetup.LOG records each
-attempt (learn.microsoft.com/troubleshoot/windows-server/active-directory: Domain Join log analysis).
+A join changes the primary domain immediately. The DNS suffix and the services follow at the next boot. Until then,
+the key `Netlogon\JoinDomain` exists, by which tools recognize that a join is waiting for a reboot. NetSetup.LOG records
+each attempt (learn.microsoft.com/troubleshoot/windows-server/active-directory: Domain Join log analysis).
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class AntivirusScanner:
 
     Args:
         seconds: the duration of a scan, in Windows' time.
-        blocks: the patterns of the paths of files that the scanner treats as malicious.
+        blocks: path patterns of files that the scanner treats as malicious.
     """
 
     seconds: float = 0.0

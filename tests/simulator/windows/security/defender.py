@@ -91,7 +91,7 @@ def add_preference(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def set_preference(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Set-MpPreference. A list that is given replaces the previous list."""
+    """Simulate Set-MpPreference. A given list replaces the previous list."""
     preferences = _require(machine, "Set-MpPreference")
     for name, value in bound.items():
         known = next((item for item in _LISTS if item.casefold() == name.casefold()), None)

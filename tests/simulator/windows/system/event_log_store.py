@@ -121,7 +121,7 @@ def clear(machine: Machine, log: str) -> None:
 
 
 def file_size(found: list[Event]) -> int:
-    """Return the size in bytes of the file of a log with these events."""
+    """Return the size in bytes of a log file that contains these events."""
     content = sum(200 + 2 * len(event.message) for event in found)
     return _EMPTY + content // _CHUNK * _CHUNK
 

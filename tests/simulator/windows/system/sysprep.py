@@ -48,7 +48,7 @@ class Sealed:
 
 
 class _Log:
-    """setupact.log and setuperr.log of one run."""
+    """The logs setupact.log and setuperr.log of one run."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
