@@ -46,7 +46,7 @@ class TransportFault:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(f"expected one of the kinds of faults {', '.join(KINDS)}, got {self.kind!r}")
+            raise ValueError(f"expected one of the fault kinds {', '.join(KINDS)}, got {self.kind!r}")
         if self.request < 0 or self.count < 1 or self.seconds < 0:
             raise ValueError(f"expected request >= 0, seconds >= 0 and count >= 1, got {self}")
         if self.request == REQUEST_NEVER and self.kind not in ("link_down", "shell_gone"):

@@ -149,7 +149,7 @@ def optimize_volume(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def write_volume_cache(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Write-VolumeCache, which has no visible effect, because the machine loses no files if its power fails."""
+    """Simulate Write-VolumeCache, which has no visible effect, because the machine never loses written files."""
     _selected_drives(machine, bound, "Write-VolumeCache")
     return []
 

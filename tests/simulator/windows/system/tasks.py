@@ -134,7 +134,7 @@ def unregister(machine: Machine, bound: Bound) -> Iterable[object]:
 
 
 def start(machine: Machine, bound: Bound) -> Iterable[object]:
-    """Simulate Start-ScheduledTask. It returns at once, and the task's actions run in a separate process."""
+    """Simulate Start-ScheduledTask. It returns immediately, and the task's actions run in a separate process."""
     for task in _select(machine, bound):
         if task.state == "Disabled":
             message = "The task is disabled."

@@ -65,7 +65,7 @@ class ComponentStore:
     def __deepcopy__(self, memo: dict[int, object]) -> ComponentStore:
         """Return a copy for a machine that is deployed from this one's disk.
 
-        It has a new lock: locks cannot be copied.
+        It has a new lock, because locks cannot be copied.
         """
         entries, downloaded = copy.deepcopy(self.entries, memo), set(self.downloaded)
         return ComponentStore(entries, downloaded, self.working, self.committing, self.filled)
@@ -151,7 +151,7 @@ def retire(store: ComponentStore, update: Update) -> None:
 
 
 def take_in(machine: Machine, update: Update, client: Client) -> StoredUpdate:
-    """Add an update to the store as installed, or as pending until a reboot, and with it its servicing stack.
+    """Add an update, and the servicing stack that it contains, to the store as installed or as pending until a reboot.
 
     Returns:
         The entry of the update.
