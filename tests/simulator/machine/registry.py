@@ -56,7 +56,7 @@ class _Key:
 
 
 def split(path: str) -> list[str]:
-    r"""Return a registry path's root and the keys below it. The root may be written as `HKLM:\` or in any other form.
+    r"""Split a registry path into a short root such as `HKLM` and the keys below it. Any name of a root is accepted.
 
     Raises:
         KeyError: the root does not exist.
@@ -183,7 +183,7 @@ class Registry:
             RegistryDeniedError: the caller is not allowed to write the key.
         """
         if kind not in KINDS:
-            raise ValueError(f"unknown kind of registry value: {kind}")
+            raise ValueError(f"expected a kind of registry value such as String or DWord, got {kind}")
         with self._lock:
             self._require_write(split(path))
             self.create_key(path)

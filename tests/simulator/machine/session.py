@@ -47,7 +47,7 @@ class Session:
         return next((value for key, value in self.environment.items() if key.casefold() == requested), default)
 
     def expand(self, text: str) -> str:
-        """Return a text in which the environment's values replace all `%NAME%`."""
+        """Return a text with each `%NAME%` replaced with the value of the environment variable."""
         from simulator.machine.command_line import expand
 
         return expand(text, self.environment)

@@ -69,7 +69,7 @@ class MachineSettings:
                 known[name] = int(value) if kind == "int" else float(value)
         if missing := {"name", "address"} - known.keys():
             raise ValueError(
-                f"a node needs a name and an address, but {' and '.join(sorted(missing))} missing: {dict(entry)!r}"
+                f"a node needs a name and an address, got {dict(entry)!r} (missing: {', '.join(sorted(missing))})"
             )
         return cls(options=options, **known)  # type: ignore[arg-type]
 

@@ -37,7 +37,7 @@ _USER_FILE_LOCK = threading.Lock()
 
 
 class DecryptionError(Exception):
-    """An encrypted message is invalid, or was encrypted for another connection."""
+    """An encrypted message that is invalid, or that was encrypted for another connection."""
 
 
 @dataclass(frozen=True)

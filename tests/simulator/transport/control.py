@@ -86,7 +86,7 @@ class Control:
         actions: list[Callable[[], None] | None] = []
         for item in data if isinstance(data, list) else [data]:
             if not isinstance(item, Mapping) or not isinstance(item.get("kind"), str):
-                raise ValueError(f"expected each fault to be an object with a text as kind, got {item!r}")
+                raise ValueError(f"expected each fault to be an object whose kind is a string, got {item!r}")
             ours = item["kind"] in KINDS
             actions.append(self.set_fault(TransportFault.from_json(item)) if ours else self._host.set_fault(item))
         return [action for action in actions if action is not None]

@@ -70,7 +70,9 @@ class TransportFault:
         }
         for key, value in data.items():
             if key not in known or not isinstance(value, known[key]) or isinstance(value, bool):
-                raise ValueError(f"expected known properties of the right types in a fault, got {key}={value!r}")
+                raise ValueError(
+                    f"expected one of {', '.join(known)} with a value of its type in a fault, got {key}={value!r}"
+                )
         return cls(**data)  # type: ignore[arg-type]
 
 

@@ -131,7 +131,7 @@ class ScriptError:
         exception: the .NET type of the exception.
         activity: the operation, usually the name of the command.
         reason: the short name of the exception's type.
-        target_name, target_type: name and type of the target object.
+        target_name, target_type: the name and type of the target object.
         position: `InvocationInfo.PositionMessage`.
         command_name: `InvocationInfo.MyCommand`.
         stack_trace: `ScriptStackTrace`.

@@ -30,7 +30,7 @@ REASONS = {
 
 
 class BadRequestError(Exception):
-    """The client sent data that is not HTTP, or too much data."""
+    """Raised if a client sends data that is not HTTP, or too much data."""
 
 
 @dataclass(frozen=True)

@@ -54,8 +54,8 @@ class PowerShellCommandLine:
 
     Args:
         script: the text of -Command or -EncodedCommand; None with -File, or if standard input contains the script.
-        file: the path of -File.
-        arguments: the arguments after the path of -File.
+        file: the path that follows -File.
+        arguments: the arguments after this path.
         switches: the full names of the switches without the dash, in lower case, such as noprofile.
         options: the values of parameters by the parameters' full names in lower case, such as executionpolicy.
         reads_stdin: whether standard input contains the script (`-Command -`, `-File -`, or no script).

@@ -62,7 +62,7 @@ class RunningPipeline:
 
 
 class PsrpPool(Shell):
-    """One runspace pool, of a resource such as `.../powershell/Microsoft.PowerShell`."""
+    """A runspace pool of a resource such as `.../powershell/Microsoft.PowerShell`."""
 
     def __init__(self, shell_id: str, request: WsmanRequest, context: ShellContext) -> None:
         super().__init__(shell_id, request.resource_uri, context)

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""WS-Management envelopes: parse requests, and write responses and faults.
+"""WS-Management envelopes: parsing requests, and writing responses and faults.
 
 Sources: [MS-WSMV] (actions, shells, faults), DMTF DSP0226 (headers), wsmerror.h (fault codes), and the messages of
 pywinrm 0.5 and pypsrp 0.9.

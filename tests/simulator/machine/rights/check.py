@@ -70,7 +70,7 @@ def _of_owner(descriptor: SecurityDescriptor, token: Token) -> int:
 
 
 def _of_privileges(token: Token, enabled: Iterable[str]) -> int:
-    """Return the rights from privileges: https://learn.microsoft.com/windows/win32/secauthz/privilege-constants"""
+    """Return the rights that privileges give: https://learn.microsoft.com/windows/win32/secauthz/privilege-constants"""
     usable = token.privileges & frozenset(enabled)
     found = WRITE_OWNER if TAKE_OWNERSHIP in usable else 0
     if BACKUP in usable:

@@ -110,7 +110,7 @@ class Guard:
         """Check that the acting user may set the parts of a security descriptor that the SDDL contains.
 
         Raises:
-            AccessDeniedError: a right is missing.
+            AccessDeniedError: the acting user lacks a right.
             InvalidOwnerError: the acting user is not allowed to set the owner in the SDDL.
             ValueError: the SDDL is invalid.
         """

@@ -95,7 +95,7 @@ def abbreviated(full: str) -> str:
 
 
 def service_sid(name: str) -> str:
-    r"""Return the SID of a service (`NT SERVICE\NAME`): MS-DTYP 2.4.2.4, S-1-5-80 and the name's SHA-1 hash."""
+    r"""Return the SID of a service (`NT SERVICE\NAME`): S-1-5-80 and the SHA-1 hash of its name (MS-DTYP 2.4.2.4)."""
     digest = hashlib.sha1(name.upper().encode("utf-16-le"), usedforsecurity=False).digest()
     return "S-1-5-80-" + "-".join(str(part) for part in struct.unpack("<5I", digest))
 

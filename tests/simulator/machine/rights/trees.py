@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def undeletable(files: FileSystem, path: str) -> list[str]:
-    """Return the items at or below a path that the acting user may not delete; the path only if it is the only one."""
+    """Return the items below a path that the acting user may not delete.
+
+    If there are none, return the path itself if the user may not delete it, or else an empty list.
+    """
     guard = files.guard
     if guard.token is None:
         return []

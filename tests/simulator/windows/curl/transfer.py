@@ -328,7 +328,7 @@ def _split(url: str, config: OperationOptions, protocols: Protocols = _GIVEN) ->
     For a redirect, both `--proto` and `--proto-redir` must allow the protocol (lib/url.c, findprotocol).
 
     Raises:
-        CurlError: exit code 1 or 3.
+        CurlError: exit code 1 if the protocol is not supported, or 3 if the URL is invalid.
     """
     if not config.flag("globoff") and any(char in url for char in "{}[]"):
         raise CurlError(errors.URL_MALFORMAT, "the simulator does not model patterns in URLs (give --globoff)")

@@ -32,9 +32,9 @@ class DomainMembership:
     """The domain to which the machine belongs."""
 
     domain: str = ""
-    """DNS name; empty for a machine in a workgroup."""
+    """The DNS name; empty for a machine in a workgroup."""
     provisioned: tuple[str, str] | None = None
-    """Domain and computer name that an offline join has stored for the next boot."""
+    """The domain and computer name that an offline join has stored for the next boot."""
 
 
 def directory(machine: Machine) -> DomainDirectory | None:

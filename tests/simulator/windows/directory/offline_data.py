@@ -93,7 +93,7 @@ def encode(domain: str, netbios: str, computer: str, password: str, controller: 
 
 
 def decode(data: bytes) -> tuple[str, str]:
-    """Return the names of the domain and the computer.
+    """Return the names of the domain and the computer from the data of an offline join.
 
     Raises:
         NetJoinError: the data is damaged.

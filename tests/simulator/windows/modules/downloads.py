@@ -34,7 +34,7 @@ def options(arguments: ModuleArguments) -> Options:
     """Return the values of the options that all web modules share (Ansible's WebRequest.psm1)."""
     for name in _UNMODELLED:
         if arguments.raw(name):
-            raise NotModelled(f"the option {name} of modules that download")
+            raise NotModelled(f"the option {name} of modules that download files")
     proxy = arguments.raw("proxy_url")
     followed = arguments.text("follow_redirects", default="safe")
     method = arguments.text("url_method", "method", default="GET")

@@ -48,7 +48,7 @@ _DEFAULTS: Mapping[str, object] = {
 
 @dataclass
 class Preferences:
-    """The preferences that were set, and the number of updates of the signatures, counted from 1."""
+    """The preferences that were set, and the sequence number of the current signatures, which starts at 1."""
 
     lists: dict[str, list[str]] = field(default_factory=dict)
     values: dict[str, object] = field(default_factory=dict)

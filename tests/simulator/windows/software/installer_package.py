@@ -41,7 +41,7 @@ class InstallerPackage:
         system_property: a public property. If it has a value, the services run as LocalSystem, and `users` are not
             created.
         code: the ProductCode, if it is the same for all versions.
-        exit_code: msiexec's exit code: 0, 3010 if the installation needs a reboot, or an error without any changes.
+        exit_code: msiexec's exit code: 0; 3010 if a reboot is needed; or an error code if the installation must fail.
         errors: the lines of the log that explain an error.
     """
 
@@ -68,7 +68,7 @@ class InstallerPackage:
 
 
 def make(package: InstallerPackage) -> bytes:
-    """Return the file of a package. Equal packages always result in the same bytes."""
+    """Return the contents of a package file. Equal packages always result in the same bytes."""
     return MAGIC + b"\n" + _MARK + json.dumps(asdict(package), sort_keys=True).encode() + b"\n"
 
 

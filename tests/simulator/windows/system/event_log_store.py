@@ -67,7 +67,7 @@ class QueryError(Exception):
 
 
 def names(machine: Machine) -> list[str]:
-    """Return the names of the logs of a machine."""
+    """Return the names of a machine's logs."""
     of_containers = _OF_CONTAINERS if machine.services.get("hns") else ()
     of_defender = _OF_DEFENDER if machine.services.get("WinDefend") else ()
     return sorted(_ALWAYS + of_containers + of_defender, key=str.casefold)

@@ -122,7 +122,7 @@ def _articles_in_folder(machine: Machine, path: str) -> tuple[str, ...]:
 
 
 def release_type(entry: StoredUpdate) -> str:
-    """Return the name of the release type of an update in the store."""
+    """Return the name of a stored update's release type."""
     return "SecurityUpdate" if entry.update.category == "Security Updates" else "Update"
 
 

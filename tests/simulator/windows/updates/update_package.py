@@ -73,7 +73,7 @@ SIGNERS: Mapping[str, UpdateSigner] = {
 
 @dataclass(frozen=True)
 class UpdatePackage:
-    """The contents of a file: an update and its signer (None if the file is not signed)."""
+    """The contents of an update file: an update and its signer (None if the file is not signed)."""
 
     update: Update
     container: Container
@@ -83,7 +83,7 @@ class UpdatePackage:
 def make(
     update: Update, container: Container = "msu", signer: str | None = "microsoft", size: int = 0, version: str = "1.0"
 ) -> bytes:
-    """Return the contents of a file.
+    """Return the contents of an update file.
 
     Args:
         update: the update, which need not be in the catalogue.
@@ -116,7 +116,7 @@ def _head(update: Update, container: Container, version: str) -> bytes:
 
 
 def parse(data: bytes) -> UpdatePackage:
-    """Parse the contents of a file.
+    """Parse the contents of an update file.
 
     Raises:
         NotAPackageError: the file is not an update.

@@ -94,7 +94,7 @@ class UpdateSessions:
     by_pipe: dict[str, UpdateSession] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: dict[int, object]) -> UpdateSessions:
-        """Return no sessions: a machine that is deployed from this one's disk has none."""
+        """Return an empty collection, because a machine that is deployed from this one's disk has no sessions."""
         return UpdateSessions()
 
 

@@ -130,7 +130,7 @@ class PipelineRunner:
         """Run a pipeline.
 
         Raises:
-            CmdletError: a terminating error.
+            CmdletError: a terminating error occurred.
         """
         run = self._run
         first = node.elements[0]

@@ -70,7 +70,7 @@ class ProgramStage:
 
 
 class ModelledScript:
-    """A script file whose effects a layer models, because the interpreter does not support what the script uses."""
+    """A script file whose effects a layer models, because the interpreter does not support all of its code."""
 
     def __init__(self, run: Interpreter, name: str, modelled: ModelledFile, emit: Emit) -> None:
         self._path = run.session.absolute(name)

@@ -87,7 +87,7 @@ class CmdletStage:
         check(self.description.command, self.values)
 
     def _arranged(self, named: dict[str, object], positional: list[object]) -> tuple[dict[str, object], list[object]]:
-        """Return the named and the unnamed arguments, after naming those that the contract gives no position."""
+        """Return the named and the unnamed arguments. Those without a position in the contract become named ones."""
         command = self.description.command
         rest = _REMAINING.get(command)
         if rest is not None and positional:

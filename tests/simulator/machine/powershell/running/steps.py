@@ -194,7 +194,7 @@ def is_function(name: str) -> bool:
 
 
 def rewritten(step: PipelineStep, name: str) -> tuple[PipelineStep, str]:
-    """Return the command and the name of the cmdlet that replaces a built-in function."""
+    """Return a built-in function's call as a call of the cmdlet that replaces it, and the cmdlet's name."""
     cmdlet, parameters = _FUNCTIONS[name.casefold()]
     return replace(step, named=[*step.named, *parameters.items()]), cmdlet
 

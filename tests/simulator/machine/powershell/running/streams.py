@@ -104,7 +104,7 @@ def _lines(text: str, emit: Emit) -> None:
 
 
 def _into(stream: str, emit: Emit) -> dict[str, Callable[..., None]]:
-    """Return the sinks that pass a stream on as objects, by the names of their fields in Sinks."""
+    """Return the sinks that pass a stream's data on as objects, by the names of their fields in Sinks."""
     if stream == "2":
         return {
             "error": lambda error: emit(error_record(error)),

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, winkube.node contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Some of the assemblies that a process of Windows PowerShell 5.1 has loaded."""
+"""Some of the assemblies that a Windows PowerShell 5.1 process has loaded."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class FileStream(PSObject):
         self._note()
 
     def rest(self) -> bytes:
-        """Read the remaining bytes."""
+        """Read and return the remaining bytes."""
         self._usable("ComputeHash", 1)
         found = bytes(self._data[self._at :])
         self._at = len(self._data)
@@ -231,7 +231,7 @@ def file_info(session: Session, path: str) -> PSObject:
 
 
 def temporary_file(session: Session) -> str:
-    """Create an empty file in the folder for temporary files, like Path.GetTempFileName."""
+    """Create an empty file in the folder for temporary files, as Path.GetTempFileName does."""
     folder = session.variable("TEMP") or "C:\\Windows\\TEMP"
     files = session.machine.files
     while files.exists(path := f"{folder}\\tmp{uuid.uuid4().hex[:4].upper()}.tmp"):

@@ -141,7 +141,7 @@ def _from_base64(text: object) -> object:
 
 
 def octets(value: object) -> bytes:
-    """Return a value as bytes.
+    """Convert a value to bytes.
 
     Raises:
         NotModelled: the value is neither bytes nor a list of numbers from 0 to 255.

@@ -374,7 +374,7 @@ ASSIGNABLE = (
 
 
 def tcp_client(given: list[object]) -> object:
-    """Check that a TCP connection can be opened, and return a TcpClient that shows itself as connected.
+    """Check that a TCP connection can be opened, and return a TcpClient whose property Connected is true.
 
     Raises:
         CmdletError: the connection fails.
@@ -390,5 +390,5 @@ def tcp_client(given: list[object]) -> object:
 
 
 def hasher(name: str) -> object:
-    """Return a hash algorithm."""
+    """Return the hash algorithm with the given name."""
     return file_streams.HashAlgorithm(name)
