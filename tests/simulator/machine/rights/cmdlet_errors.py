@@ -39,7 +39,7 @@ def denied(command: str, error: AccessDeniedError, *, folder: bool) -> CmdletErr
     name, message = command.casefold(), str(error)
     category, error_id, kind = "PermissionDenied", _IDS.get(name, UNAUTHORIZED), UNAUTHORIZED
     if name in _MOVES:
-        # FileInfo.MoveTo does not name the path, and DirectoryInfo.MoveTo throws another exception.
+        # FileInfo.MoveTo does not name the path, and DirectoryInfo.MoveTo throws a different exception.
         message = message if folder else "Access to the path is denied."
         error_id = _MOVES[name][folder]
         category, kind = ("WriteError", _IO) if folder else (category, kind)

@@ -126,7 +126,7 @@ class CloudbaseUserDataPlugin:
         payload = part.get_payload(decode=True)
         assert isinstance(payload, bytes)
         if kind == "text/cloud-config":
-            # Templates are not evaluated here, and the line that names the template engine is a comment of YAML.
+            # Templates are not evaluated here, and the line that names the template engine is a YAML comment.
             return cloud_config.process(self.run, payload)
         if kind == "text/x-shellscript":
             path = ntpath.join(r"C:\Windows\Temp", part.get_filename() or "")

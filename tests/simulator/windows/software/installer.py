@@ -95,7 +95,7 @@ def _act(machine: Machine, action: str, target: str, properties: Mapping[str, st
 def _install(machine: Machine, path: str, package: InstallerPackage, properties: Mapping[str, str]) -> int:
     known = machine.registry.data(f"{UNINSTALL}\\{package.product_code}", "DisplayVersion")
     if known not in (None, package.version):
-        # A package with the code of an installed product, but a different content.
+        # A package with the code of an installed product, but with different contents.
         return OTHER_VERSION
     if package.exit_code not in (OK, REBOOT_REQUIRED):
         return package.exit_code

@@ -19,7 +19,7 @@ from simulator.windows.tar.reading import ArchiveEntry
 if TYPE_CHECKING:
     from simulator.machine.machine import Machine
 
-# Characters that Windows does not allow in names. bsdtar replaces them by _.
+# Characters that Windows does not allow in names. bsdtar replaces them with _.
 _FORBIDDEN = re.compile(r'[:*?"<>|]')
 _CHUNK = 1 << 20
 

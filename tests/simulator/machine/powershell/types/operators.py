@@ -76,7 +76,7 @@ def _split(left: object, right: object, sensitive: bool) -> object:
         if count == 1:
             parts.append(to_text(text))
             continue
-        # re.split also returns the groups, like .NET.
+        # re.split also returns the groups, as .NET does.
         parts += [part for part in regex.split(to_text(text), maxsplit=max(0, count - 1)) if part is not None]
     return TypedArray(parts, "System.String")
 

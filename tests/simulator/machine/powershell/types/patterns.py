@@ -11,7 +11,7 @@ from simulator.machine.objects import NotModelled
 from simulator.machine.powershell.types.kinds import Regex
 from simulator.machine.powershell.types.plain_text import to_text
 
-# Syntax of .NET that Python lacks, or interprets differently.
+# .NET syntax that Python lacks or interprets differently.
 _FOREIGN = re.compile(r"\\[pPGzK]|\(\?<-|\(\?>|\(\?\(|\[[^\]]*-\[|\(\?[a-z]*[nx-][a-z-]*[:)]|\(\?<\w+-|\\k'|\(\?'")
 
 
